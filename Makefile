@@ -1,0 +1,59 @@
+# Every target makes its own environment; nothing is installed twice.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+TORCH := 2.13.0
+
+PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format bench lock clean
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: $(VENV)/core.stamp ## audit a model trained on real data, into leakscope-demo/
+	$(BIN)/leakscope demo --out leakscope-demo
+	@echo "The report is leakscope-demo/report.html"
+
+test: $(VENV)/dev.stamp ## run the fast tests and the doctests
+	$(BIN)/pytest -n 2 -m "not slow"
+
+test-slow: $(VENV)/dev.stamp ## run the long reproductions
+	$(BIN)/pytest -n 2 -m slow
+
+lint: $(VENV)/dev.stamp ## check style, format, types and imports
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/dev.stamp ## mend style and format
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/dev.stamp ## run each benchmark of bench/
+	@set -e; for script in bench/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+
+lock: ## write constraints.txt anew from the newest versions
+	@set -e; lock=$$(mktemp -d); trap 'rm -rf "$$lock"' EXIT; \
+	$(PYTHON) -m venv "$$lock/venv"; \
+	"$$lock/venv/bin/pip" install -qq '.[dev]'; \
+	{ echo "# Every version as tested on Python 3.11; written by \`make lock\`."; \
+	  "$$lock/venv/bin/pip" freeze --exclude leakscope; \
+	  echo "# Not installed here: keeps an extra from bringing another one."; \
+	  echo "torch==$(TORCH)"; } > "$$lock/constraints.txt"; \
+	cp "$$lock/constraints.txt" constraints.txt
+
+clean: ## remove what the other targets made
+	rm -rf $(VENV) leakscope-demo build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/core.stamp: pyproject.toml constraints.txt
+	$(PIP_INSTALL) .
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml constraints.txt
+	$(PIP_INSTALL) '.[dev]'
+	@touch $(VENV)/core.stamp $@

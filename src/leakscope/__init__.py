@@ -1,0 +1,91 @@
+"""LeakScope: what a released model, table or leaderboard gives away about the data behind it.
+
+>>> import leakscope as ls
+>>> result = ls.audit_classifier("target.npz", "shadow.npz")  # doctest: +SKIP
+>>> print(result.summary())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope.audit import Audit, audit_classifier
+    from leakscope.classifier.files import load_predictions
+    from leakscope.classifier.predictions import Predictions, predictions
+    from leakscope.classifier.suite import prediction_attacks
+    from leakscope.classifier.training import train_predictions
+    from leakscope.core.attacks.posterior import Histogram, Isotonic, RiskScore
+    from leakscope.core.attacks.threshold import Threshold
+    from leakscope.core.estimate import Estimate, Skipped
+    from leakscope.core.transcript import Decisions, Transcript
+    from leakscope.errors import InputError, LeakScopeError, OutputError
+    from leakscope.evaluate.epsilon import epsilon_lower_bound
+    from leakscope.evaluate.evaluation import Evaluation
+    from leakscope.evaluate.roc import auc, roc, tpr_at_fpr
+
+# Resolved on first use: `import leakscope` itself loads nothing but this file.
+_HOME = {
+    "Audit": "audit",
+    "audit_classifier": "audit",
+    "load_predictions": "classifier.files",
+    "Predictions": "classifier.predictions",
+    "predictions": "classifier.predictions",
+    "prediction_attacks": "classifier.suite",
+    "train_predictions": "classifier.training",
+    "Histogram": "core.attacks.posterior",
+    "Isotonic": "core.attacks.posterior",
+    "RiskScore": "core.attacks.posterior",
+    "Threshold": "core.attacks.threshold",
+    "Estimate": "core.estimate",
+    "Skipped": "core.estimate",
+    "Decisions": "core.transcript",
+    "Transcript": "core.transcript",
+    "InputError": "errors",
+    "LeakScopeError": "errors",
+    "OutputError": "errors",
+    "epsilon_lower_bound": "evaluate.epsilon",
+    "Evaluation": "evaluate.evaluation",
+    "auc": "evaluate.roc",
+    "roc": "evaluate.roc",
+    "tpr_at_fpr": "evaluate.roc",
+}
+
+__all__ = [
+    "Audit",
+    "Decisions",
+    "Estimate",
+    "Evaluation",
+    "Histogram",
+    "InputError",
+    "Isotonic",
+    "LeakScopeError",
+    "OutputError",
+    "Predictions",
+    "RiskScore",
+    "Skipped",
+    "Threshold",
+    "Transcript",
+    "auc",
+    "audit_classifier",
+    "epsilon_lower_bound",
+    "load_predictions",
+    "prediction_attacks",
+    "predictions",
+    "roc",
+    "tpr_at_fpr",
+    "train_predictions",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"leakscope.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

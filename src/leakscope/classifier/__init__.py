@@ -1,0 +1,1 @@
+"""Classifiers: predictions, the signals in them, and the game that is played with them."""

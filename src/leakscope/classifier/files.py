@@ -1,0 +1,208 @@
+"""Prediction files: npz, parquet and csv, checked before use and never unpickled."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.errors import InputError
+from leakscope.runs.atomic import write_all
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_KNOWN = {"probs", "logits", "labels", "member", "ids"}
+
+
+def load_predictions(path: str | Path) -> Predictions:
+    """Return the predictions in a file.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,)
+        and optionally ``ids`` (n,); every further key of n values is a column to slice by.
+        ``.parquet`` or ``.csv`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for
+        logits), ``label``, ``member`` and optionally ``id``; further columns likewise.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    path = Path(path)
+    readers = {".npz": _read_npz, ".csv": _read_table, ".parquet": _read_table}
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, not a prediction file")
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if path.suffix.lower() not in readers:
+        raise InputError(f"{path} must end in .npz, .parquet or .csv")
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty")
+        fields = readers[path.suffix.lower()](path)
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    return predictions(name=str(path), **fields)
+
+
+def _read_npz(path: Path) -> dict[str, Any]:
+    damaged = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError)
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InputError(
+                    f"{path} holds a single array, not the named arrays of an npz file"
+                )
+            arrays = {key: _array(archive, key, path) for key in archive.files}
+    except InputError:
+        raise
+    except damaged as error:
+        raise InputError(f"{path} is damaged or no npz file ({_first_line(error)})") from error
+    return _fields_of_npz(arrays, path)
+
+
+def _array(archive: Any, key: str, path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = archive[key]
+    except ValueError as error:
+        if "pickle" in str(error).lower() or "object" in str(error).lower():
+            raise InputError(
+                f"{path}: {key!r} is an object array, which could run code when loaded and is "
+                "never unpickled; save it as a plain numeric or string array"
+            ) from error
+        raise
+    return array
+
+
+def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Any]:
+    _require(arrays, ("labels", "member"), path)
+    if "probs" not in arrays and "logits" not in arrays:
+        raise InputError(f"{path}: no key probs or logits; it has {_list(arrays)}")
+    # Both describe the same predictions; logits lose nothing to rounding.
+    key = "logits" if "logits" in arrays else "probs"
+    n = len(arrays[key]) if arrays[key].ndim else -1
+    columns = {
+        name: array
+        for name, array in arrays.items()
+        if name not in _KNOWN and array.ndim == 1 and len(array) == n
+    }
+    return {
+        key: arrays[key],
+        "labels": arrays["labels"],
+        "member": arrays["member"],
+        "ids": arrays.get("ids"),
+        "columns": columns,
+    }
+
+
+def _read_table(path: Path) -> dict[str, Any]:
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        read = pd.read_csv if path.suffix.lower() == ".csv" else pd.read_parquet
+        frame = read(path)
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+        pa.ArrowException,
+    ) as error:
+        kind = path.suffix[1:]
+        raise InputError(f"{path} is damaged or no {kind} file ({_first_line(error)})") from error
+    return _fields_of_table(frame, path)
+
+
+def _fields_of_table(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
+    _require(frame, ("label", "member"), path)
+    key, prefix = ("logits", "z") if "z_0" in frame else ("probs", "p")
+    if f"{prefix}_0" not in frame:
+        raise InputError(
+            f"{path}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(frame)}"
+        )
+    matches = [re.fullmatch(rf"{prefix}_(\d+)", str(name)) for name in frame.columns]
+    k = 1 + max(int(match[1]) for match in matches if match)
+    wanted = [f"{prefix}_{i}" for i in range(k)]
+    _require(frame, wanted, path)
+    numeric = frame[wanted].select_dtypes("number")
+    if numeric.shape[1] < k:
+        text = next(name for name in wanted if name not in numeric)
+        raise InputError(f"{path}: column {text} must hold numbers")
+    used = {*wanted, "label", "member", "id"}
+    return {
+        key: frame[wanted].to_numpy(dtype=np.float64),
+        "labels": _numbers(frame["label"], path),
+        "member": _numbers(frame["member"], path),
+        "ids": frame["id"].to_numpy() if "id" in frame else None,
+        "columns": {str(name): _plain(frame[name]) for name in frame.columns if name not in used},
+    }
+
+
+def _numbers(column: pd.Series[Any], path: Path) -> NDArray[Any]:
+    if column.isna().any():
+        row = int(np.flatnonzero(column.isna())[0])
+        raise InputError(f"{path}: column {column.name} has no value in row {row}")
+    if column.dtype.kind not in "biuf":
+        raise InputError(
+            f"{path}: column {column.name} must hold numbers or true/false, got {column.iloc[0]!r}"
+        )
+    return column.to_numpy()
+
+
+def _plain(column: pd.Series[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return column.astype(str).to_numpy(dtype=np.str_)
+
+
+def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path) -> None:
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InputError(f"{path}: missing {_list(missing)}; it has {_list(names)}")
+
+
+def _list(names: Any) -> str:
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "") if shown else "nothing"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def save_predictions(predictions: Predictions, path: str | Path) -> None:
+    """Write predictions as an npz file that `load_predictions` reads.
+
+    Parameters
+    ----------
+    predictions : Predictions
+    path : str or pathlib.Path
+        Ends in ``.npz``; written aside first, so that no partial file is ever seen.
+    """
+    path = Path(path)
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        allow_pickle=False,
+        labels=predictions.labels,
+        member=predictions.member,
+        ids=predictions.ids,
+        **{"logits" if predictions.logits else "probs": predictions.values},
+        **predictions.columns,
+    )
+    write_all(path.parent, {path.name: buffer.getvalue()})

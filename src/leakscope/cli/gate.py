@@ -1,0 +1,76 @@
+"""`--fail-above`: whether an audit lets a release pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from leakscope.core.estimate import Estimate
+from leakscope.errors import InputError
+from leakscope.evaluate.calibration import Risk
+from leakscope.evaluate.findings import Findings
+
+_METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
+    "accuracy": lambda f: [f.headline.accuracy],
+    "advantage": lambda f: [e.advantage for e in f.evaluations],
+    "auc": lambda f: [e.auc for e in f.evaluations],
+    "epsilon": lambda f: [f.headline.epsilon],
+    "risk": lambda f: [f.risk.mean] if isinstance(f.risk, Risk) else [],
+    "tpr@0.1": lambda f: _rates(f, 0.1),
+    "tpr@0.01": lambda f: _rates(f, 0.01),
+    "tpr@0.001": lambda f: _rates(f, 0.001),
+}
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A number that a metric must not exceed."""
+
+    metric: str
+    """A name of the metric, with ``.low`` for the lower end of its interval."""
+    value: float
+    """The largest value that passes."""
+
+    def measured(self, findings: Findings) -> float | None:
+        """Return the metric's highest value over all attacks; None where it was not computed."""
+        name, low = self.metric.removesuffix(".low"), self.metric.endswith(".low")
+        # A bound on epsilon has one honest number: its lower end.
+        low = low or name == "epsilon"
+        values = [e.low if low else e.value for e in _METRICS[name](findings)]
+        return max(values) if values else None
+
+
+def parse_limits(texts: list[str] | None) -> tuple[Limit, ...]:
+    """Return the limits in texts such as ``accuracy=0.6``."""
+    return tuple(_parse(text) for text in texts or ())
+
+
+def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+    lines = []
+    for limit in limits:
+        measured = limit.measured(findings)
+        if measured is None:
+            lines.append(f"{limit.metric} was not computed, so its limit cannot be checked")
+        elif measured > limit.value:
+            lines.append(f"{limit.metric} is {measured:.4g}, above the limit of {limit.value:g}")
+    return lines
+
+
+def _parse(text: str) -> Limit:
+    name, _, number = text.partition("=")
+    if name.removesuffix(".low") not in _METRICS:
+        raise InputError(f"--fail-above: no metric {name!r}; there are {', '.join(_METRICS)}")
+    try:
+        value = float(number)
+    except ValueError as error:
+        raise InputError(
+            f"--fail-above must be METRIC=VALUE, such as accuracy=0.6, got {text!r}"
+        ) from error
+    if not value == value:  # not a number would let everything pass
+        raise InputError("--fail-above: the value must be a number, got nan")
+    return Limit(name, value)
+
+
+def _rates(findings: Findings, fpr: float) -> list[Estimate]:
+    return [r.estimate for e in findings.evaluations for r in e.tpr_at_fpr if r.fpr == fpr]

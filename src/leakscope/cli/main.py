@@ -1,0 +1,78 @@
+"""The entry point: commands, exit codes, one line for what went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from leakscope.cli.classifier import classifier
+from leakscope.cli.demo import demo
+from leakscope.errors import LeakScopeError
+
+app = typer.Typer(
+    name="leakscope",
+    help="Measures what a released model gives away about the data behind it.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"leakscope {version('leakscope')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _leakscope(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Measures what a released model gives away about the data behind it."""
+
+
+app.command()(demo)
+app.command()(classifier)
+
+
+def main() -> None:
+    """Run the command line and exit: 0 done, 2 bad input, 3 a limit exceeded, 130 interrupted."""
+    sys.exit(run())
+
+
+def run() -> int:
+    """Run the command line and return the exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except LeakScopeError as error:
+        return _fail(str(error))
+    except TyperException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (KeyboardInterrupt, Abort):
+        print("leakscope: interrupted: no report was written", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return int(code or 0)
+
+
+def _fail(message: str, code: int = 2) -> int:
+    line = " ".join(message.split())
+    print(f"leakscope: error: {line}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""Options that every command has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for report.html, report.json, records.parquet and roc.csv.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="All random draws derive from it.")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write report.json to this file, or to the standard output.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of every interval.")]
+FailAbove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-above",
+        metavar="METRIC=VALUE",
+        help="Exit with code 3 if the highest METRIC of all attacks is above VALUE: accuracy, "
+        "auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001, epsilon or risk; add .low to look at the "
+        "lower end of the interval (accuracy.low=0.6). May be given several times.",
+        show_default=False,
+    ),
+]

@@ -1,0 +1,1 @@
+"""Attacks on signals, written once for every domain that supplies them."""

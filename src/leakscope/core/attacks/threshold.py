@@ -1,0 +1,68 @@
+"""The threshold attack on one signal (Song & Mittal 2021, section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.core.estimate import Skipped
+from leakscope.core.game import Observation, Scores
+from leakscope.core.rules import Cut
+from leakscope.core.thresholds import learn_thresholds
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Guess "member" where a signal reaches the threshold that is best on shadow records."""
+
+    signal: str
+    """Which signal of the observation to use."""
+    per_class: bool = True
+    """Whether every class has a threshold of its own, or one serves all."""
+
+    @property
+    def name(self) -> str:
+        """The signal's name: metric attacks are named by their metric."""
+        return self.signal
+
+    @property
+    def variant(self) -> str:
+        """There is one form only."""
+        return ""
+
+    @property
+    def thresholds(self) -> str:
+        """``per-class`` or ``global``."""
+        return "per-class" if self.per_class else "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the signal (one threshold), or how far it lies above its class's threshold.
+
+        The guesses do not depend on that difference: it is at least 0 exactly where the signal
+        reaches the threshold.
+        """
+        shadow = observation.shadow
+        if shadow is None:
+            return Skipped(self.name, "needs shadow records with known membership")
+        if self.signal not in observation.signals or self.signal not in shadow.signals:
+            return Skipped(self.name, f"the observation has no signal {self.signal!r}")
+        seen = np.concatenate([shadow.stratum, observation.stratum])
+        learnt = learn_thresholds(
+            shadow.signals[self.signal], shadow.member, shadow.stratum, int(seen.max()) + 1
+        )
+        values = observation.signals[self.signal]
+        if not self.per_class:
+            return Scores(values, Cut(learnt.overall, "learnt on shadow records"))
+        missing = np.intersect1d(learnt.fell_back, observation.stratum)
+        notes = (_fell_back(missing.tolist()),) if len(missing) else ()
+        margin = values - learnt.of(observation.stratum)
+        return Scores(margin, Cut(0.0, "of each class, learnt on shadow records"), notes)
+
+
+def _fell_back(classes: list[int]) -> str:
+    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
+    return (
+        f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
+        f"global threshold: {shown}"
+    )

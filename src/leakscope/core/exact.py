@@ -1,0 +1,138 @@
+"""Games whose answers are known in closed form: what every estimate is checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from leakscope.core.checks import Bools, Floats
+from leakscope.core.game import Observation, Round, Shadow
+from leakscope.core.release import Worlds, coin_flips
+from leakscope.errors import InputError
+
+SIGNAL = "modified-entropy"
+"""The name of the exact games' signal, so that every attack on signals finds it."""
+
+
+@dataclass(frozen=True)
+class GaussianGame:
+    """Members' signals are N(effect, 1), non-members' N(0, 1); without effect nothing leaks."""
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float = 0.0
+    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    n_shadow: int = 0
+    """Shadow records with known membership, from the same law."""
+    n_classes: int = 1
+    """Classes, drawn at random, which change nothing."""
+    n_worlds: int = 0
+    """The adversary's worlds, from the same law."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.n_classes < 1:
+            raise InputError(f"n_classes must be at least 1, got {self.n_classes}")
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh coins and fresh noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve, ``Phi(effect / sqrt 2)``."""
+        return float(ndtr(self.effect / np.sqrt(2)))
+
+    def tpr(self, fpr: float) -> float:
+        """Return the best true-positive rate, ``Phi(Phi^-1(fpr) + effect)``."""
+        return float(ndtr(ndtri(fpr) + self.effect))
+
+    def accuracy(self) -> float:
+        """Return the best balanced accuracy, ``Phi(effect / 2)``."""
+        return float(ndtr(self.effect / 2))
+
+    def posterior(self, signal: Floats) -> Floats:
+        """Return P(member | signal) at even odds."""
+        return 1.0 / (1.0 + np.exp(self.effect * (self.effect / 2 - signal)))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta for which the game is (epsilon, delta)-private.
+
+        Balle & Wang (2018), theorem 8, with sensitivity over deviation equal to the effect.
+        """
+        if self.effect == 0:
+            return 0.0
+        a, b = self.effect / 2, epsilon / self.effect
+        return float(ndtr(a - b) - np.exp(epsilon) * ndtr(-a - b))
+
+    def _signal(self, member: Bools, rng: np.random.Generator) -> Floats:
+        return rng.normal(size=member.shape) + self.effect * member
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        signal = self._signal(secret, rng)
+        stratum = rng.integers(self.n_classes, size=n)
+        shadow = self._shadow(rng) if self.n_shadow else None
+        worlds = self._worlds(signal, rng) if self.n_worlds else None
+        observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
+        return Round(observation, secret, np.arange(n))
+
+    def _shadow(self, rng: np.random.Generator) -> Shadow:
+        member = _both_kinds(self.n_shadow, rng)
+        stratum = rng.integers(self.n_classes, size=self.n_shadow)
+        return Shadow({SIGNAL: self._signal(member, rng)}, member, stratum)
+
+    def _worlds(self, signal: Floats, rng: np.random.Generator) -> Worlds:
+        inside = coin_flips(self.n_worlds, self.n_targets, rng)
+        return Worlds(signal, self._signal(inside, rng), inside)
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """Every bit is released itself with probability e^epsilon / (1 + e^epsilon), else flipped.
+
+    Exactly epsilon-differentially private, and no attack beats reading the release.
+    """
+
+    n_targets: int
+    """Targets a round."""
+    epsilon: float
+    """At least 0; 0 releases a fair coin."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.epsilon < 0:
+            raise InputError(f"epsilon must be at least 0, got {self.epsilon}")
+
+    @property
+    def truth(self) -> float:
+        """The probability that a bit is released itself."""
+        return float(1.0 / (1.0 + np.exp(-self.epsilon)))
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh bits and fresh answers."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve: right, or tied, as often as the answers say."""
+        return self.truth
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        answer = secret ^ (rng.random(n) >= self.truth)
+        observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
+        return Round(observation, secret, np.arange(n))
+
+
+def _both_kinds(n: int, rng: np.random.Generator) -> Bools:
+    """Return fair coins, drawn again in the rare case that all n fall alike."""
+    while True:
+        coins: Bools = coin_flips(1, n, rng)[0]
+        if coins.any() and not coins.all():
+            return coins

@@ -1,0 +1,1 @@
+"""Data that can be had without a download, with its licence."""

@@ -1,0 +1,304 @@
+"""Whether a risk score means what it says: reliability, precision, spread over members."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri, stdtr, stdtrit
+
+from leakscope.core import checks
+from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Decisions, Transcript
+from leakscope.errors import InputError
+from leakscope.evaluate import decision, rates
+
+CUTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""The risk scores above which precision and recall are reported (Song & Mittal, Table 6)."""
+
+PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""The priors for which the mean excess is reported (Song & Mittal, Figure 10)."""
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The records whose score falls in one bin."""
+
+    low: float
+    """Lower edge of the bin."""
+    high: float
+    """Upper edge of the bin."""
+    n: int
+    """The number of records in it."""
+    mean_score: float
+    """The mean of their scores."""
+    fraction: Estimate
+    """The share of members among them, were members and non-members equally many."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far scores are from the realised share of members."""
+
+    bins: tuple[Bin, ...]
+    """The bins that hold records, by rising score."""
+    rmse: Estimate
+    """Root-mean-square distance between mean score and realised share over the bins, each
+    weighted by its records."""
+    rmse_of_bins: float
+    """The same with equal weight for every bin, as Song & Mittal (2021) report it."""
+    noise: float
+    """The `rmse` that a perfectly calibrated score would show on so many records."""
+
+
+@dataclass(frozen=True)
+class CutRow:
+    """Guessing "member" from a risk score on."""
+
+    cut: float
+    """Guess "member" where the score is at least this."""
+    precision: Estimate | Skipped
+    """Share of members among those guessed."""
+    recall: Estimate
+    """Share of the members that are guessed."""
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class: its members' mean risk beside its generalisation error."""
+
+    label: int
+    """The class."""
+    n_in: int
+    """Members of the class."""
+    n_out: int
+    """Non-members of the class."""
+    mean_risk: float
+    """Mean score of the class's members."""
+    generalisation_error: float
+    """Share of right predictions among the members minus that among the non-members."""
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """A privacy risk score with everything that is needed to believe it, or not."""
+
+    estimator: str
+    """How the score was estimated."""
+    member_scores: Floats
+    """(n_in,) The members' scores, ascending: the CDF of Song & Mittal, Figure 5."""
+    mean: Estimate
+    """Mean score of the members."""
+    reliability: Reliability
+    """Whether a score of .8 holds 80% members."""
+    cuts: tuple[CutRow, ...]
+    """Precision and recall from a score on (Table 6)."""
+    excess: tuple[tuple[float, Estimate], ...]
+    """Prior, and the members' mean score above it (Figure 10)."""
+    classes: tuple[ClassRow, ...]
+    """Classes with members and non-members (Figure 8)."""
+    correlation: Estimate | Skipped
+    """Pearson's correlation of mean risk and generalisation error over the classes."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know."""
+
+
+def reliability(
+    score: Floats, secret: Bools, rng: np.random.Generator, *, n_bins: int = 10, level: float = 0.95
+) -> Reliability:
+    """Return the calibration of a score for "is a member, at even odds".
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (n,)
+        In [0, 1].
+    secret : ndarray of bool, shape (n,)
+        True for a member.
+    rng : numpy.random.Generator
+        For the bootstrap interval.
+    n_bins : int
+        Equal bins of [0, 1].
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Reliability
+        `rmse` is 0 for perfect calibration; noise alone makes it positive: compare `noise`.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 4.2.1 and Figure 3. Where members and non-members differ in
+    number, shares are re-weighted to even odds, for which the score is meant.
+    """
+    if n_bins < 1:
+        raise InputError(f"n_bins must be at least 1, got {n_bins}")
+    odds = np.count_nonzero(~secret) / np.count_nonzero(secret)
+    index = np.clip((score * n_bins).astype(int), 0, n_bins - 1)
+    count = np.bincount(index, minlength=n_bins).astype(np.float64)
+    kept = np.flatnonzero(count)
+    count = count[kept]
+    mean = np.bincount(index, weights=score, minlength=n_bins)[kept] / count
+    share = np.bincount(index[secret], minlength=n_bins)[kept] / count
+
+    def rmse(shares: Floats, weight: Floats) -> Floats:
+        squares = (_even_odds(shares, odds) - mean) ** 2
+        distance: Floats = np.sqrt((squares * weight).sum(-1) / weight.sum())
+        return distance
+
+    def drawn(shares: Floats) -> Floats:
+        sample: Floats = rng.binomial(count.astype(int), shares, (500, len(kept))) / count
+        return rmse(sample, count)
+
+    value = float(rmse(share, count))
+    low, high = np.quantile(drawn(share), [(1 - level) / 2, (1 + level) / 2])
+    return Reliability(
+        tuple(
+            _bin(int(b), n_bins, int(n), float(m), float(s), odds, level)
+            for b, n, m, s in zip(kept, count, mean, share, strict=True)
+        ),
+        Estimate(
+            value,
+            min(float(low), value),
+            max(float(high), value),
+            checks.level(level),
+            len(score),
+            "bootstrap of bins",
+        ),
+        float(rmse(share, np.ones(len(kept)))),
+        # The mixture at hand that a perfectly calibrated score would have shown.
+        float(np.mean(drawn(np.clip(_even_odds(mean, 1 / odds), 0, 1)))),
+    )
+
+
+def at_prior(score: Floats, prior: float) -> Floats:
+    """Return scores made for even odds as they are at another prior, by Bayes' theorem.
+
+    Song & Mittal (2021), equation 12: multiplies the odds by ``prior / (1 - prior)``.
+    """
+    if not 0.0 < prior < 1.0:
+        raise InputError(f"prior must be in (0, 1), got {prior}")
+    return prior * score / (prior * score + (1 - prior) * (1 - score))
+
+
+def assess_risk(
+    transcript: Transcript,
+    estimator: str,
+    stratum: Ints,
+    correct: Bools,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    notes: Sequence[str] = (),
+) -> Risk:
+    """Return everything that section 4 of Song & Mittal (2021) reports of a risk score.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        Its scores are posterior probabilities at even odds, in [0, 1].
+    estimator : str
+        How they were made, for the reader.
+    stratum : ndarray of int, shape (m,)
+        The class of each row.
+    correct : ndarray of bool, shape (m,)
+        Whether the model predicts the row's class.
+    rng : numpy.random.Generator
+        For bootstrap intervals.
+    level : float
+        In (0, 1).
+    notes : sequence of str
+        What the estimator had to say.
+    """
+    score, secret = transcript.score, transcript.secret
+    if score.min() < 0 or score.max() > 1:
+        raise InputError("risk scores must be in [0, 1]")
+    inside = np.sort(score[secret])
+    classes = _classes(score, secret, stratum, correct)
+    return Risk(
+        estimator,
+        checks.frozen(inside),
+        _mean(inside, level),
+        reliability(score, secret, rng, level=level),
+        tuple(_cut_row(transcript, cut, level) for cut in CUTS),
+        tuple((p, _mean(at_prior(inside, p) - p, level)) for p in PRIORS),
+        classes,
+        correlation(
+            np.array([row.mean_risk for row in classes]),
+            np.array([row.generalisation_error for row in classes]),
+            level,
+        ),
+        tuple(notes),
+    )
+
+
+def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
+    """Return Pearson's correlation with Fisher's interval, in [-1, 1].
+
+    Skipped with fewer than 4 points, or where one side does not vary.
+    """
+    name = "correlation"
+    if len(x) < 4:
+        return Skipped(name, f"fewer than 4 classes with members and non-members ({len(x)})")
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return Skipped(name, "one of the two does not vary over the classes")
+    value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
+    half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
+    centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
+    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
+    return Estimate(value, min(low, value), max(high, value), level, len(x), "Fisher's z")
+
+
+def correlation_p_value(estimate: Estimate) -> float:
+    """Return the two-sided p-value of "no correlation" for a Pearson correlation."""
+    r, n = estimate.value, estimate.n
+    if abs(r) >= 1:
+        return 0.0
+    return 2 * float(stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r * r))))
+
+
+def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
+    guesses = Decisions(
+        transcript.score >= cut, transcript.secret, transcript.target, f"risk {cut}"
+    )
+    return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
+
+
+def _classes(score: Floats, secret: Bools, stratum: Ints, correct: Bools) -> tuple[ClassRow, ...]:
+    k = int(stratum.max()) + 1
+
+    def sums(rows: Bools, weights: Floats | None = None) -> Floats:
+        part = None if weights is None else weights[rows]
+        return np.bincount(stratum[rows], weights=part, minlength=k).astype(np.float64)
+
+    n_in, n_out = sums(secret), sums(~secret)
+    right = correct.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        risk = sums(secret, score) / n_in
+        error = sums(secret, right) / n_in - sums(~secret, right) / n_out
+    return tuple(
+        ClassRow(int(c), int(n_in[c]), int(n_out[c]), float(risk[c]), float(error[c]))
+        for c in np.flatnonzero((n_in > 0) & (n_out > 0))
+    )
+
+
+def _mean(values: Floats, level: float) -> Estimate:
+    n, value = len(values), float(values.mean())
+    if n < 2:
+        return Estimate(value, -1.0 if value < 0 else 0.0, 1.0, level, n, "one value: no interval")
+    half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * float(values.std(ddof=1))
+    half /= np.sqrt(n)
+    return Estimate(value, value - half, value + half, level, n, "Student's t")
+
+
+def _even_odds(share: Floats, odds: float) -> Floats:
+    """Return the share that would be seen if non-members were as many as members."""
+    return share * odds / (share * odds + (1 - share))
+
+
+def _bin(b: int, n_bins: int, n: int, mean: float, share: float, odds: float, level: float) -> Bin:
+    ends = np.array([share, *rates.clopper_pearson(share * n, n, level)])
+    value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()
+    fraction = Estimate(value, low, high, level, n, "Clopper-Pearson at even odds")
+    return Bin(b / n_bins, (b + 1) / n_bins, n, mean, fraction)

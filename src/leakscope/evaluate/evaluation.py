@@ -1,0 +1,131 @@
+"""Everything that is reported about one attack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.core import checks
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Decisions, Transcript
+from leakscope.evaluate import decision, epsilon
+from leakscope.evaluate.roc import RateAtFpr, Roc, auc, roc, tprs_at_fprs
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How well one attack did, each number with its doubt."""
+
+    name: str
+    """The attack."""
+    variant: str
+    """Which of its forms; empty where there is one only."""
+    thresholds: str
+    """``per-class``, ``global`` or ``none``."""
+    rule: str
+    """How the threshold behind the guesses was chosen."""
+    n_in: int
+    """Rows of members."""
+    n_out: int
+    """Rows of non-members."""
+    true_positives: int
+    """Members guessed to be members."""
+    false_positives: int
+    """Non-members guessed to be members."""
+    accuracy: Estimate
+    """Balanced accuracy of the guesses; 1/2 is chance."""
+    advantage: Estimate
+    """TPR - FPR of the guesses; 0 is chance."""
+    precision: Estimate | Skipped
+    """Share of members among the guessed, for the mixture at hand."""
+    recall: Estimate
+    """Share of the members that were guessed."""
+    false_positive_rate: Estimate
+    """Share of the non-members that were guessed to be members."""
+    predictive_values: tuple[tuple[float, Estimate | Skipped], ...]
+    """Prior, and the precision if that share of those asked about were members."""
+    epsilon: Estimate
+    """Lower bound on epsilon from the guesses (`low`)."""
+    auc: Estimate
+    """Area under the ROC curve of the scores; 1/2 is chance."""
+    tpr_at_fpr: tuple[RateAtFpr, ...]
+    """True-positive rates at false-positive rates."""
+    best_accuracy: Estimate
+    """Balanced accuracy of the best threshold in hindsight: no attacker knows it beforehand."""
+    roc: Roc
+    """The curve."""
+    notes: tuple[str, ...] = ()
+    """What the attack had to say."""
+
+    @property
+    def title(self) -> str:
+        """The attack's name with its variant and kind of threshold."""
+        extra = [x for x in (self.variant, self.thresholds) if x and x != "none"]
+        return f"{self.name} ({', '.join(extra)})" if extra else self.name
+
+
+def evaluate(
+    name: str,
+    transcript: Transcript,
+    decisions: Decisions,
+    level: float = 0.95,
+    *,
+    variant: str = "",
+    thresholds: str = "none",
+    notes: tuple[str, ...] = (),
+) -> Evaluation:
+    """Return every number about an attack.
+
+    Parameters
+    ----------
+    name : str
+    transcript : Transcript
+        The attack's scores.
+    decisions : Decisions
+        Its guesses on the same rows.
+    level : float
+        Of every interval, in (0, 1).
+    variant, thresholds : str
+        Which form of the attack this is.
+    notes : tuple of str
+        For the reader.
+    """
+    checks.level(level)
+    curve = roc(transcript)
+    return Evaluation(
+        name,
+        variant,
+        thresholds,
+        decisions.rule,
+        decisions.n_in,
+        decisions.n_out,
+        decisions.true_positives,
+        decisions.false_positives,
+        decision.balanced_accuracy(decisions, level),
+        decision.advantage(decisions, level),
+        decision.precision(decisions, level),
+        decision.recall(decisions, level),
+        decision.false_positive_rate(decisions, level),
+        decision.predictive_values(decisions, level=level),
+        epsilon.epsilon_lower_bound(decisions, level=level),
+        auc(transcript, level, curve=curve),
+        tprs_at_fprs(curve, level=level),
+        best_accuracy(curve, level),
+        curve,
+        notes,
+    )
+
+
+def best_accuracy(curve: Roc, level: float = 0.95) -> Estimate:
+    """Return the balanced accuracy of the best threshold in hindsight, in [1/2, 1].
+
+    The value is optimistic, since the threshold saw the judged rows; the interval is not: the
+    Dvoretzky-Kiefer-Wolfowitz-Massart bound holds for all thresholds at once, half of the error
+    for each side. On noise it holds 1/2.
+    """
+    value = float(np.max(curve.tpr - curve.fpr)) / 2 + 0.5
+    error = np.log(4 / (1 - checks.level(level)))
+    half = float(np.sqrt(error / (2 * curve.n_in)) + np.sqrt(error / (2 * curve.n_out))) / 2
+    n = curve.n_in + curve.n_out
+    return Estimate(value, max(0.5, value - half), min(1.0, value + half), level, n, "DKW band")

@@ -1,0 +1,177 @@
+"""Which groups of records leak more than the rest, allowing for having looked at many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from leakscope.core import checks
+from leakscope.core.checks import Bools, Floats
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Decisions
+from leakscope.evaluate import decision
+
+SMALLEST = 10
+"""A slice needs so many members and so many non-members."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The records that share one value of one column."""
+
+    column: str
+    """What the records were grouped by."""
+    group: str
+    """The value that they share."""
+    n_in: int
+    """Members in the slice."""
+    n_out: int
+    """Non-members in the slice."""
+    accuracy: Estimate
+    """Balanced accuracy inside the slice; the intervals of all slices hold together."""
+    excess: float
+    """Balanced accuracy inside minus that of all other records."""
+    p_value: float
+    """For "no more exposed than the other records", after Holm's correction for all slices."""
+    announced: bool
+    """Whether the slice is more exposed than the rest, beyond doubt at the level."""
+
+
+@dataclass(frozen=True)
+class SliceTable:
+    """All slices that were looked at."""
+
+    attack: str
+    """The attack whose guesses were judged, named before looking."""
+    level: float
+    """All intervals together hold with this probability; so do all announcements."""
+    slices: tuple[Slice, ...]
+    """By falling lower end of the accuracy."""
+    skipped: tuple[Skipped, ...]
+    """Slices that are too small to judge, by column."""
+
+    @property
+    def announced(self) -> tuple[Slice, ...]:
+        """The slices that are more exposed than the rest."""
+        return tuple(s for s in self.slices if s.announced)
+
+
+def find_slices(
+    decisions: Decisions,
+    columns: Mapping[str, NDArray[Any]],
+    attack: str,
+    level: float = 0.95,
+) -> SliceTable:
+    """Return the accuracy of the guesses in every group of every column.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        One row a target.
+    columns : mapping of str to ndarray, shape (m,)
+        Groups of the rows; at most a few hundred values each.
+    attack : str
+        The name of the attack that guessed.
+    level : float
+        In (0, 1). On guesses that are independent of membership, no slice at all is announced
+        with at least this probability.
+
+    Returns
+    -------
+    SliceTable
+
+    Notes
+    -----
+    Intervals: MOVER at Bonferroni's level. Tests: one-sided comparison with all other records,
+    Agresti & Caffo's (2000) rates, Holm's (1979) correction over all slices of all columns.
+    """
+    checks.level(level)
+    found: list[tuple[str, str, Bools]] = []
+    skipped: list[Skipped] = []
+    for column, values in columns.items():
+        groups, index = np.unique(np.asarray(values), return_inverse=True)
+        small = 0
+        for number, group in enumerate(groups):
+            rows = index == number
+            n_in = int(np.count_nonzero(rows & decisions.secret))
+            n_out = int(np.count_nonzero(rows)) - n_in
+            if min(n_in, n_out) < SMALLEST:
+                small += 1
+            elif len(groups) > 1:
+                found.append((column, str(group), rows))
+        if small:
+            reason = f"{small} of {len(groups)} groups have fewer than {SMALLEST} members or "
+            reason += f"{SMALLEST} non-members"
+            skipped.append(Skipped(f"slices by {column}", reason))
+        elif len(groups) == 1:
+            skipped.append(Skipped(f"slices by {column}", "all records have the same value"))
+    if not found:
+        return SliceTable(attack, level, (), tuple(skipped))
+    each = 1 - (1 - level) / len(found)
+    excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
+    adjusted = holm(np.array(raw))
+    table = [
+        _slice(decisions, column, group, rows, each, excess[i], float(adjusted[i]), level)
+        for i, (column, group, rows) in enumerate(found)
+    ]
+    table.sort(key=lambda s: -s.accuracy.low)
+    return SliceTable(attack, level, tuple(table), tuple(skipped))
+
+
+def deciles(values: Floats) -> NDArray[np.str_]:
+    """Return for every value the name of its tenth, such as ``"0.91 to 0.97"``.
+
+    Tenths are cut at the values' own deciles; equal values are never parted, so that fewer than
+    ten groups may come out.
+    """
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)))
+    index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
+    names = [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)] or [f"{edges[0]:.4g}"]
+    # Edges that look equal when rounded would merge two groups.
+    unique = [f"{name} (#{i})" if names.count(name) > 1 else name for i, name in enumerate(names)]
+    return np.array(unique)[index]
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values corrected for their number by Holm's step-down rule, in [0, 1]."""
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _slice(
+    decisions: Decisions,
+    column: str,
+    group: str,
+    rows: Bools,
+    each: float,
+    excess: float,
+    p_value: float,
+    level: float,
+) -> Slice:
+    inside = Decisions(decisions.guess[rows], decisions.secret[rows], decisions.target[rows])
+    accuracy = decision.balanced_accuracy(inside, each)
+    announced = p_value <= 1 - level
+    return Slice(column, group, inside.n_in, inside.n_out, accuracy, excess, p_value, announced)
+
+
+def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
+    """Return the excess of balanced accuracy over the other rows, and its one-sided p-value."""
+    right = decisions.guess == decisions.secret
+    excess, smoothed, variance = 0.0, 0.0, 0.0
+    for side in (decisions.secret, ~decisions.secret):
+        for part, sign in ((rows & side, 1), (~rows & side, -1)):
+            n, hits = int(np.count_nonzero(part)), int(np.count_nonzero(part & right))
+            share = (hits + 1) / (n + 2)
+            excess += sign * hits / max(n, 1) / 2
+            smoothed += sign * share / 2
+            variance += share * (1 - share) / (n + 2) / 4
+    return excess, float(ndtr(-smoothed / np.sqrt(variance)))
