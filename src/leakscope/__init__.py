@@ -11,6 +11,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
+
     from leakscope.audit import Audit, audit_classifier
     from leakscope.classifier.files import load_predictions
     from leakscope.classifier.predictions import Predictions, predictions
@@ -80,11 +82,22 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
     if name not in _HOME:
         raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"leakscope.{_HOME[name]}"), name)
     globals()[name] = value
     return value
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("leakscope")
+    except PackageNotFoundError:
+        return "unknown (not installed)"
 
 
 def __dir__() -> list[str]:

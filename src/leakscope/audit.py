@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 from numpy.typing import ArrayLike, NDArray
 
+import leakscope
 from leakscope.classifier.files import load_predictions
 from leakscope.classifier.game import PredictionGame
 from leakscope.classifier.predictions import Predictions
@@ -71,9 +72,9 @@ class Audit(Findings):
 
     def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
         """Return axes with the ROC curve of every attack, log-log where asked for."""
-        from leakscope import report
+        from leakscope.report.plots import plot_roc
 
-        return report.plot_roc(self, ax, log=log)
+        return plot_roc(self, ax, log=log)
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write report.html, report.json, records.parquet and roc.csv; return their paths."""
@@ -218,7 +219,7 @@ def audit_classifier(
     warnings += [*_sizes(target, played), *differ, *_calibration(risk)]
     return Audit(
         command,
-        own_version(),
+        leakscope.__version__,
         seed,
         level,
         _game_description(target, shadow),
@@ -232,14 +233,6 @@ def audit_classifier(
         tuple(dict.fromkeys([*warnings, *(n for p, _ in played for n in p.notes)])),
         {**versions(), **(provenance or {})},
     )
-
-
-def own_version() -> str:
-    """Return LeakScope's version."""
-    try:
-        return version("leakscope")
-    except PackageNotFoundError:
-        return "not installed"
 
 
 def versions() -> dict[str, str]:

@@ -63,7 +63,9 @@ def load_predictions(path: str | Path) -> Predictions:
 def _read_npz(path: Path) -> dict[str, Any]:
     damaged = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: numpy leaves the file open when it turns out to be damaged.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(
                     f"{path} holds a single array, not the named arrays of an npz file"

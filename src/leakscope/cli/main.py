@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 from typer.exceptions import Abort, TyperException
 
+import leakscope
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
 from leakscope.errors import LeakScopeError
@@ -25,7 +25,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"leakscope {version('leakscope')}")
+        print(f"leakscope {leakscope.__version__}")
         raise typer.Exit
 
 
@@ -59,7 +59,7 @@ def run() -> int:
     except TyperException as error:
         return _fail(error.format_message(), error.exit_code)
     except (KeyboardInterrupt, Abort):
-        print("leakscope: interrupted: no report was written", file=sys.stderr)
+        print("leakscope: interrupted: every file is whole or was not written", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # The reader of our output went away; there is nobody left to tell.

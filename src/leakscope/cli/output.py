@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from leakscope import report
+from rich.console import Console
+
 from leakscope.audit import Audit
 from leakscope.cli.gate import Limit, exceeded
+from leakscope.report.terminal import terminal_summary
 from leakscope.runs.atomic import check_writable, write_all
 
 DEFAULT_OUT = Path("leakscope-report")
@@ -39,7 +41,7 @@ def emit(
         path = Path(json).absolute()
         write_all(path.parent, {path.name: audit.to_json().encode()})
     if not quiet and json != "-":
-        report.print_table(audit)
+        Console().print(terminal_summary(audit))
         if folder is not None:
             print(f"Report: {folder / 'report.html'}")
     failures = exceeded(audit, limits)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
@@ -214,21 +214,19 @@ def assess_risk(
     score, secret = transcript.score, transcript.secret
     if score.min() < 0 or score.max() > 1:
         raise InputError("risk scores must be in [0, 1]")
-    inside = np.sort(score[secret])
-    classes = _classes(score, secret, stratum, correct)
+    inside, outside = np.sort(score[secret]), score[~secret]
+    everyone = np.ones(len(score), np.bool_)
+    first = rng.random(len(score)) < 0.5
+    classes = _classes(score, secret, stratum, correct, everyone, everyone)
     return Risk(
         estimator,
         checks.frozen(inside),
-        _mean(inside, level),
+        _mean_risk(inside, outside, 0.5, level, above=0.0),
         reliability(score, secret, rng, level=level),
         tuple(_cut_row(transcript, cut, level) for cut in CUTS),
-        tuple((p, _mean(at_prior(inside, p) - p, level)) for p in PRIORS),
+        tuple((p, _mean_risk(inside, outside, p, level, above=p)) for p in PRIORS),
         classes,
-        correlation(
-            np.array([row.mean_risk for row in classes]),
-            np.array([row.generalisation_error for row in classes]),
-            level,
-        ),
+        _risk_and_error(classes, _classes(score, secret, stratum, correct, first, ~first), level),
         tuple(notes),
     )
 
@@ -265,7 +263,60 @@ def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
     return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
 
 
-def _classes(score: Floats, secret: Bools, stratum: Ints, correct: Bools) -> tuple[ClassRow, ...]:
+def _risk_and_error(
+    rows: Sequence[ClassRow], apart: Sequence[ClassRow], level: float
+) -> Estimate | Skipped:
+    """Return the correlation over the classes, with an interval that holds 0 on noise.
+
+    Computed on the same members, risk and error share their noise: where nothing leaks they
+    still go together. The interval is therefore stretched to what disjoint halves of the
+    members give.
+    """
+    published, halved = (
+        correlation(
+            np.array([row.mean_risk for row in some]),
+            np.array([row.generalisation_error for row in some]),
+            level,
+        )
+        for some in (rows, apart)
+    )
+    if isinstance(published, Skipped) or isinstance(halved, Skipped):
+        return published
+    return _stretched(published, halved, "Fisher's z on all members and on disjoint halves")
+
+
+def _mean_risk(
+    inside: Floats, outside: Floats, prior: float, level: float, *, above: float
+) -> Estimate:
+    """Return the members' mean score minus `above`, with an interval that holds chance on noise.
+
+    A score that is off by a constant would leave chance out on pure noise. For a calibrated
+    score the mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``,
+    which no constant moves: the interval is stretched to hold both.
+    """
+    a, b = at_prior(inside, prior), at_prior(outside, prior)
+    n = len(a) + len(b)
+    gap = float(a.mean() - b.mean())
+    z = float(ndtri(0.5 + checks.level(level) / 2))
+    errors = [float(x.std(ddof=1)) / np.sqrt(len(x)) if len(x) > 1 else 1.0 for x in (a, b)]
+    value, centre = float(a.mean()) - above, prior + (1 - prior) * gap - above
+    half, wide = z * errors[0], z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
+    return _stretched(
+        Estimate(value, value - half, value + half, level, n, "normal"),
+        Estimate(centre, centre - wide, centre + wide, level, n, "normal"),
+        "normal, with and without calibration",
+    )
+
+
+def _stretched(estimate: Estimate, other: Estimate, method: str) -> Estimate:
+    low, high = min(estimate.low, other.low), max(estimate.high, other.high)
+    return Estimate(estimate.value, low, high, estimate.level, estimate.n, method)
+
+
+def _classes(
+    score: Floats, secret: Bools, stratum: Ints, correct: Bools, for_risk: Bools, for_error: Bools
+) -> tuple[ClassRow, ...]:
+    """Return risk and error of every class, each from the members that it may use."""
     k = int(stratum.max()) + 1
 
     def sums(rows: Bools, weights: Floats | None = None) -> Floats:
@@ -275,21 +326,13 @@ def _classes(score: Floats, secret: Bools, stratum: Ints, correct: Bools) -> tup
     n_in, n_out = sums(secret), sums(~secret)
     right = correct.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        risk = sums(secret, score) / n_in
-        error = sums(secret, right) / n_in - sums(~secret, right) / n_out
+        risk = sums(secret & for_risk, score) / sums(secret & for_risk)
+        error = sums(secret & for_error, right) / sums(secret & for_error)
+        error -= sums(~secret, right) / n_out
     return tuple(
         ClassRow(int(c), int(n_in[c]), int(n_out[c]), float(risk[c]), float(error[c]))
-        for c in np.flatnonzero((n_in > 0) & (n_out > 0))
+        for c in np.flatnonzero(np.isfinite(risk) & np.isfinite(error))
     )
-
-
-def _mean(values: Floats, level: float) -> Estimate:
-    n, value = len(values), float(values.mean())
-    if n < 2:
-        return Estimate(value, -1.0 if value < 0 else 0.0, 1.0, level, n, "one value: no interval")
-    half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * float(values.std(ddof=1))
-    half /= np.sqrt(n)
-    return Estimate(value, value - half, value + half, level, n, "Student's t")
 
 
 def _even_odds(share: Floats, odds: float) -> Floats:

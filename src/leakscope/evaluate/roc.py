@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from scipy.optimize import brentq
@@ -178,7 +179,8 @@ def tpr_at_fpr(curve: Roc, fpr: float, level: float = 0.95) -> RateAtFpr:
     Returns
     -------
     RateAtFpr
-        Nothing is interpolated between thresholds.
+        The value is that of a threshold, with ties on one side of it; nothing is interpolated.
+        Where a tie straddles the rate, the interval also holds what breaking it by chance gives.
 
     Notes
     -----
@@ -226,8 +228,8 @@ def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
 
     The number C of non-members at or above the threshold with the true false-positive rate
     `fpr` is Binomial(n_out, fpr), so that threshold lies between the C-th and the (C+1)-th
-    largest non-member; members at or above the former are surely in, those above the latter
-    at most.
+    largest non-member; members above the former are in at least, those above the latter at
+    most.
     """
     tail = (1.0 - checks.level(level)) / 2.0
     n_in, n_out = curve.n_in, curve.n_out
@@ -244,26 +246,41 @@ def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
     first = np.arange(0, len(ranks), -(-len(ranks) // _RANKS))
     last = np.concatenate([first[1:], [len(ranks)]]) - 1
     weights = np.add.reduceat(weights / weights.sum(), first)
-    falling = curve.nonmembers[::-1]
-    inner, outer = ranks[first], ranks[last]
-    least = n_in - np.searchsorted(curve.members, falling[np.maximum(inner, 1) - 1], side="left")
-    least[inner == 0] = 0
-    most = n_in - np.searchsorted(
-        curve.members, falling[np.minimum(outer, n_out - 1)], side="right"
-    )
-    most[outer == n_out] = n_in
+    least, most = _hits_upto(curve, ranks[first]), _hits_upto(curve, ranks[last] + 1)
 
     def below(x: float) -> float:  # rises from P(least = 0) to 1
-        sure = betainc(np.maximum(least, 1), n_in - np.maximum(least, 1) + 1.0, x)
-        return float(weights @ np.where(least == 0, 1.0, sure)) - tail
+        some = np.maximum(least, 1e-9)
+        sure = betainc(some, n_in - some + 1.0, x)
+        return float(weights @ np.where(least <= 0, 1.0, sure)) - tail
 
     def above(x: float) -> float:  # falls from 1 to P(most = n_in)
-        sure = betaincc(most + 1.0, np.maximum(n_in - most, 1), x)
-        return float(weights @ np.where(most == n_in, 1.0, sure)) - tail
+        others = np.maximum(n_in - most, 1e-9)
+        sure = betaincc(most + 1.0, others, x)
+        return float(weights @ np.where(most >= n_in, 1.0, sure)) - tail
 
     low = float(brentq(below, 0.0, 1.0)) if below(0.0) < 0 else 0.0
     high = float(brentq(above, 0.0, 1.0)) if above(1.0) < 0 else 1.0
     return low, high
+
+
+def _hits_upto(curve: Roc, counts: Ints) -> Floats:
+    """Return the members above each count-th largest non-member.
+
+    A tie of that non-member with members and others counts as far as it is used up, as if it
+    were broken by chance.
+    """
+    barrier = curve.nonmembers[::-1][np.clip(counts, 1, curve.n_out) - 1]
+
+    def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
+        return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)
+
+    hits, tied_hits = above(curve.members, "right"), above(curve.members, "left")
+    false, tied_false = above(curve.nonmembers, "right"), above(curve.nonmembers, "left")
+    used = (counts - false) / (tied_false - false)
+    result = hits + (tied_hits - hits) * used
+    result[counts <= 0] = 0.0
+    result[counts > curve.n_out] = curve.n_in
+    return result
 
 
 def _placements(values: Floats, others: Floats) -> Floats:

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from leakscope.classifier.game import PredictionGame, crossfit_halves
+from leakscope.classifier.learned import Learned
+from leakscope.core.estimate import Skipped
+from leakscope.core.exact import GaussianGame
+from leakscope.core.game import play
+from leakscope.errors import InputError
+from leakscope.evaluate.roc import auc
+from tests.classifier.made import made_up
+
+
+def test_a_shadow_file_gives_one_round_with_every_target():
+    target, shadow = made_up(seed=1), made_up(n=300, seed=2)
+    (dealt,) = PredictionGame(target, shadow).deal(1, np.random.default_rng(0))
+    assert np.array_equal(dealt.target, np.arange(400))
+    assert np.array_equal(dealt.secret, target.member)
+    assert np.array_equal(dealt.observation.shadow.member, shadow.member)
+
+
+def test_without_a_shadow_nobody_learns_on_a_row_that_is_judged():
+    target = made_up(seed=1)
+    rounds = PredictionGame(target).deal(1, np.random.default_rng(0))
+    assert np.array_equal(np.sort(np.concatenate([r.target for r in rounds])), np.arange(400))
+    for dealt in rounds:
+        learnt = dealt.observation.shadow_rows.index
+        assert not np.intersect1d(learnt, dealt.target).size
+        assert np.array_equal(dealt.observation.shadow.member, target.member[learnt])
+
+
+def test_halves_are_even_in_every_class_and_side():
+    target = made_up(n=401, seed=3)
+    first = crossfit_halves(target.labels, target.member, np.random.default_rng(0))
+    for c in range(target.n_classes):
+        for side in (True, False):
+            rows = (target.labels == c) & (target.member == side)
+            assert abs(int(first[rows].sum()) - int((~first)[rows].sum())) <= 1
+
+
+def test_classes_must_agree_and_predictions_give_one_round():
+    with pytest.raises(InputError, match="the shadow predictions have 4 classes, the target's 5"):
+        PredictionGame(made_up(k=5), made_up(k=4))
+    with pytest.raises(InputError, match="one round, got 2"):
+        PredictionGame(made_up()).deal(2, np.random.default_rng(0))
+
+
+def test_the_learned_attack_finds_what_leaks_and_nothing_else():
+    areas = {}
+    for leak in (0.0, 2.0):
+        game = PredictionGame(made_up(2000, leak=leak, seed=1), made_up(2000, leak=leak, seed=2))
+        rounds = game.deal(1, np.random.default_rng(0))
+        played = play(Learned(), rounds, [np.random.default_rng(0)])
+        areas[leak] = auc(played.transcript)
+    assert not areas[0.0].excludes(0.5)
+    assert areas[2.0].low > 0.7
+
+
+def test_the_learned_attack_says_what_it_lacks():
+    (dealt,) = GaussianGame(10, n_shadow=10).deal(1, np.random.default_rng(0))
+    found = Learned().score(dealt.observation, np.random.default_rng(0))
+    assert found == Skipped("learned", "needs the full prediction vectors")

@@ -1,0 +1,117 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.classifier.predictions import predictions
+from leakscope.classifier.signals import SIGNALS, correct, signals, top_probability
+from tests.classifier.made import logits_labels_member, softmax
+
+TINY = np.finfo(np.float64).tiny
+
+
+def naive(p, y):
+    """Return the six signals of one row, written out from the definitions."""
+
+    def log(x):
+        return math.log(max(x, TINY))
+
+    k = len(p)
+    return {
+        "correctness": float(max(range(k), key=lambda i: (p[i], -i)) == y),
+        "confidence": p[y],
+        "entropy": sum(p[i] * log(p[i]) for i in range(k)),
+        "modified-entropy": (1 - p[y]) * log(p[y])
+        + sum(p[i] * log(1 - p[i]) for i in range(k) if i != y),
+        "loss": log(p[y]),
+        "scaled-logit": log(p[y]) - log(1 - p[y]),
+    }
+
+
+def given_probs(rows, labels):
+    return predictions(probs=rows, labels=labels, member=np.arange(len(labels)) % 2 == 0)
+
+
+@given(st.integers(2, 6), st.integers(2, 12), st.floats(0.0, 60.0), st.integers(0, 2**32 - 1))
+def test_signals_are_what_the_definitions_say(k, n, spread, seed):
+    rng = np.random.default_rng(seed)
+    p, labels = softmax(spread * rng.normal(size=(n, k))), rng.integers(k, size=n)
+    found = signals(given_probs(p, labels))
+    for row in range(n):
+        for name, value in naive(p[row].tolist(), int(labels[row])).items():
+            assert found[name][row] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+
+
+@given(st.integers(2, 6), st.floats(0.01, 3.0), st.integers(0, 2**32 - 1))
+def test_logits_and_probabilities_tell_the_same(k, spread, seed):
+    rng = np.random.default_rng(seed)
+    logits, labels = spread * rng.normal(size=(9, k)), rng.integers(k, size=9)
+    member = np.arange(9) % 2 == 0
+    from_logits = signals(predictions(logits=logits, labels=labels, member=member))
+    from_probs = signals(predictions(probs=softmax(logits), labels=labels, member=member))
+    for name in SIGNALS:
+        assert from_logits[name] == pytest.approx(from_probs[name], rel=1e-6, abs=1e-9), name
+
+
+def test_logits_resolve_predictions_that_probabilities_round_to_one():
+    logits = np.array([[40.0, 0.0], [60.0, 0.0], [800.0, 0.0], [0.0, 800.0]])
+    found = signals(predictions(logits=logits, labels=[0, 0, 0, 0], member=[1, 0, 1, 0]))
+    assert found["scaled-logit"][:2] == pytest.approx([40.0, 60.0])
+    assert found["modified-entropy"][0] < found["modified-entropy"][1] < 0
+    for name in SIGNALS:
+        assert np.isfinite(found[name]).all(), name
+
+
+def test_certain_predictions_stay_finite():
+    p = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    found = signals(given_probs(p, [0, 0]))
+    assert found["entropy"].tolist() == [0.0, 0.0]
+    assert found["modified-entropy"][0] == 0.0
+    # Certain and wrong: log 0 twice, once for the true class and once for the predicted one.
+    assert found["modified-entropy"][1] == pytest.approx(2 * math.log(TINY))
+    assert found["loss"][1] == pytest.approx(math.log(TINY))
+
+
+def test_a_tie_for_the_largest_goes_to_the_first_class():
+    p = np.array([[0.4, 0.4, 0.2], [0.4, 0.4, 0.2]])
+    assert signals(given_probs(p, [0, 1]))["correctness"].tolist() == [1.0, 0.0]
+    assert correct(given_probs(p, [0, 1])).tolist() == [True, False]
+
+
+def test_float32_is_upcast_once():
+    logits, labels, member = logits_labels_member()
+    p32 = softmax(logits).astype(np.float32)
+    narrow = signals(predictions(probs=p32, labels=labels, member=member))
+    wide = signals(predictions(probs=p32.astype(np.float64), labels=labels, member=member))
+    for name in SIGNALS:
+        assert np.array_equal(narrow[name], wide[name]), name
+
+
+def test_blocks_and_threads_change_no_number(monkeypatch):
+    logits, labels, member = logits_labels_member(n=1000)
+    whole = signals(predictions(logits=logits, labels=labels, member=member))
+    monkeypatch.setattr("leakscope.classifier.predictions.BLOCK", 35)
+    monkeypatch.setattr("leakscope.classifier.signals._ROWS_A_THREAD", 100)
+    parts = signals(predictions(logits=logits, labels=labels, member=member))
+    for name in SIGNALS:
+        assert np.array_equal(whole[name], parts[name]), name
+
+
+def test_relabelling_the_classes_changes_no_signal_but_ties():
+    logits, labels, member = logits_labels_member(k=6)
+    order = np.random.default_rng(1).permutation(6)
+    back = np.argsort(order)
+    first = signals(predictions(logits=logits, labels=labels, member=member))
+    second = signals(predictions(logits=logits[:, order], labels=back[labels], member=member))
+    for name in SIGNALS:
+        assert second[name] == pytest.approx(first[name], rel=1e-12), name
+
+
+def test_top_probability_is_the_largest():
+    logits, labels, member = logits_labels_member()
+    p = softmax(logits)
+    for given_as in ({"probs": p}, {"logits": logits}):
+        found = top_probability(predictions(labels=labels, member=member, **given_as))
+        assert found == pytest.approx(p.max(axis=1))
