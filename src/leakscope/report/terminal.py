@@ -57,7 +57,7 @@ def _attacks(findings: Findings) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
     table.add_column("\nAttack", overflow="fold")
     table.add_column("\nThresholds", overflow="fold")
-    table.add_column(f"Accuracy\n({rate(findings.level)} interval)", justify="right")
+    table.add_column(f"Accuracy\n({rate(findings.level)} interval)", justify="right", min_width=12)
     for title in ("\nAUC", *(f"TPR at\n{rate(fpr)} FPR" for fpr in _RATES)):
         table.add_column(title, justify="right", no_wrap=True)
     best = findings.headline.attack

@@ -1,19 +1,20 @@
-"""Audits: deal, score and evaluate in a row, and what was found."""
+"""The audit of a classifier from its predictions."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from joblib import Parallel, cpu_count, delayed
 from numpy.typing import ArrayLike, NDArray
 
 import leakscope
+from leakscope.audit import caveats
+from leakscope.audit.attacks import audit, headline
+from leakscope.audit.result import Audit
 from leakscope.classifier.files import load_predictions
 from leakscope.classifier.game import PredictionGame
 from leakscope.classifier.predictions import Predictions
@@ -23,117 +24,16 @@ from leakscope.core import checks, seeds
 from leakscope.core.attacks.posterior import Estimator, RiskScore
 from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.checks import Bools, Floats
-from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack, Play, Round, play
 from leakscope.errors import InputError
 from leakscope.evaluate.calibration import Risk, assess_risk
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
-from leakscope.evaluate.evaluation import Evaluation, evaluate
-from leakscope.evaluate.findings import Fact, Findings, GameDescription, Headline, Records
-from leakscope.evaluate.rates import difference, proportion
+from leakscope.evaluate.evaluation import Evaluation
+from leakscope.evaluate.findings import Records
 from leakscope.evaluate.slices import SliceTable, deciles, find_slices
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
-
-
-@dataclass(frozen=True, eq=False)
-class Audit(Findings):
-    """What an audit found, with ways to look at it."""
-
-    def summary(self) -> str:
-        """Return the verdict and the main numbers as plain text."""
-        from leakscope import report
-
-        return report.summary(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every record: id, member, scores, guesses, risk."""
-        from leakscope import report
-
-        return report.records_frame(self)
-
-    def to_json(self) -> str:
-        """Return the text of ``report.json``."""
-        from leakscope import report
-
-        return report.to_json(self)
-
-    def to_html(self) -> str:
-        """Return the text of ``report.html``."""
-        from leakscope import report
-
-        return report.render_html(self)
-
-    def plot_roc(self, ax: Axes | None = None, *, log: bool = False) -> Axes:
-        """Return axes with the ROC curve of every attack, log-log where asked for."""
-        from leakscope.report.plots import plot_roc
-
-        return plot_roc(self, ax, log=log)
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write report.html, report.json, records.parquet and roc.csv; return their paths."""
-        from leakscope import report
-
-        return report.write_report(self, Path(directory))
-
-
-def audit(
-    rounds: Sequence[Round],
-    attacks: Sequence[Attack],
-    *,
-    seed: int = 0,
-    level: float = 0.95,
-) -> list[tuple[Play, Evaluation] | Skipped]:
-    """Return what every attack did in rounds that were dealt already.
-
-    Parameters
-    ----------
-    rounds : sequence of Round
-        From a game's `deal`; dealing is the only step that trains anything.
-    attacks : sequence of Attack
-    seed : int
-        Every attack draws from a generator of its own, so that a further attack changes no
-        other's numbers.
-    level : float
-        Of every interval, in (0, 1).
-
-    Returns
-    -------
-    list of (Play, Evaluation) or Skipped
-        In the order of `attacks`.
-    """
-    # Threads: scores are numpy's work, which lets go of the interpreter, on shared arrays.
-    n_jobs = min(cpu_count(), len(attacks)) if rounds and len(rounds[0].secret) > 20_000 else 1
-    return list(
-        Parallel(n_jobs, backend="threading")(
-            delayed(_audit_one)(attack, rounds, seed, level) for attack in attacks
-        )
-    )
-
-
-def _audit_one(
-    attack: Attack, rounds: Sequence[Round], seed: int, level: float
-) -> tuple[Play, Evaluation] | Skipped:
-    role = ("attack", attack.name, attack.variant, attack.thresholds)
-    played = play(attack, rounds, [seeds.stream(seed, *role, i) for i in range(len(rounds))])
-    if isinstance(played, Skipped):
-        return played
-    evaluation = evaluate(
-        attack.name,
-        played.transcript,
-        played.decisions,
-        level,
-        variant=attack.variant,
-        thresholds=attack.thresholds,
-        notes=played.notes,
-    )
-    return played, evaluation
 
 
 def audit_classifier(
@@ -200,7 +100,7 @@ def audit_classifier(
     columns = _columns(target, slices)
     contents = _contents(target, show_columns)
     game = PredictionGame(target, shadow)
-    warnings = _missing_classes(target, shadow, allow_missing_classes)
+    warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
     rounds = game.deal(1, seeds.stream(seed, "deal"))
     suite = prediction_attacks(logits=target.logits) if attacks is None else attacks
     results = audit(rounds, suite, seed=seed, level=level)
@@ -215,16 +115,16 @@ def audit_classifier(
     risk, risk_scores = _risk(rounds, estimator, target, seed, level)
     table = _slices(rounds, target, columns, seed, level)
     skipped += table.skipped
-    facts, differ = _facts(target, shadow, level)
-    warnings += [*_sizes(target, played), *differ, *_calibration(risk)]
+    facts, differ = caveats.accuracies(target, shadow, level)
+    warnings += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     return Audit(
         command,
         leakscope.__version__,
         seed,
         level,
-        _game_description(target, shadow),
+        caveats.game_description(target, shadow),
         tuple(evaluation for _, evaluation in played),
-        _headline(played, target, seed, level),
+        headline(played, seed=seed, level=level),
         risk,
         table,
         _records(target, played, risk_scores, contents),
@@ -243,27 +143,6 @@ def versions() -> dict[str, str]:
         **{name: version(name) for name in packages},
         "platform": f"{platform.system()} {platform.machine()}",
     }
-
-
-def _headline(
-    played: Sequence[tuple[Play, Evaluation]], target: Predictions, seed: int, level: float
-) -> Headline:
-    # Bonferroni: the interval of the best of m attacks must hold for all m.
-    each = 1 - (1 - level) / len(played)
-    together = [balanced_accuracy(p.decisions, each) for p, _ in played]
-    best = int(np.argmax([accuracy.low for accuracy in together]))
-    corrected = together[best]
-    accuracy = Estimate(
-        corrected.value,
-        corrected.low,
-        corrected.high,
-        level,
-        corrected.n,
-        f"{corrected.method}, Bonferroni over {len(played)} attacks",
-    )
-    bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
-    limit = largest_certifiable_epsilon(target.n_in // 2, target.n_out // 2, level)
-    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit)
 
 
 def _risk(
@@ -350,97 +229,6 @@ def _contents(target: Predictions, names: Sequence[str]) -> dict[str, NDArray[An
         have = ", ".join(target.columns) or "none"
         raise InputError(f"no column {missing[0]!r} to show; the columns are: {have}")
     return {name: target.columns[name] for name in names}
-
-
-def _missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
-    if shadow is None:
-        return []
-    missing = np.setdiff1d(target.labels, shadow.labels)
-    if not len(missing):
-        return []
-    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-    if not allowed:
-        raise InputError(
-            f"class(es) {shown} of the target have no shadow records, so they have no thresholds "
-            "of their own: add shadow predictions for them, or allow missing classes to use the "
-            "global threshold there (--allow-missing-classes)"
-        )
-    return [f"class(es) {shown} have no shadow records and use the global threshold"]
-
-
-def _facts(
-    target: Predictions, shadow: Predictions | None, level: float
-) -> tuple[tuple[Fact, ...], list[str]]:
-    from leakscope.classifier.signals import correct
-
-    facts, warnings = [], []
-    hits = {"target": correct(target)}
-    models = {"target": target}
-    if shadow is not None:
-        hits["shadow"], models["shadow"] = correct(shadow), shadow
-    for name, model in models.items():
-        for side, rows in (("members", model.member), ("non-members", ~model.member)):
-            estimate = proportion(hits[name][rows], level=level)
-            facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
-    if shadow is not None:
-        for side, ours, theirs in (
-            ("members", target.member, shadow.member),
-            ("non-members", ~target.member, ~shadow.member),
-        ):
-            gap = difference(hits["target"][ours], hits["shadow"][theirs], level)
-            if gap.excludes(0.0) and abs(gap.value) > 0.02:
-                warnings.append(
-                    f"the target's accuracy on {side} differs from the shadow model's by "
-                    f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to "
-                    f"{100 * gap.high:+.1f}): thresholds and risk scores learnt on the shadow may "
-                    "not fit the target; see the risk score's calibration"
-                )
-    return tuple(facts), warnings
-
-
-def _sizes(target: Predictions, played: Sequence[tuple[Play, Evaluation]]) -> list[str]:
-    warnings = []
-    unresolved = [r.fpr for r in played[0][1].tpr_at_fpr if not r.resolved]
-    if unresolved:
-        rates = ", ".join(f"{100 * fpr:g}%" for fpr in unresolved)
-        warnings.append(
-            f"{target.n_out} non-members cannot resolve a false-positive rate of {rates}: fewer "
-            "than 10 false positives are expected there, and the intervals are wide"
-        )
-    if len(np.unique(target.ids)) < len(target):
-        warnings.append("some ids occur more than once: rows are told apart by their position")
-    return warnings
-
-
-def _calibration(risk: Risk) -> list[str]:
-    rmse, noise = risk.reliability.rmse, risk.reliability.noise
-    if rmse.low <= noise + 0.05:
-        return []
-    return [
-        f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
-        f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
-        "not as a probability"
-    ]
-
-
-def _game_description(target: Predictions, shadow: Predictions | None) -> GameDescription:
-    if shadow is None:
-        has = "and knows the membership of half of the records, to learn thresholds on"
-        learnt = "on the other half of the target's own records, both ways (cross-fitting)"
-    else:
-        has = f"and has a shadow model of its own, with {shadow.n_in:,} members and "
-        has += f"{shadow.n_out:,} non-members"
-        learnt = "on the shadow model's records only"
-    return GameDescription(
-        "membership inference from predictions",
-        "Was this record in the model's training set?",
-        "Sees the model's full prediction and the true class of a record (black box), " + has,
-        "came with the data: no coins were drawn, so members and non-members may also differ in "
-        "other ways than membership, and this audit cannot tell the two apart",
-        learnt,
-        target.n_in,
-        target.n_out,
-    )
 
 
 def _records(

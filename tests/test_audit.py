@@ -1,0 +1,250 @@
+"""The classifier audit as a whole: what it says on noise, on a leak, and what it keeps apart."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import leakscope as ls
+from leakscope.classifier.suite import METRICS, prediction_attacks
+from leakscope.core.attacks.coin import Coin
+from leakscope.core.estimate import Estimate, Skipped
+from tests.classifier.made import made_up
+
+
+def intervals(audit):
+    """Yield (what it is, estimate, what chance gives) for every interval of an audit."""
+    for e in audit.evaluations:
+        yield "accuracy", e.accuracy, 0.5
+        yield "advantage", e.advantage, 0.0
+        yield "auc", e.auc, 0.5
+        yield "best accuracy", e.best_accuracy, 0.5
+        yield "precision", e.precision, 0.5
+        for rate in e.tpr_at_fpr:
+            yield f"tpr at {rate.fpr}", rate.estimate, rate.fpr
+        for prior, value in e.predictive_values:
+            yield f"ppv at {prior}", value, prior
+    yield "headline", audit.headline.accuracy, 0.5
+    yield "risk", audit.risk.mean, 0.5
+    yield "correlation", audit.risk.correlation, 0.0
+    for prior, value in audit.risk.excess:
+        yield f"excess at {prior}", value, 0.0
+    for row in audit.risk.cuts:
+        yield f"precision from risk {row.cut} on", row.precision, 0.5
+    for part in audit.slices.slices:
+        yield "slice", part.accuracy, 0.5
+
+
+def noise_game(number, shadow):
+    """Return how often what left chance out in one game without leakage, and how often it could."""
+    target = made_up(n=400, k=8, seed=2 * number)
+    known = made_up(n=400, k=8, seed=2 * number + 1) if shadow else None
+    attacks = prediction_attacks()[: 2 * len(METRICS)]
+    audit = ls.audit_classifier(target, known, attacks=attacks, seed=number)
+    missed, asked = Counter(), Counter()
+    for name, estimate, chance in intervals(audit):
+        if isinstance(estimate, Estimate):
+            asked[name] += 1
+            missed[name] += estimate.excludes(chance)
+    for name, event in (
+        ("epsilon", audit.headline.epsilon.low > 0),
+        ("epsilon of an attack", any(e.epsilon.low > 0 for e in audit.evaluations)),
+        ("slice announced", bool(audit.slices.announced)),
+        ("verdict", audit.headline.accuracy.low > 0.5),
+    ):
+        asked[name] += 1
+        missed[name] += event
+    return missed, asked
+
+
+def check_noise(n_games, shadow):
+    missed, asked = Counter(), Counter()
+    for number in range(n_games):
+        for total, part in zip((missed, asked), noise_game(number, shadow), strict=True):
+            total.update(part)
+    assert asked["accuracy"] == 8 * n_games
+    # Numbers of one game go together, so games are counted: 5% and four standard deviations.
+    allowed = 0.05 + 4 * np.sqrt(0.05 * 0.95 / n_games)
+    rates = {name: missed[name] / asked[name] for name in asked}
+    assert {name: rate for name, rate in rates.items() if rate > allowed} == {}
+
+
+@pytest.mark.parametrize("shadow", [True, False])
+def test_on_noise_no_interval_leaves_chance_out_too_often(shadow):
+    check_noise(60, shadow)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shadow", [True, False])
+def test_on_noise_no_interval_leaves_chance_out_too_often_in_1000_games(shadow):
+    check_noise(1000, shadow)
+
+
+def test_a_leak_is_found_with_and_without_a_shadow():
+    target, shadow = made_up(1000, leak=2.0, seed=1), made_up(1000, leak=2.0, seed=2)
+    for known in (shadow, None):
+        audit = ls.audit_classifier(target, known)
+        assert audit.headline.accuracy.low > 0.6
+        assert audit.headline.epsilon.low > 0
+        assert audit.risk.mean.low > 0.5
+
+
+def test_a_further_attack_changes_no_other_number():
+    target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
+    suite = prediction_attacks()
+    alone = ls.audit_classifier(target, shadow, attacks=suite)
+    more = ls.audit_classifier(target, shadow, attacks=(Coin(), *suite[::-1]))
+    found = {e.title: e for e in more.evaluations}
+    for e in alone.evaluations:
+        assert found[e.title].accuracy == e.accuracy
+        assert found[e.title].auc == e.auc
+        assert found[e.title].tpr_at_fpr == e.tpr_at_fpr
+    assert np.array_equal(alone.records.risk, more.records.risk)
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_one_other_halves():
+    target = made_up(leak=1.0, seed=1)
+    first, again, other = (ls.audit_classifier(target, seed=seed).to_json() for seed in (0, 0, 1))
+    assert first == again
+    assert first != other
+
+
+def test_records_are_in_the_order_of_the_file():
+    ids = np.array([f"r{i}" for i in range(400)])
+    target = made_up(leak=1.0, seed=1, ids=ids)
+    frame = ls.audit_classifier(target).to_frame()
+    assert frame["id"].tolist() == ids.tolist()
+    assert frame["member"].tolist() == target.member.tolist()
+    confidence = next(c for c in frame if c == "score:confidence (global)")
+    expected = target.values[np.arange(400), target.labels]
+    assert frame[confidence].to_numpy() == pytest.approx(expected)
+
+
+def test_guesses_of_the_records_give_the_reported_counts():
+    target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
+    for known in (shadow, None):
+        audit = ls.audit_classifier(target, known)
+        for e in audit.evaluations:
+            guess = audit.records.guesses[e.title]
+            assert int((guess & target.member).sum()) == e.true_positives
+            assert int((guess & ~target.member).sum()) == e.false_positives
+
+
+def test_a_planted_slice_is_announced_and_named():
+    rng = np.random.default_rng(0)
+    target, shadow = made_up(4000, leak=0.0, seed=1), made_up(4000, leak=3.0, seed=2)
+    values = np.array(target.values)
+    ward = rng.integers(6, size=4000)
+    exposed = (ward == 4) & target.member
+    # Members of ward 4 are predicted with near certainty, all others alike.
+    certain = 0.002 + 0.99 * np.eye(5)[target.labels]
+    values[exposed] = certain[exposed]
+    target = ls.predictions(
+        probs=values, labels=target.labels, member=target.member, columns={"ward": ward}
+    )
+    announced = ls.audit_classifier(target, shadow).slices.announced
+    assert ("ward", "4") in {(s.column, s.group) for s in announced}
+    assert all(s.column != "ward" or s.group == "4" for s in announced)
+
+
+def test_slices_by_columns_of_the_file_or_by_arrays():
+    rng = np.random.default_rng(0)
+    columns = {
+        "ward": rng.integers(3, size=400),
+        "weight": rng.normal(size=400),
+        "name": np.array([f"n{i}" for i in range(400)]),
+    }
+    target = made_up(columns=columns)
+    audit = ls.audit_classifier(target)
+    assert {"class", "confidence", "ward", "weight"} >= {s.column for s in audit.slices.slices}
+    assert sum(s.column == "weight" for s in audit.slices.slices) == 10
+    only = ls.audit_classifier(target, slices=["ward"])
+    assert {s.column for s in only.slices.slices} <= {"class", "confidence", "ward"}
+    given = ls.audit_classifier(target, slices={"mine": columns["ward"]})
+    assert "mine" in {s.column for s in given.slices.slices}
+    with pytest.raises(ls.InputError, match="no column 'age' to slice by; the columns are: ward"):
+        ls.audit_classifier(target, slices=["age"])
+    with pytest.raises(ls.InputError, match="more than 200 different texts"):
+        ls.audit_classifier(target, slices=["name"])
+    with pytest.raises(ls.InputError, match="slice 'mine' must have 400 rows"):
+        ls.audit_classifier(target, slices={"mine": [1, 2]})
+
+
+def test_contents_are_kept_only_when_asked_for():
+    secret = np.array([f"secret-{i}" for i in range(400)])
+    target = made_up(columns={"name": secret, "ward": np.arange(400) % 3})
+    silent = ls.audit_classifier(target)
+    assert "secret-" not in silent.to_html() + silent.to_json()
+    told = ls.audit_classifier(target, show_columns=["name"])
+    assert "secret-" in told.to_html()
+    with pytest.raises(ls.InputError, match="no column 'age' to show"):
+        ls.audit_classifier(target, show_columns=["age"])
+
+
+def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
+    target = made_up()
+    audit = ls.audit_classifier(target)
+    assert Skipped(
+        "scaled-logit", "orders records as confidence does unless logits are given"
+    ) in audit.skipped
+    logits = np.log(target.values)
+    again = ls.audit_classifier(
+        ls.predictions(logits=logits, labels=target.labels, member=target.member)
+    )
+    assert {e.thresholds for e in again.evaluations if e.name == "scaled-logit"} == {
+        "per-class",
+        "global",
+    }
+
+
+def test_classes_without_shadows_stop_the_audit_unless_allowed():
+    target, shadow = made_up(seed=1), made_up(seed=2)
+    kept = shadow.labels != 3
+    fewer = ls.predictions(
+        probs=shadow.values[kept], labels=shadow.labels[kept], member=shadow.member[kept]
+    )
+    with pytest.raises(ls.InputError, match=r"class\(es\) 3 of the target have no shadow records"):
+        ls.audit_classifier(target, fewer)
+    audit = ls.audit_classifier(target, fewer, allow_missing_classes=True)
+    assert "class(es) 3 have no shadow records and use the global threshold" in audit.warnings
+
+
+def test_repeated_ids_are_pointed_out():
+    audit = ls.audit_classifier(made_up(ids=np.zeros(400, int)))
+    assert any("ids occur more than once" in line for line in audit.warnings)
+
+
+def test_summary_json_and_plots_can_be_had_from_python(tmp_path):
+    audit = ls.audit_classifier(made_up(leak=1.0, seed=1))
+    assert "%" in audit.summary()
+    assert json.loads(audit.to_json())["schema"] == "leakscope/1"
+    assert audit.plot_roc(log=True).get_xscale() == "log"
+    names = {path.name for path in audit.write(tmp_path / "out")}
+    assert names == {"report.html", "report.json", "records.parquet", "roc.csv"}
+
+
+def test_importing_loads_no_framework_and_costs_little():
+    code = (
+        "import sys, time, numpy; began = time.perf_counter(); import leakscope; "
+        "spent = time.perf_counter() - began; "
+        "loaded = {'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy', 'rich', 'typer'}; "
+        "print(spent, sorted(loaded & set(sys.modules)))"
+    )
+    runs = [
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(3)
+    ]
+    spent, loaded = zip(*(run.stdout.split(maxsplit=1) for run in runs), strict=True)
+    assert {text.strip() for text in loaded} == {"[]"}
+    assert min(map(float, spent)) < 0.3
+
+
+def test_every_public_name_can_be_had():
+    for name in ls.__all__:
+        assert getattr(ls, name) is not None
+    assert set(ls.__all__) <= set(dir(ls))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = ls.nothing
