@@ -1,4 +1,4 @@
-"""Plots as inline SVG: text stays text, colours follow the page, readers without sight get words."""
+"""Plots as inline SVG: text stays text, colours follow the page, and words say what is seen."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING
 
 from leakscope.evaluate.calibration import Risk
@@ -30,7 +29,8 @@ def render_html(findings: Findings) -> str:
         The page asks for nothing from outside and runs no script.
     """
     found = verdict(findings)
-    return _environment().get_template("report.html.j2").render(
+    template = _environment().get_template("report.html.j2")
+    return template.render(
         f=findings,
         verdict=found,
         grades=GRADES,
@@ -47,7 +47,6 @@ def render_html(findings: Findings) -> str:
     )
 
 
-@cache
 def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -153,7 +153,7 @@ def _visible(character: str) -> str:
 def _decimals(estimate: Estimate) -> int:
     reach = max(abs(estimate.low), abs(estimate.high))
     places = 1
-    while reach * 10**places < 0.2 and places < 6:
+    while 0 < reach * 10**places < 0.2 and places < 6:
         places += 1
     return places
 

@@ -24,7 +24,14 @@ SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
 INK, FAINT, OTHER, PAPER = "#1a1c1f", "#c9ccd1", "#8b9097", "#fefefe"
 """Text and axes, grid, curves beyond the named ones, and what is behind them."""
 
-DASHES = ("solid", (0, (5, 1.6)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1)), (0, (8, 3)))
+DASHES = (
+    "solid",
+    (0, (5, 1.6)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1)),
+    (0, (8, 3)),
+)
 """Line styles, so that no curve is told by its colour alone."""
 
 SIZE = (4.0, 3.5)

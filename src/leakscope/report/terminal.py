@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from leakscope.evaluate.evaluation import Evaluation
@@ -11,12 +12,15 @@ from leakscope.report.tables import epsilon_line, rate_at, risk_line
 from leakscope.report.verdict import GRADES, Verdict, verdict
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
     from rich.table import Table
 
 _COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
 
 _RATES = (0.01, 0.001)
+
+_ROOMY = 76
+"""From so many columns on, an interval stands beside its number."""
 
 
 def terminal_summary(findings: Findings) -> RenderableType:
@@ -39,7 +43,7 @@ def terminal_summary(findings: Findings) -> RenderableType:
     parts: list[RenderableType] = [_heading(found), Text(found.sentences[0]), Text()]
     parts += [Text(f"! {plain(w)}", style="yellow") for w in findings.warnings]
     parts += [Text()] if findings.warnings else []
-    parts += [_attacks(findings), *map(Text, _below(findings))]
+    parts += [_Attacks(findings), *map(Text, _below(findings))]
     return Group(*parts)
 
 
@@ -49,38 +53,59 @@ def _heading(found: Verdict) -> RenderableType:
     return Text(found.headline, style=f"bold {_COLOURS[found.grade]}")
 
 
-def _attacks(findings: Findings) -> Table:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
+@dataclass(frozen=True)
+class _Attacks:
+    """The table of attacks, laid out for the width that it is printed in."""
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), expand=False)
-    table.add_column("\nAttack", overflow="fold")
-    table.add_column("\nThresholds", overflow="fold")
-    table.add_column(f"Accuracy\n({rate(findings.level)} interval)", justify="right", min_width=12)
-    for title in ("\nAUC", *(f"TPR at\n{rate(fpr)} FPR" for fpr in _RATES)):
-        table.add_column(title, justify="right", no_wrap=True)
-    best = findings.headline.attack
+    findings: Findings
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield _wide(self.findings) if options.max_width >= _ROOMY else _narrow(self.findings)
+
+
+def _wide(findings: Findings) -> Table:
+    table = _table("\nAttack", "\nThresholds", f"Accuracy\n({rate(findings.level)} interval)")
     for e in findings.evaluations:
-        table.add_row(*map(Text, _row(e)), style="bold" if e.title == best.title else "")
+        name = f"{e.name} ({e.variant})" if e.variant else e.name
+        _add(table, findings, e, name, plain(e.thresholds), str(percent_estimate(e.accuracy, 1)))
     return table
 
 
-def _row(e: Evaluation) -> tuple[str, ...]:
-    name = f"{e.name} ({e.variant})" if e.variant else e.name
-    return (
-        plain(name),
-        plain(e.thresholds),
-        str(percent_estimate(e.accuracy)),
-        decimal_estimate(e.auc).value,
-        *(rate_at(e, fpr) for fpr in _RATES),
-    )
+def _narrow(findings: Findings) -> Table:
+    table = _table("\nAttack", f"Accuracy\n({rate(findings.level)})")
+    for e in findings.evaluations:
+        accuracy = percent_estimate(e.accuracy, 1)
+        _add(table, findings, e, e.title, f"{accuracy.value}\n{accuracy.interval}")
+    return table
+
+
+def _table(attack: str, *columns: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column(attack, overflow="fold")
+    for title in columns:
+        left = "Thresholds" in title
+        table.add_column(title, justify="left" if left else "right", no_wrap=True)
+    for title in ("\nAUC", *(f"TPR at\n{rate(fpr)} FPR" for fpr in _RATES)):
+        table.add_column(title, justify="right", no_wrap=True)
+    return table
+
+
+def _add(table: Table, findings: Findings, e: Evaluation, name: str, *cells: str) -> None:
+    from rich.text import Text
+
+    numbers = (decimal_estimate(e.auc).value, *(rate_at(e, fpr) for fpr in _RATES))
+    best = e.title == findings.headline.attack.title
+    style = "bold" if best else ""
+    table.add_row(Text(plain(name)), *map(Text, (*cells, *numbers)), style=style)
 
 
 def _below(findings: Findings) -> list[str]:
     lines = []
     if any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr if r.fpr in _RATES):
-        lines.append("\N{DAGGER} too few non-members to tell: fewer than 10 false positives expected")
+        lines.append("\N{DAGGER} too few non-members to tell: under 10 false positives expected")
     lines += [epsilon_line(findings), risk_line(findings)]
     lines += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in findings.skipped]
     return lines

@@ -127,8 +127,8 @@ def _headline(findings: Findings, base: str, grade: str, exposed: Exposure | Non
         return f"{grade.capitalize()} leak: a few records are badly exposed"
     if grade != base:
         return f"{grade.capitalize()} leak: scores give members away, though guesses did not"
-    share = percent(findings.headline.accuracy.value)
-    return f"{grade.capitalize()} leak: guesses about who was in the data are right {share} of the time"
+    right = f"are right {percent(findings.headline.accuracy.value)} of the time"
+    return f"{grade.capitalize()} leak: guesses about who was in the data {right}"
 
 
 def _none_of(findings: Findings) -> str:
@@ -192,18 +192,23 @@ def _sure(findings: Findings) -> tuple[str, ...]:
 
 
 def _missed(findings: Findings) -> tuple[str, ...]:
-    accuracy = findings.headline.accuracy
-    resolved = [r for r in findings.headline.attack.tpr_at_fpr if r.resolved]
-    finest = min(resolved, key=lambda r: r.fpr, default=None)
-    tail = "" if finest is None else (
-        f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
-        f"members while accusing {rate(finest.fpr)} of the non-members falsely"
-    )
+    game = findings.game
     return (
         f"What this audit could have missed: with {rate(findings.level)} confidence the attack is "
-        f"right no more than {percent(accuracy.high)} of the time{_allowing(findings)}{tail}. "
-        "A leak up to that size may have gone unnoticed on "
-        f"{count(findings.game.n_in)} members and {count(findings.game.n_out)} non-members.",
+        f"right no more than {percent(findings.headline.accuracy.high)} of the time"
+        f"{_allowing(findings)}{_missed_few(findings.headline.attack)}. A leak up to that size may "
+        f"have gone unnoticed on {count(game.n_in)} members and {count(game.n_out)} non-members.",
+    )
+
+
+def _missed_few(attack: Evaluation) -> str:
+    resolved = [r for r in attack.tpr_at_fpr if r.resolved]
+    if not resolved:
+        return ""
+    finest = min(resolved, key=lambda r: r.fpr)
+    return (
+        f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
+        f"members while accusing {rate(finest.fpr)} of the non-members falsely"
     )
 
 
@@ -227,6 +232,6 @@ def _unsaid(grade: str) -> str:
     if grade == NONE:
         return f"It does not say that nothing leaks, nor {stronger}."
     return (
-        f"It does not say that the contents of a record can be read from the release, nor {stronger}."
-        " It speaks of the average; single records may be more or less exposed."
+        "It does not say that the contents of a record can be read from the release, nor "
+        f"{stronger}. It speaks of the average; single records may be more or less exposed."
     )

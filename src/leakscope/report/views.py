@@ -122,7 +122,7 @@ def cards(findings: Findings) -> tuple[Card, ...]:
     ]
     precise = [
         Card(
-            f"Right when it says \N{LEFT DOUBLE QUOTATION MARK}member\N{RIGHT DOUBLE QUOTATION MARK}",
+            "Right when it says \u201cmember\u201d",
             percent_estimate(value),
             f"If {rate(prior)} of those asked about are members. Guessing is right {rate(prior)} "
             "of the time.",
@@ -154,8 +154,8 @@ def _epsilon(findings: Findings) -> Card:
         text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
         return Card("Epsilon is at least", Shown("0"), f"{text} {limit}")
     text = (
-        f"With {rate(headline.epsilon.level)} confidence, by {headline.epsilon_attack}: a smaller epsilon "
-        "of differential privacy cannot be claimed."
+        f"With {rate(headline.epsilon.level)} confidence, by {headline.epsilon_attack}: a smaller "
+        "epsilon of differential privacy cannot be claimed."
     )
     return Card("Epsilon is at least", Shown(rounded_down(headline.epsilon.low)), f"{text} {limit}")
 

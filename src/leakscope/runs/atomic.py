@@ -43,7 +43,9 @@ def check_writable(directory: Path) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise OutputError(f"{directory} is a file, not a directory: choose another --out") from error
+        raise OutputError(
+            f"{directory} is a file, not a directory: choose another --out"
+        ) from error
     except OSError as error:
         raise OutputError(_sentence(f"{directory} cannot be created", error)) from error
     probe = _sibling(directory / "probe")

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from leakscope.errors import InputError
+from leakscope.evaluate.findings import Findings
+from leakscope.report import curves, plots
+from tests.report.example import example
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    return example()
+
+
+def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
+    risk = findings.risk
+    for draw in (
+        lambda ax: plots.plot_roc(findings, ax),
+        lambda ax: plots.plot_roc(findings.evaluations, ax, log=True),
+        lambda ax: plots.plot_scores(findings, ax=ax),
+        lambda ax: plots.plot_risk_cdf(risk, ax),
+        lambda ax: plots.plot_reliability(risk, ax),
+        lambda ax: plots.plot_classes(risk, ax),
+    ):
+        ax = Figure().subplots()
+        assert draw(ax) is ax
+        new = draw(None)
+        assert isinstance(new, Axes)
+        new.get_figure().canvas.draw()
+        assert new.get_xlabel()
+        assert new.get_ylabel()
+
+
+def test_the_roc_plot_shows_the_points_of_its_twin(findings: Findings) -> None:
+    drawn = plots.plot_roc(findings).get_lines()
+    best = max(curves.roc_curves(findings), key=lambda c: c.attack.auc.value)
+    line = next(x for x in drawn if best.attack.title in str(x.get_label()))
+    np.testing.assert_array_equal(line.get_xdata(), best.fpr)
+    np.testing.assert_array_equal(line.get_ydata(), best.tpr)
+
+
+def test_log_axes_start_below_one_false_positive(findings: Findings) -> None:
+    ax = plots.plot_roc(findings, log=True)
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+    assert ax.get_xlim()[0] < 1 / findings.game.n_out
+
+
+def test_dollars_in_names_are_no_formulas(findings: Findings) -> None:
+    odd = replace(findings.evaluations[0], name="$\\frac{$")
+    plots.plot_roc((odd,)).get_figure().canvas.draw()
+
+
+def test_nothing_to_draw_is_an_error(findings: Findings) -> None:
+    with pytest.raises(InputError, match="at least one evaluation"):
+        plots.plot_roc(())
+    with pytest.raises(InputError, match="no class has both"):
+        plots.plot_classes(replace(findings.risk, classes=()))
+
+
+def test_the_report_imports_no_heavy_package() -> None:
+    heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch")
+    code = (
+        "import sys, leakscope.report, leakscope.report.plots, leakscope.report.terminal;"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from leakscope import report
+from leakscope.errors import OutputError
+from leakscope.evaluate.findings import Findings
+from tests.report.example import example
+
+NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    return example(400)
+
+
+def test_four_files_are_written(findings: Findings, tmp_path: Path) -> None:
+    paths = report.write_report(findings, tmp_path / "out")
+    assert [p.name for p in paths] == NAMES
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
+    assert (tmp_path / "out" / "report.json").read_text() == report.to_json(findings)
+    assert (tmp_path / "out" / "report.html").read_text() == report.render_html(findings)
+
+
+@pytest.mark.parametrize("call", range(4))
+def test_an_interruption_leaves_whole_files_only(
+    call: int, findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.replace, iter(range(10))
+
+    def replace(source: Path, target: Path) -> None:
+        if next(calls) == call:
+            raise KeyboardInterrupt
+        real(source, target)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(KeyboardInterrupt):
+        report.write_report(findings, tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted(NAMES[:call])
+    for name in NAMES[:call]:
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_a_bad_place_is_refused_before_any_work(
+    findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "render_html", lambda _: pytest.fail("work before the check"))
+    (tmp_path / "out").touch()
+    with pytest.raises(OutputError, match="is a file"):
+        report.write_report(findings, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_million_records_give_a_small_page() -> None:
+    attacks = tuple((f"attack-{i}", "", "global", 0.5 + i / 8) for i in range(8))
+    findings = example(1_000_000, attacks=attacks)
+    start = time.perf_counter()
+    page = report.render_html(findings)
+    assert len(page.encode()) < 3_000_000
+    assert len(report.tables.roc_csv(findings)) < 1_000_000
+    assert time.perf_counter() - start < 60

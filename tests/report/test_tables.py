@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.core.seeds import stream
+from leakscope.core.transcript import Transcript
+from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.roc import FPRS, roc, tpr_at_fpr
+from leakscope.report import curves, tables
+from tests.report.example import ATTACKS, HOSTILE, example
+
+
+@pytest.fixture(scope="module")
+def findings() -> Findings:
+    return example()
+
+
+def test_one_row_a_record(findings: Findings) -> None:
+    frame = tables.records_frame(findings)
+    titles = [e.title for e in findings.evaluations]
+    assert list(frame) == [
+        "id", "member", *(f"score:{t}" for t in titles), *(f"guess:{t}" for t in titles), "risk",
+    ]  # fmt: skip
+    assert len(frame) == 2000
+    assert frame["id"].tolist()[: len(HOSTILE)] == list(HOSTILE)
+
+
+def test_parquet_keeps_every_value(findings: Findings) -> None:
+    read = pd.read_parquet(io.BytesIO(tables.records_parquet(findings)))
+    np.testing.assert_array_equal(read["risk"], findings.records.risk)
+    np.testing.assert_array_equal(read["member"], findings.records.member)
+    assert tables.records_parquet(findings) == tables.records_parquet(findings)
+
+
+def test_ids_that_are_no_utf8_and_a_missing_risk_are_written(findings: Findings) -> None:
+    ids = np.array(["\udcff", 3, None, *map(str, range(1997))], dtype=object)
+    odd = replace(findings, records=replace(findings.records, ids=ids, risk=None))
+    read = pd.read_parquet(io.BytesIO(tables.records_parquet(odd)))
+    assert read["id"].tolist()[:3] == ["?", "3", "None"]
+    assert read["risk"].isna().all()
+    whole = replace(findings, records=replace(findings.records, ids=np.arange(2000)))
+    assert tables.records_frame(whole)["id"].dtype == np.int64
+
+
+def reading(curve: pd.DataFrame, fpr: float) -> float:
+    return float(curve.loc[curve["fpr"] <= fpr + 1e-12, "tpr"].max())
+
+
+@pytest.mark.parametrize("n", [300, 20_000])
+def test_thin_curves_give_the_same_readings(n: int) -> None:
+    findings = example(n)
+    frame = pd.read_csv(io.StringIO(tables.roc_csv(findings)))
+    assert list(frame) == [
+        "attack", "thresholds", "threshold", "true_positives", "false_positives", "tpr", "fpr",
+    ]  # fmt: skip
+    groups = frame.groupby(["attack", "thresholds"], sort=False)
+    assert len(groups) == len(ATTACKS)
+    for e, (_, curve) in zip(findings.evaluations, groups, strict=True):
+        assert len(curve) <= curves.POINTS
+        assert curve[["tpr", "fpr"]].iloc[[0, -1]].to_numpy().tolist() == [[0, 0], [1, 1]]
+        assert curve["threshold"].iloc[0] == np.inf
+        assert (curve["tpr"] - curve["fpr"]).max() == pytest.approx(np.max(e.roc.tpr - e.roc.fpr))
+        for rate in e.tpr_at_fpr:
+            assert reading(curve, rate.fpr) == rate.estimate.value
+        area = float(np.trapezoid(curve["tpr"], curve["fpr"]))
+        assert area == pytest.approx(e.auc.value, abs=2e-3)
+
+
+@pytest.mark.parametrize("n_in", [3, 50, 7000])
+def test_a_lonely_corner_survives(n_in: int) -> None:
+    # All members lie between two of very many non-members: the curve is one step.
+    rng = stream(0, "corner")
+    score = np.concatenate([np.full(n_in, 0.7) + rng.random(n_in) * 1e-9, rng.random(30_000)])
+    curve = roc(Transcript(score, np.arange(len(score)) < n_in))
+    kept = curves.kept_points(curve)
+    assert len(kept) <= curves.POINTS
+    fine = np.linspace(0, 1, 5001)
+    full = np.interp(fine, curve.fpr, curve.tpr)
+    thin = np.interp(fine, curve.fpr[kept], curve.tpr[kept])
+    assert np.mean(np.abs(full - thin)) < 2e-3
+    for fpr in FPRS:
+        hits = curve.true_positives[kept][curve.fpr[kept] <= fpr + 1e-12].max()
+        assert hits / n_in == tpr_at_fpr(curve, fpr).estimate.value
+
+
+def test_few_points_are_all_kept() -> None:
+    curve = roc(Transcript(np.array([1.0, 1.0, 0.0, 0.5]), np.array([True, False, True, False])))
+    np.testing.assert_array_equal(curves.kept_points(curve), np.arange(4))
+
+
+def test_score_shares_count_every_record(findings: Findings) -> None:
+    shares = curves.score_shares(findings)
+    assert shares.members.sum() == pytest.approx(1)
+    assert shares.nonmembers.sum() == pytest.approx(1)
+    discrete = curves.score_shares(findings, "correctness (global)")
+    assert np.count_nonzero(discrete.members) == 2
+
+
+def test_risk_cdf_is_the_share_of_members_below(findings: Findings) -> None:
+    cdf = curves.risk_cdf(findings.risk)
+    assert len(cdf.risk) <= curves.POINTS
+    for value, share in zip(cdf.risk[::50], cdf.share[::50], strict=True):
+        assert share == np.mean(findings.risk.member_scores <= value)
+    assert cdf.share[-1] == 1
+
+
+def test_summary_is_plain_text(findings: Findings) -> None:
+    text = tables.summary(findings)
+    assert text.startswith("Large leak")
+    assert "modified-entropy (per-class)" in text
+    assert "†" in text
+    assert "Not done: target-attention" in text
+    assert "\x1b" not in text

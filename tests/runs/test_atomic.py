@@ -1,0 +1,114 @@
+"""Whatever goes wrong, a final name holds all of its old content or all of its new one."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from leakscope.errors import OutputError
+from leakscope.runs import atomic
+
+FILES = {"a.html": b"new a", "b.json": b"new b" * 1000, "c.csv": b""}
+
+
+def test_writes_every_file(tmp_path: Path) -> None:
+    assert atomic.write_all(tmp_path, FILES) == [tmp_path / name for name in FILES]
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == FILES
+
+
+def test_replaces_earlier_files(tmp_path: Path) -> None:
+    for content in (b"old", b"new"):
+        atomic.write_all(tmp_path, {"a.html": content})
+    assert (tmp_path / "a.html").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a.html"]
+
+
+@pytest.mark.parametrize("step", range(9))
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "no space")])
+def test_failure_at_any_step_leaves_nothing_partial(
+    step: int, error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = {name: b"old " + name.encode() for name in FILES}
+    atomic.write_all(tmp_path, old)
+    calls = iter(range(100))
+
+    def failing(function):  # every write, flush to disk and rename counts as one step
+        def wrapped(*args, **kwargs):
+            if next(calls) == step:
+                raise error
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    monkeypatch.setattr(os, "fsync", failing(os.fsync))
+    monkeypatch.setattr(os, "replace", failing(os.replace))
+    monkeypatch.setattr(Path, "open", failing(Path.open))
+    expected = OutputError if isinstance(error, OSError) else KeyboardInterrupt
+    with pytest.raises(expected):
+        atomic.write_all(tmp_path, FILES)
+    monkeypatch.undo()
+    left = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    assert set(left) == set(FILES)
+    assert all(content in (old[name], FILES[name]) for name, content in left.items())
+
+
+def test_interruption_in_the_middle_of_a_write_leaves_no_litter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(path: Path, content: bytes) -> None:
+        path.write_bytes(content[: len(content) // 2])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "_write", half)
+    with pytest.raises(KeyboardInterrupt):
+        atomic.write_all(tmp_path, FILES)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OutputError, match=r"a\.html cannot be written \(no space is left on the"):
+        atomic.write_all(tmp_path, FILES)
+
+
+def test_a_directory_in_the_way_of_a_file(tmp_path: Path) -> None:
+    (tmp_path / "b.json").mkdir()
+    with pytest.raises(OutputError, match=r"b\.json cannot be written"):
+        atomic.write_all(tmp_path, FILES)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_check_creates_the_directory_and_leaves_nothing_in_it(tmp_path: Path) -> None:
+    atomic.check_writable(tmp_path / "a" / "b")
+    assert os.listdir(tmp_path / "a" / "b") == []
+
+
+def test_check_rejects_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("mine")
+    with pytest.raises(OutputError, match=r"out is a file, not a directory: choose another --out"):
+        atomic.check_writable(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "mine"
+
+
+def test_check_rejects_a_path_through_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"cannot be created \(a part of the path is a file\)"):
+        atomic.check_writable(tmp_path / "file" / "out")
+
+
+@pytest.mark.parametrize("method", ["mkdir", "open"])
+def test_check_says_that_there_is_no_permission(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*args: object, **kwargs: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, method, denied)
+    with pytest.raises(OutputError, match=r"\(no permission\): choose another --out$"):
+        atomic.check_writable(tmp_path / "out")
