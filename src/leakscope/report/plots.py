@@ -144,7 +144,7 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
         _name_bin(ax, b)
     ax.set(xlabel="Privacy risk score", ylabel="Realised share of members")
     ax.set(xlim=(-0.04, 1.06), ylim=(-0.02, 1.04))
-    _legend(ax, loc="lower right")
+    _legend(ax, loc="upper left")
     return ax
 
 
