@@ -95,20 +95,12 @@ def test_nothing_is_ever_called_safe() -> None:
         assert "safe" not in " ".join((found.headline, *found.sentences, *found.advice)).lower()
 
 
-def without_shadows(findings: Findings) -> Findings:
-    reason = "needs shadow records with known membership"
-    evaluations = tuple(replace(e, rule="cross-fitted threshold") for e in findings.evaluations)
-    return replace(findings, evaluations=evaluations, skipped=(Skipped("neural-nasr", reason),))
-
-
 def test_advice_fits_the_audit() -> None:
-    findings = example()
-    assert not any("--shadow" in line for line in verdict(findings).advice)
-    assert any("--shadow" in line for line in verdict(without_shadows(findings)).advice)
-    assert any("Reduce overfitting" in line for line in verdict(findings).advice)
-    synthetic = replace(findings, command="leakscope synthetic real.csv --generator baynet")
-    assert any("generator" in line for line in verdict(synthetic).advice)
-    assert not any("overfitting" in line for line in verdict(synthetic).advice)
+    few, many = example(400, shift=1.0), example(40_000, shift=1.0)
+    assert any("Reduce overfitting" in line for line in verdict(few).advice)
+    assert any("at least 10,000 non-members" in line for line in verdict(few).advice)
+    assert not any("at least 10,000 non-members" in line for line in verdict(many).advice)
+    assert not any("Reduce overfitting" in line for line in verdict(example(shift=0.0)).advice)
 
 
 def test_names_from_the_data_stay_on_their_line() -> None:

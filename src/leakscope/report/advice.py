@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from leakscope.core.estimate import Skipped
 from leakscope.evaluate.findings import Findings
-
-_LESS_FITTING = {
-    "synthetic": "Let the generator follow the data less closely: fewer dependencies between "
-    "columns, more records to a leaf or cell, rare values merged.",
-    "language": "Let the model memorise less: stop fine-tuning earlier, remove duplicate texts, "
-    "and mask names and numbers first.",
-}
 
 _LESS_OVERFITTING = (
     "Reduce overfitting: stop the training earlier, regularise more (weight decay, dropout), "
@@ -33,14 +25,14 @@ def advice(findings: Findings, severity: int) -> tuple[str, ...]:
         The most urgent first.
     """
     return (
-        *(_mend(findings, severity) if severity else ()),
+        *(_mend(severity) if severity else ()),
         *_look_closer(findings),
         "Repeat the audit whenever the data, the training or the release changes, and keep this "
         "report with the release.",
     )
 
 
-def _mend(findings: Findings, severity: int) -> tuple[str, ...]:
+def _mend(severity: int) -> tuple[str, ...]:
     hold = "Hold the release back, or limit who may query it, until the leak is smaller."
     riskiest = (
         "Look up the riskiest records in the table below. Removing them helps them, not always "
@@ -52,38 +44,16 @@ def _mend(findings: Findings, severity: int) -> tuple[str, ...]:
     )
     return (
         *((hold,) if severity == 3 else ()),
-        _reduce(findings),
+        _LESS_OVERFITTING,
         riskiest,
         *((private,) if severity > 1 else ()),
     )
 
 
-def _reduce(findings: Findings) -> str:
-    for domain, line in _LESS_FITTING.items():
-        if domain in findings.command.split()[:2]:
-            return line
-    return _LESS_OVERFITTING
-
-
 def _look_closer(findings: Findings) -> tuple[str, ...]:
-    lines = []
-    if _without_shadows(findings):
-        lines.append(
-            "Audit again with the predictions of shadow models (--shadow): without them the "
-            "stronger attacks could not be played."
-        )
-    if not any(r.fpr == 0.001 and r.resolved for e in findings.evaluations for r in e.tpr_at_fpr):
-        lines.append(
-            "Audit on at least 10,000 non-members, if there are so many: fewer cannot show "
-            "whether a handful of records is badly exposed."
-        )
-    return tuple(lines)
-
-
-def _without_shadows(findings: Findings) -> bool:
-    if any("shadow" in e.rule for e in findings.evaluations):
-        return False
-    left_out = list(findings.skipped)
-    if isinstance(findings.risk, Skipped):
-        left_out.append(findings.risk)
-    return any("needs shadow" in skipped.reason.lower() for skipped in left_out)
+    if any(r.fpr == 0.001 and r.resolved for e in findings.evaluations for r in e.tpr_at_fpr):
+        return ()
+    return (
+        "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
+        "handful of records is badly exposed.",
+    )

@@ -53,11 +53,13 @@ class Threshold:
         )
         values = observation.signals[self.signal]
         if not self.per_class:
-            return Scores(values, Cut(learnt.overall, "learnt on shadow records"))
+            return Scores(values, Cut(learnt.overall, "learnt on records with known membership"))
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
         notes = (_fell_back(missing.tolist()),) if len(missing) else ()
         margin = values - learnt.of(observation.stratum)
-        return Scores(margin, Cut(0.0, "of each class, learnt on shadow records"), notes)
+        return Scores(
+            margin, Cut(0.0, "of each class, learnt on records with known membership"), notes
+        )
 
 
 def _fell_back(classes: list[int]) -> str:
