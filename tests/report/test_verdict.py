@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.evaluate.findings import Findings
 from leakscope.report.verdict import GRADES, exposure, grade_of, verdict
 from tests.report.example import example
 
