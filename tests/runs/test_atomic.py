@@ -91,7 +91,7 @@ def test_check_creates_the_directory_and_leaves_nothing_in_it(tmp_path: Path) ->
 
 def test_check_rejects_a_file(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
-    with pytest.raises(OutputError, match=r"out is a file, not a directory: choose another --out"):
+    with pytest.raises(OutputError, match=r"out is a file, not a directory: choose another folder"):
         atomic.check_writable(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "mine"
 
@@ -110,5 +110,5 @@ def test_check_says_that_there_is_no_permission(
         raise PermissionError(errno.EACCES, "Permission denied")
 
     monkeypatch.setattr(Path, method, denied)
-    with pytest.raises(OutputError, match=r"\(no permission\): choose another --out$"):
+    with pytest.raises(OutputError, match=r"\(no permission\): choose another folder$"):
         atomic.check_writable(tmp_path / "out")

@@ -44,7 +44,7 @@ def check_writable(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
         raise OutputError(
-            f"{directory} is a file, not a directory: choose another --out"
+            f"{directory} is a file, not a directory: choose another folder"
         ) from error
     except OSError as error:
         raise OutputError(_sentence(f"{directory} cannot be created", error)) from error
@@ -115,4 +115,4 @@ def _remove(path: Path) -> None:
 
 def _sentence(what: str, error: OSError) -> str:
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    return f"{what} ({reason}): choose another --out"
+    return f"{what} ({reason}): choose another folder"
