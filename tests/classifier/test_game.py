@@ -3,6 +3,7 @@ import pytest
 
 from leakscope.classifier.game import PredictionGame, crossfit_halves
 from leakscope.classifier.learned import Learned
+from leakscope.classifier.predictions import predictions
 from leakscope.core.estimate import Skipped
 from leakscope.core.exact import GaussianGame
 from leakscope.core.game import play
@@ -36,6 +37,13 @@ def test_halves_are_even_in_every_class_and_side():
         for side in (True, False):
             rows = (target.labels == c) & (target.member == side)
             assert abs(int(first[rows].sum()) - int((~first)[rows].sum())) <= 1
+
+
+def test_a_single_member_is_too_few():
+    probs = np.full((5, 2), 0.5)
+    target = predictions(probs=probs, labels=np.zeros(5, int), member=np.arange(5) == 0)
+    with pytest.raises(InputError, match="2 members and 2 non-members are needed, got 1 and 4"):
+        PredictionGame(target)
 
 
 def test_classes_must_agree_and_predictions_give_one_round():

@@ -48,6 +48,11 @@ class PredictionGame:
     """Predictions of the adversary's model on records of its own."""
 
     def __post_init__(self) -> None:
+        if min(self.target.n_in, self.target.n_out) < 2:
+            raise InputError(
+                f"at least 2 members and 2 non-members are needed, got {self.target.n_in} and "
+                f"{self.target.n_out}"
+            )
         if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
             raise InputError(
                 f"the shadow predictions have {self.shadow.n_classes} classes, the target's "
@@ -110,10 +115,6 @@ def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bo
     ndarray of bool, shape (n,)
         Among the records of one class and side the halves differ by at most one.
     """
-    if min(np.count_nonzero(member), np.count_nonzero(~member)) < 2:
-        raise InputError(
-            "without shadow predictions at least 2 members and 2 non-members are needed"
-        )
     order = np.lexsort((rng.random(len(labels)), labels, member))
     first = np.empty(len(labels), np.bool_)
     first[order] = np.arange(len(labels)) % 2 == int(rng.integers(2))

@@ -35,6 +35,8 @@ class GaussianGame:
     def __post_init__(self) -> None:
         if self.n_targets < 2:
             raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.n_shadow == 1 or self.n_shadow < 0:
+            raise InputError(f"n_shadow must be 0 or at least 2, got {self.n_shadow}")
         if self.n_classes < 1:
             raise InputError(f"n_classes must be at least 1, got {self.n_classes}")
 

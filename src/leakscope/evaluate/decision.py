@@ -35,21 +35,21 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     Notes
     -----
     Song & Mittal (2021), section 3.3. Interval: the two sides' Wilson limits combined by MOVER
-    (Newcombe 1998; Zou & Donner 2008), at the effective number of rows where targets repeat.
+    (Newcombe 1998; Zou & Donner 2008). Where targets repeat, Wilson's interval at the number of
+    independent rows that carry as much information: a target that leaks is guessed rightly both
+    as a member and as a non-member, so the sides are not independent.
     """
     n_in, n_out = decisions.n_in, decisions.n_out
     hits, rejected = decisions.true_positives, n_out - decisions.false_positives
     # One division of integers: no rounding before the last step.
     value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
-    sides = (
-        _side(hits, n_in, _effective(decisions, decisions.secret), level),
-        _side(rejected, n_out, _effective(decisions, ~decisions.secret), level),
-    )
+    if decisions.repeated:
+        return _clustered(decisions, value, level)
+    sides = _side(hits, n_in, level), _side(rejected, n_out, level)
     down = np.sqrt(sum((share - low) ** 2 for share, low, _ in sides)) / 2
     up = np.sqrt(sum((high - share) ** 2 for share, _, high in sides)) / 2
-    n = decisions.n_targets
     low, high = max(0.0, value - float(down)), min(1.0, value + float(up))
-    return Estimate(value, low, high, level, n, "MOVER of Wilson limits")
+    return Estimate(value, low, high, level, len(decisions), "MOVER of Wilson limits")
 
 
 def advantage(decisions: Decisions, level: float = 0.95) -> Estimate:
@@ -133,13 +133,22 @@ def _share(decisions: Decisions, rows: Bools, hit: Bools, level: float) -> Estim
     return rates.proportion(hit[rows], decisions.target[rows], level)
 
 
-def _effective(decisions: Decisions, rows: Bools) -> float:
-    """Return how many independent rows the rows of one side are worth."""
-    if not decisions.repeated:
-        return float(np.count_nonzero(rows))
-    return rates.effective_size(decisions.guess[rows], decisions.target[rows])
-
-
-def _side(right: int, n: int, effective: float, level: float) -> tuple[float, float, float]:
+def _side(right: int, n: int, level: float) -> tuple[float, float, float]:
     """Return the share of right guesses with Wilson's limits."""
-    return (right / n, *rates.wilson(right / n * effective, effective, level))
+    return (right / n, *rates.wilson(right, n, level))
+
+
+def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
+    right = (decisions.guess == decisions.secret).astype(np.float64)
+    influence = np.empty(len(decisions))
+    for rows in (decisions.secret, ~decisions.secret):
+        influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
+    _, unit = np.unique(decisions.target, return_inverse=True)
+    sums = np.bincount(unit, weights=influence)
+    n = len(sums)
+    variance = float(np.sum(sums**2)) * n / max(n - 1, 1)
+    effective = float(n)
+    if variance > 0:
+        effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))
+    low, high = rates.wilson(value * effective, effective, level)
+    return Estimate(value, low, high, level, n, "Wilson at the effective number of rows")

@@ -64,6 +64,8 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
 
     A bound near this value says that the sample, not the model, was the limit.
     """
+    if min(n_in, n_out) == 0:
+        return 0.0
     tail = (1.0 - checks.level(level)) / 4.0
     hit, false = rates.lower_limit(n_in, n_in, tail), rates.upper_limit(0, n_out, tail)
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
@@ -97,6 +99,8 @@ def audit_epsilon(
         raise InputError("at least one transcript is needed")
     secret, target = transcripts[0].secret, transcripts[0].target
     chosen = halves(target, secret, 0.5, seed)
+    if any(part.all() or not part.any() for part in (secret[chosen], secret[~chosen])):
+        raise InputError("too few targets: both halves need members and non-members")
     best = max(
         (
             (*_best_cut(t.score[chosen], secret[chosen], delta, level), -i)

@@ -151,8 +151,8 @@ def effective_size(hit: Bools, unit: Ints) -> float:
     Returns
     -------
     float
-        ``n`` divided by the design effect, between the number of units and ``n``; the number
-        of units where all values are equal and nothing can be learnt about the effect.
+        ``n`` divided by the design effect, between 1 and ``n``; the number of units where all
+        values are equal and nothing can be learnt about the effect.
     """
     n = len(hit)
     _, inverse = np.unique(unit, return_inverse=True)
@@ -162,7 +162,7 @@ def effective_size(hit: Bools, unit: Ints) -> float:
         return float(n_units)
     sums = np.bincount(inverse, weights=hit - mean)
     clustered = float(np.sum(sums**2)) * n_units / (n_units - 1)
-    return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), n_units, n))
+    return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), 1, n))
 
 
 def _require_count(successes: float, n: float) -> None:

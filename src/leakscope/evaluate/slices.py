@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import gammaln
 
 from leakscope.core import checks
-from leakscope.core.checks import Bools, Floats
+from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.transcript import Decisions
 from leakscope.evaluate import decision
@@ -88,8 +88,9 @@ def find_slices(
 
     Notes
     -----
-    Intervals: MOVER at Bonferroni's level. Tests: one-sided comparison with all other records,
-    Agresti & Caffo's (2000) rates, Holm's (1979) correction over all slices of all columns.
+    Intervals: MOVER at Bonferroni's level. Tests: one-sided exact comparison with all other
+    records, Fisher's for members and non-members together, with Holm's (1979) correction over
+    all slices of all columns.
     """
     checks.level(level)
     found: list[tuple[str, str, Bools]] = []
@@ -164,14 +165,60 @@ def _slice(
 
 
 def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
-    """Return the excess of balanced accuracy over the other rows, and its one-sided p-value."""
+    """Return the excess of balanced accuracy over the other rows, and its exact p-value.
+
+    Given how many members and how many non-members were guessed rightly in all, the numbers
+    inside a slice that is like the rest are hypergeometric, and independent of each other.
+    """
     right = decisions.guess == decisions.secret
-    excess, smoothed, variance = 0.0, 0.0, 0.0
+    sides = []
     for side in (decisions.secret, ~decisions.secret):
-        for part, sign in ((rows & side, 1), (~rows & side, -1)):
-            n, hits = int(np.count_nonzero(part)), int(np.count_nonzero(part & right))
-            share = (hits + 1) / (n + 2)
-            excess += sign * hits / max(n, 1) / 2
-            smoothed += sign * share / 2
-            variance += share * (1 - share) / (n + 2) / 4
-    return excess, float(ndtr(-smoothed / np.sqrt(variance)))
+        n_all, n_in = int(np.count_nonzero(side)), int(np.count_nonzero(side & rows))
+        hits_all = int(np.count_nonzero(side & right))
+        hits = int(np.count_nonzero(side & right & rows))
+        sides.append(_Side(n_all, hits_all, n_in, hits))
+    first, second = sides
+    excess = first.excess(first.hits) + second.excess(second.hits)
+    # For every number of hits on the first side: how many on the second reach the excess seen?
+    counts, weights = first.law()
+    needed = second.hits_for(excess - first.excess(counts))
+    others, their_weights = second.law()
+    tail = np.concatenate([np.cumsum(their_weights[::-1])[::-1], [0.0]])
+    reached = tail[np.clip(needed - others[0], 0, len(others))]
+    return float(excess), float(min(1.0, weights @ reached))
+
+
+@dataclass(frozen=True)
+class _Side:
+    n_all: int  # members (or non-members) in all
+    hits_all: int  # rightly guessed among them
+    n: int  # in the slice
+    hits: int  # rightly guessed in the slice
+
+    def excess(self, hits: Any) -> Any:
+        """Return this side's part of the excess if `hits` were right in the slice."""
+        rest = max(self.n_all - self.n, 1)
+        return (hits / self.n - (self.hits_all - hits) / rest) / 2
+
+    def hits_for(self, excess: Floats) -> Ints:
+        """Return the fewest hits that give at least this part of the excess."""
+        rest = max(self.n_all - self.n, 1)
+        hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
+        return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
+
+    def law(self) -> tuple[Ints, Floats]:
+        """Return the hits that are possible in the slice and their probabilities."""
+        low = max(0, self.hits_all - (self.n_all - self.n))
+        counts = np.arange(low, min(self.hits_all, self.n) + 1)
+        logs = (
+            _log_choose(self.hits_all, counts)
+            + _log_choose(self.n_all - self.hits_all, self.n - counts)
+            - _log_choose(self.n_all, np.array(self.n))
+        )
+        weights = np.exp(logs)
+        return counts, weights / weights.sum()
+
+
+def _log_choose(n: int, k: Ints) -> Floats:
+    logs: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return logs

@@ -17,6 +17,7 @@ from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
+from leakscope.core.seeds import stream
 from leakscope.errors import InputError
 
 
@@ -72,7 +73,7 @@ class RiskScore:
         shadow = observation.shadow
         if shadow is None:
             return Skipped(self.name, "needs shadow records with known membership")
-        if self.signal not in observation.signals:
+        if self.signal not in observation.signals or self.signal not in shadow.signals:
             return Skipped(self.name, f"the observation has no signal {self.signal!r}")
         n_classes = int(max(shadow.stratum.max(), observation.stratum.max())) + 1
         posterior = self.chosen.learn(
@@ -159,7 +160,7 @@ class Isotonic:
     """Isotonic regression of membership on the signal, shrunk towards the fit of all classes."""
 
     shrinkage: float | None = None
-    """How many records' worth of weight the global fit has in each class; chosen by five-fold
+    """How many records the global fit is worth beside those of each class; chosen by five-fold
     cross-validation on the shadow records (least squares) where nothing is given."""
 
     def __post_init__(self) -> None:
@@ -230,6 +231,17 @@ def _fit(
     return IsotonicPosterior(_isotonic(signal, member), tuple(steps), weight)
 
 
+def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
+    """Return weights under which members and non-members of every class count alike.
+
+    Otherwise a fit that takes the class's share of members for a signal would seem to predict.
+    """
+    n_all = np.bincount(stratum, minlength=n_classes)
+    n_in = np.bincount(stratum[member], minlength=n_classes)
+    own = np.where(member, n_in[stratum], (n_all - n_in)[stratum])
+    return n_all[stratum] / (2.0 * own)
+
+
 def _isotonic(signal: Floats, member: Bools) -> Step:
     """Return the rising fit in which members and non-members weigh the same in total."""
     from scipy.optimize import isotonic_regression
@@ -241,11 +253,11 @@ def _isotonic(signal: Floats, member: Bools) -> Step:
     fit = isotonic_regression(a / (a + b), weights=a + b)
     ends = fit.blocks
     block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
-    # Half a record of each kind in every block: a pure block is no certainty.
-    n_in, n_out = np.bincount(block, inside), np.bincount(block, outside)
-    odds_in = (n_in + 0.5) / (inside.sum() + 1)
-    odds_out = (n_out + 0.5) / (outside.sum() + 1)
-    smooth = np.maximum.accumulate(odds_in / (odds_in + odds_out))
+    # Half a record more of either kind: a pure block is no certainty. The same weight for both,
+    # whatever their numbers, so that a block which holds everything gives even odds.
+    weight_in, weight_out = np.bincount(block, a), np.bincount(block, b)
+    extra = 0.5 / min(inside.sum(), outside.sum())
+    smooth = np.maximum.accumulate((weight_in + extra) / (weight_in + weight_out + 2 * extra))
     first, last = values[ends[:-1]], values[ends[1:] - 1]
     knots = np.column_stack([first, last]).ravel()
     return Step(knots, np.repeat(smooth, 2))
@@ -257,6 +269,7 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     As well: within one standard error of the least squared error (Breiman et al. 1984).
     """
     fold = _folds(signal, member, stratum)
+    balance = _even_weights(member, stratum, n_classes)
     errors = np.zeros((len(_SHRINKAGES), len(signal)))
     for f in range(5):
         kept, judged = fold != f, fold == f
@@ -266,11 +279,10 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
         counts = np.bincount(stratum[kept], minlength=n_classes)[stratum[judged]]
         overall = fit.overall.at(signal[judged])
         own = fit.of(signal[judged], stratum[judged])
-        balance = np.where(member[judged], 0.5 / member.mean(), 0.5 / (1 - member.mean()))
         for i, shrinkage in enumerate(_SHRINKAGES):
             share = counts / np.maximum(counts + shrinkage, 1)
             guess = overall + share * (own - overall)
-            errors[i, judged] = balance * (guess - member[judged]) ** 2
+            errors[i, judged] = balance[judged] * (guess - member[judged]) ** 2
     mean = errors.mean(axis=1)
     best = int(np.argmin(mean))
     worse = errors - errors[best]
@@ -279,12 +291,22 @@ def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: in
 
 
 def _folds(signal: Floats, member: Bools, stratum: Ints) -> Ints:
-    # Dealt out by rank inside each class and side: every fold holds all of them, and the order
-    # of the rows does not matter (rows that tie are equal in all that counts).
-    order = np.lexsort((signal, member, stratum))
-    fold = np.empty(len(stratum), np.int64)
-    fold[order] = np.arange(len(stratum)) % 5
-    return fold
+    # Drawn by rank inside each class and side: every fold holds all of them, and neither the
+    # order of the rows nor the numbers of the classes matter.
+    rank = _rank_in_group(signal, member, stratum)
+    luck = stream(0, "folds").random(len(signal))[rank]
+    return _rank_in_group(luck, member, stratum) % 5
+
+
+def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
+    """Return how many rows of the same class and side come before each row, by value."""
+    order = np.lexsort((values, member, stratum))
+    new = np.diff(stratum[order], prepend=-1) != 0
+    new[1:] |= np.diff(member[order]) != 0
+    starts = np.flatnonzero(new)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return rank
 
 
 def _rows_by_class(stratum: Ints, n_classes: int) -> list[tuple[int, NDArray[np.intp]]]:
