@@ -7,6 +7,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import leakscope as ls
 from leakscope.classifier.suite import METRICS, prediction_attacks
@@ -187,9 +189,10 @@ def test_contents_are_kept_only_when_asked_for():
 def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
     target = made_up()
     audit = ls.audit_classifier(target)
-    assert Skipped(
-        "scaled-logit", "orders records as confidence does unless logits are given"
-    ) in audit.skipped
+    assert (
+        Skipped("scaled-logit", "orders records as confidence does unless logits are given")
+        in audit.skipped
+    )
     logits = np.log(target.values)
     again = ls.audit_classifier(
         ls.predictions(logits=logits, labels=target.labels, member=target.member)
@@ -210,6 +213,27 @@ def test_classes_without_shadows_stop_the_audit_unless_allowed():
         ls.audit_classifier(target, fewer)
     audit = ls.audit_classifier(target, fewer, allow_missing_classes=True)
     assert "class(es) 3 have no shadow records and use the global threshold" in audit.warnings
+
+
+@given(st.integers(4, 24), st.integers(2, 4), st.booleans(), st.booleans(), st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, certain, seed):
+    rng = np.random.default_rng(seed)
+
+    def tiny():
+        labels = rng.integers(k, size=n)
+        member = rng.permutation(n) < rng.integers(1, n)
+        probs = np.eye(k)[rng.integers(k, size=n)] if certain else np.full((n, k), 1 / k)
+        return ls.predictions(probs=probs, labels=labels, member=member)
+
+    suite = prediction_attacks()[:8]
+    try:
+        target, known = tiny(), tiny() if shadow else None
+        audit = ls.audit_classifier(target, known, attacks=suite, allow_missing_classes=True)
+    except ls.InputError as error:
+        assert len(str(error).splitlines()) == 1  # noqa: PT017
+    else:
+        assert json.loads(audit.to_json())["schema"] == "leakscope/1"
 
 
 def test_repeated_ids_are_pointed_out():
