@@ -236,6 +236,12 @@ def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, cert
         assert json.loads(audit.to_json())["schema"] == "leakscope/1"
 
 
+def test_the_report_says_where_the_bits_came_from():
+    target = made_up()
+    assert "came with the data" in ls.audit_classifier(target).game.secret
+    assert "drawn by a fair coin" in ls.audit_classifier(target, drawn=True).game.secret
+
+
 def test_repeated_ids_are_pointed_out():
     audit = ls.audit_classifier(made_up(ids=np.zeros(400, int)))
     assert any("ids occur more than once" in line for line in audit.warnings)

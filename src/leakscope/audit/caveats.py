@@ -12,8 +12,16 @@ from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Fact, GameDescription
 from leakscope.evaluate.rates import difference, proportion
 
+_DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
+_GIVEN = (
+    "came with the data: no coins were drawn, so members and non-members may also differ in "
+    "other ways than membership, and this audit cannot tell the two apart"
+)
 
-def game_description(target: Predictions, shadow: Predictions | None) -> GameDescription:
+
+def game_description(
+    target: Predictions, shadow: Predictions | None, drawn: bool
+) -> GameDescription:
     """Return the game on predictions in words."""
     if shadow is None:
         has = "and knows the membership of half of the records, to learn thresholds on"
@@ -26,8 +34,7 @@ def game_description(target: Predictions, shadow: Predictions | None) -> GameDes
         "membership inference from predictions",
         "Was this record in the model's training set?",
         "Sees the model's full prediction and the true class of a record (black box), " + has,
-        "came with the data: no coins were drawn, so members and non-members may also differ in "
-        "other ways than membership, and this audit cannot tell the two apart",
+        _DRAWN if drawn else _GIVEN,
         learnt,
         target.n_in,
         target.n_out,

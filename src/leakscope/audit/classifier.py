@@ -45,6 +45,7 @@ def audit_classifier(
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     allow_missing_classes: bool = False,
     show_columns: Sequence[str] = (),
+    drawn: bool = False,
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_classifier",
@@ -70,6 +71,10 @@ def audit_classifier(
         Whether classes without any shadow record may fall back to the global threshold.
     show_columns : sequence of str
         Columns of the target whose contents the report may show beside the riskiest records.
+    drawn : bool
+        Whether fair, independent coins made the target's members, as `train_predictions` does.
+        The report says so: where the bits came with the data, other differences between members
+        and non-members look like leakage too.
     seed : int
         All random draws derive from it.
     level : float
@@ -122,7 +127,7 @@ def audit_classifier(
         leakscope.__version__,
         seed,
         level,
-        caveats.game_description(target, shadow),
+        caveats.game_description(target, shadow, drawn),
         tuple(evaluation for _, evaluation in played),
         headline(played, seed=seed, level=level),
         risk,

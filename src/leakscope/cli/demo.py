@@ -40,6 +40,7 @@ def demo(
     audit = audit_classifier(
         target,
         shadow,
+        drawn=True,
         seed=seed,
         command="demo",
         provenance={"data": "digits (scikit-learn)", "model": "random forest, 8 shadow models"},

@@ -1,0 +1,28 @@
+"""The demo: a real model on real data, and files to go on with."""
+
+import json
+import time
+
+from tests.cli.test_main import FILES, leakscope
+
+
+def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
+    began = time.monotonic()
+    done = leakscope("demo", "--out", tmp_path / "out", "--seed", 1)
+    spent = time.monotonic() - began
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "leak" in done.stdout.splitlines()[0]
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == sorted([*FILES, "target.npz", "shadow.npz"])
+    found = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert found["headline"]["accuracy"]["low"] > 0.6
+    assert "drawn by a fair coin" in found["game"]["secret"]
+    assert spent < 60
+
+    again = leakscope(
+        "classifier", tmp_path / "out" / "target.npz", "--shadow", tmp_path / "out" / "shadow.npz",
+        "--json", "-", "--seed", 1,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["attacks"] == found["attacks"]
