@@ -1,0 +1,265 @@
+"""The documentation tells the truth: its code runs, its commands, links and numbers hold.
+
+After a change of the command line, of the report or of the demo:
+``python tests/test_docs.py --write`` writes the outputs that the pages show anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")))
+EXAMPLE = ROOT / "docs" / "reading-a-report.md"
+WIDTH = 90
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block of a page."""
+
+    language: str
+    text: str
+    line: int
+    """The line of the page that its first line is."""
+
+
+def blocks(page: Path, *languages: str) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        if match[1] in languages:
+            yield Block(match[1], match[2], text.count("\n", 0, match.start(2)) + 1)
+
+
+def commands(block: Block, program: str) -> list[list[str]]:
+    """Return the arguments of every call of a program in a block."""
+    lines = block.text.replace("\\\n", " ").splitlines()
+    calls = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines]
+    return [call[1:] for call in calls if call and call[0] == program]
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+every_page = pytest.mark.parametrize("page", PAGES, ids=name)
+
+
+@every_page
+def test_code_runs(page, tmp_path, monkeypatch):
+    """Python blocks run in order, in one namespace; audits run on the files that they made."""
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "page"}
+    for block in blocks(page, "python", "sh"):
+        if block.language == "python":
+            padded = "\n" * (block.line - 1) + block.text
+            exec(compile(padded, name(page), "exec", dont_inherit=True), namespace)
+        for arguments in commands(block, "leakscope"):
+            if arguments[0] == "classifier":
+                assert leakscope(*arguments) in ({0, 3} if "--fail-above" in arguments else {0})
+
+
+def leakscope(*arguments: str) -> int:
+    """Return the exit code of a call in this process: starting one costs a second."""
+    from leakscope.cli import main
+
+    before, sys.argv = sys.argv, ["leakscope", *arguments]
+    try:
+        return main.run()
+    finally:
+        sys.argv = before
+
+
+@every_page
+def test_commands_exist(page):
+    import typer
+
+    from leakscope.cli.main import app
+
+    group = typer.main.get_command(app)
+    targets = re.findall(
+        r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    for block in blocks(page, "sh", "console"):
+        for arguments in commands(block, "leakscope"):
+            if set(arguments) & {"--help", "--version"}:
+                continue
+            context = group.make_context("leakscope", list(arguments))
+            title, command, rest = group.resolve_command(context, list(arguments))
+            command.make_context(title, rest, parent=context)
+        for wanted in commands(block, "make"):
+            assert set(wanted) <= set(targets)
+        for script, *_ in commands(block, "python"):
+            assert (ROOT / script).is_file()
+
+
+@every_page
+def test_links_resolve(page):
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    for path, anchor in re.findall(r"\]\(([^)#\s]*)(?:#([^)\s]+))?\)", text):
+        if re.match(r"[a-z]+:", path):
+            continue
+        target = page if not path else (page.parent / path)
+        assert target.exists(), f"{name(page)} links to {path}, which does not exist"
+        if anchor:
+            assert anchor in anchors(target), f"{name(page)} links to #{anchor} in {path}"
+
+
+def anchors(page: Path) -> set[str]:
+    heads = re.findall(r"^#+ (.+)$", BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != EXAMPLE], ids=name)
+def test_shown_output_is_the_real_one(page):
+    for block in blocks(page, "console"):
+        assert block.text == session(block), "python tests/test_docs.py --write mends it"
+
+
+def session(block: Block) -> str:
+    """Return a console block as it has to be: the command, then what it prints."""
+    (arguments,) = commands(block, "leakscope")
+    printed = demo_table() if arguments == ["demo"] else output(*arguments)
+    lines = [line.rstrip() for line in printed.splitlines()]
+    return block.text.splitlines()[0] + "\n" + "\n".join(lines).strip("\n") + "\n"
+
+
+@cache
+def output(*arguments: str) -> str:
+    """Return what a call prints, in a process whose terminal is as wide as the pages."""
+    call = "import sys; sys.argv[0] = 'leakscope'; from leakscope.cli.main import main; main()"
+    plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+    kept = {key: os.environ[key] for key in ("PATH", "HOME", "PYTHONPATH") if key in os.environ}
+    done = subprocess.run(
+        [sys.executable, "-c", call, *arguments],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env=kept | plain,
+        check=True,
+    )
+    return done.stdout
+
+
+@cache
+def demo():
+    """Return the audit of `leakscope demo`."""
+    import leakscope as ls
+    from leakscope.cli.models import forest
+    from leakscope.datasets.digits import digits
+
+    # One after the other: starting processes takes longer than the forests do.
+    target, shadow = ls.train_predictions(forest, *digits(), seed=0, n_jobs=1)
+    return ls.audit_classifier(target, shadow, seed=0, command="demo")
+
+
+def demo_table() -> str:
+    from rich.console import Console
+
+    from leakscope.report.terminal import terminal_summary
+
+    text = io.StringIO()
+    Console(file=text, width=WIDTH, color_system=None).print(terminal_summary(demo()))
+    return text.getvalue() + "Report: leakscope-demo/report.html\n"
+
+
+def test_the_worked_example_is_the_demo():
+    text = EXAMPLE.read_text(encoding="utf-8")
+    (shown,) = blocks(EXAMPLE, "console")
+    assert shown.text == session(shown), "python tests/test_docs.py --write mends it"
+    told = " ".join(text.split())
+    missing = [phrase for phrase in example() if phrase not in told]
+    assert not missing, "docs/reading-a-report.md has to say, in these words:\n" + "\n".join(
+        missing
+    )
+    parts = set(re.findall(r"<h2[^>]*>(.*?)</h2>", demo().to_html()))
+    heads = set(re.findall(r"^## (.*)$", text, re.MULTILINE))
+    assert heads - parts == {"In the terminal", "The verdict"}
+
+
+def example() -> list[str]:
+    """Return what the worked example has to say about the demo, with the demo's numbers."""
+    from leakscope.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down
+
+    best, risk, epsilon = demo().headline, demo().risk, demo().headline.epsilon
+    attack, (first, second) = best.attack, demo().slices.slices[:2]
+    hit, false = (f"{share.value:.1%}" for share in (attack.recall, attack.false_positive_rate))
+    ppv = [percent(value.value) for _, value in attack.predictive_values]
+    area, one = decimal_estimate(attack.auc), attack.tpr_at_fpr[1].estimate
+    nine = next(row for row in risk.cuts if row.cut == 0.9)
+    more = {prior: fixed(100 * value.value, 1) for prior, value in risk.excess}
+    right = [percent(fact.estimate.value) for fact in demo().facts[:2]]
+    return [
+        f"found {attack.true_positives} of {attack.n_in} members and took "
+        f"{attack.false_positives} of {attack.n_out} non-members",
+        f"({attack.true_positives}/{attack.n_in} + ({attack.n_out} - {attack.false_positives})"
+        f"/{attack.n_out}) / 2 = {percent(best.accuracy.value)}",
+        f"{ends(best.accuracy)} around {percent(best.accuracy.value)}. In the table of attacks the "
+        f"same attack has {ends(attack.accuracy)}:",
+        f"{percent(one.value)}, but the interval runs from {ends(one)} and a **dagger**",
+        f"{area.value}, with an interval of {area.interval}",
+        f"In the demo: {rounded_down(epsilon.low)}. So many records could have shown "
+        f"{fixed(best.epsilon_limit, 2)} at most",
+        f"An epsilon of {rounded_down(epsilon.low)}",
+        f"{ppv[0]} if 1% of those asked about are members, {ppv[1]} if 10% are, and {ppv[2]} if",
+        f"finds {hit} of the members and accuses {false} of the others",
+        f"members score {percent(risk.mean.value)} on average. A risk of at least 0.9 is right for "
+        f"{percent(nine.precision.value)} of the records that have it, and "
+        f"{percent(nine.recall.value)} of the members",
+        f"{percent(risk.reliability.rmse.value)}, and {percent(risk.reliability.noise)} by chance",
+        f"{more[0.1]} points more on average after a belief of 10%, and {more[0.5]} after 50%",
+        f"the digit {first.group} is marked, with {percent(first.accuracy.value)} right guesses. "
+        f"The digit {second.group} follows with {percent(second.accuracy.value)} and is not "
+        f"marked: its corrected p is {p_value(second.p_value)}",
+        f"In the demo: {right[0]} and {right[1]}.",
+    ]
+
+
+def ends(estimate) -> str:
+    from leakscope.report.numbers import percent_estimate
+
+    return percent_estimate(estimate).interval
+
+
+def test_the_catalogue_is_extended_as_contributing_says():
+    catalogue = (ROOT / "tests" / "laws" / "catalogue.py").read_text(encoding="utf-8")
+    for listed in ("ESTIMATORS", "LEARNT", "ATTACKS"):
+        assert f"\n{listed}: " in catalogue
+        assert f"`{listed}`" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_pages_speak_of_nothing_but_the_project():
+    for page in PAGES:
+        assert not re.search(r"/(?:work|tmp|home|root|opt)/", page.read_text(encoding="utf-8")), (
+            name(page)
+        )
+
+
+def write() -> None:
+    """Write every shown output anew."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for block in blocks(page, "console"):
+            text = text.replace(f"```console\n{block.text}```", f"```console\n{session(block)}```")
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=textwrap.dedent(__doc__ or ""))
+    parser.add_argument("--write", action="store_true", required=True, help="write outputs anew")
+    parser.parse_args()
+    write()
