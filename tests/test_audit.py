@@ -242,6 +242,21 @@ def test_the_report_says_where_the_bits_came_from():
     assert "drawn by a fair coin" in ls.audit_classifier(target, drawn=True).game.secret
 
 
+def test_the_same_predictions_cannot_be_target_and_shadow():
+    with pytest.raises(ls.InputError, match="target and shadow hold the same predictions"):
+        ls.audit_classifier(made_up(seed=1), made_up(seed=1))
+
+
+def test_columns_with_too_many_texts_are_said_to_be_left_out():
+    names = np.array([f"n{i}" for i in range(400)])
+    skipped = ls.audit_classifier(made_up(columns={"name": names})).skipped
+    assert Skipped("slices by name", "more than 200 different texts: merge some") in skipped
+
+
+def test_an_audit_shows_itself_in_a_line():
+    assert repr(ls.audit_classifier(made_up())).startswith("<Audit of 400 records: ")
+
+
 def test_repeated_ids_are_pointed_out():
     audit = ls.audit_classifier(made_up(ids=np.zeros(400, int)))
     assert any("ids occur more than once" in line for line in audit.warnings)

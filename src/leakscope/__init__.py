@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     __version__: str
 
     from leakscope.audit import Audit, audit_classifier
-    from leakscope.classifier.files import load_predictions
+    from leakscope.classifier.files import load_predictions, save_predictions
     from leakscope.classifier.predictions import Predictions, predictions
     from leakscope.classifier.suite import prediction_attacks
     from leakscope.classifier.training import train_predictions
@@ -32,6 +32,7 @@ _HOME = {
     "Audit": "audit",
     "audit_classifier": "audit",
     "load_predictions": "classifier.files",
+    "save_predictions": "classifier.files",
     "Predictions": "classifier.predictions",
     "predictions": "classifier.predictions",
     "prediction_attacks": "classifier.suite",
@@ -76,6 +77,7 @@ __all__ = [
     "prediction_attacks",
     "predictions",
     "roc",
+    "save_predictions",
     "tpr_at_fpr",
     "train_predictions",
 ]

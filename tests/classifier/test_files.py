@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.classifier.files import load_predictions, save_predictions
+from leakscope.classifier.files import as_predictions, load_predictions, save_predictions
 from leakscope.errors import InputError
 from tests.classifier.made import logits_labels_member, made_up, softmax
 
@@ -152,3 +152,24 @@ def test_bad_tables(tmp_path, frame, message):
     frame.to_csv(tmp_path / "bad.csv", index=False)
     with pytest.raises(InputError, match=message):
         load_predictions(tmp_path / "bad.csv")
+
+
+def test_arrays_and_data_frames_are_taken_where_a_file_is():
+    frame = table()
+    arrays = {"probs": PROBS.tolist(), "labels": LABELS, "member": MEMBER}
+    for given in (arrays, frame, made_up(n=40, k=3)):
+        found = as_predictions(given, "mine")
+        assert found.values.shape == (40, 3)
+    assert as_predictions(frame).ids[0] == "r0"
+
+    class Polars:
+        columns = frame.columns
+
+        def to_pandas(self):
+            return frame
+
+    assert np.array_equal(as_predictions(Polars()).labels, LABELS)
+    with pytest.raises(InputError, match="mine must be Predictions, a path, .* got list"):
+        as_predictions([1, 2], "mine")
+    with pytest.raises(InputError, match="mine: missing labels"):
+        as_predictions({"probs": PROBS, "member": MEMBER}, "mine")

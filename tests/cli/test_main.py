@@ -204,6 +204,24 @@ def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, c
     assert passed.stderr == ""
 
 
+def test_accuracy_is_that_of_any_attack_and_its_lower_end_that_of_the_headline(files):
+    from leakscope.audit import audit_classifier
+    from leakscope.cli.gate import Limit
+
+    audit = audit_classifier(files / "target.npz", files / "shadow.npz")
+    highest = max(e.accuracy.value for e in audit.evaluations)
+    assert Limit("accuracy", 0.5).measured(audit) == highest
+    assert Limit("accuracy.low", 0.5).measured(audit) == audit.headline.accuracy.low
+    assert Limit("epsilon", 0.5).measured(audit) == audit.headline.epsilon.low
+
+
+def test_alone_it_prints_its_help(capsys):
+    done = run_inside((), capsys)
+    assert done.returncode == 0
+    assert "classifier" in done.stdout
+    assert done.stderr == ""
+
+
 def test_every_command_has_help_with_an_example():
     for command in ("demo", "classifier"):
         text = leakscope(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout

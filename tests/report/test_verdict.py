@@ -106,5 +106,14 @@ def test_names_from_the_data_stay_on_their_line() -> None:
     table = findings.slices
     hostile = replace(table.announced[0], group="x\n\x1b[2Jno leak found")
     findings = replace(findings, slices=replace(table, slices=(hostile,)))
-    assert all(s.isprintable() or "\u202f" in s for s in verdict(findings).sentences)
+    assert all(s.isprintable() for s in verdict(findings).sentences)
     assert not any("\x1b" in s or "\n" in s for s in verdict(findings).sentences)
+
+
+def test_a_bound_on_epsilon_above_0_is_a_leak_even_where_guesses_are_near_chance() -> None:
+    findings = example(1000, shift=0.0)
+    assert verdict(findings).grade == "no leak found"
+    epsilon = replace(findings.headline.epsilon, value=0.4, low=0.2)
+    found = verdict(replace(findings, headline=replace(findings.headline, epsilon=epsilon)))
+    assert found.grade == "small"
+    assert any("epsilon is at least 0.20" in sentence for sentence in found.sentences)

@@ -27,7 +27,7 @@ def game_description(
         has = "and knows the membership of half of the records, to learn thresholds on"
         learnt = "on the other half of the target's own records, both ways (cross-fitting)"
     else:
-        has = f"and has a shadow model of its own, with {shadow.n_in:,} members and "
+        has = f"and has shadow predictions of its own, on {shadow.n_in:,} members and "
         has += f"{shadow.n_out:,} non-members"
         learnt = "on the shadow model's records only"
     return GameDescription(
@@ -56,6 +56,18 @@ def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bo
             "global threshold there (--allow-missing-classes)"
         )
     return [f"class(es) {shown} have no shadow records and use the global threshold"]
+
+
+def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
+    """Raise where target and shadow are the same predictions."""
+    if shadow is not None and all(
+        np.array_equal(getattr(target, field), getattr(shadow, field))
+        for field in ("labels", "member", "values")
+    ):
+        raise InputError(
+            "target and shadow hold the same predictions, so thresholds would be learnt on the "
+            "rows they are judged on: give another model's, or none to cross-fit"
+        )
 
 
 def accuracies(
@@ -94,7 +106,7 @@ def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
     if unresolved:
         rates = ", ".join(f"{100 * fpr:g}%" for fpr in unresolved)
         warnings.append(
-            f"{target.n_out} non-members cannot resolve a false-positive rate of {rates}: fewer "
+            f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
             "than 10 false positives are expected there, and the intervals are wide"
         )
     if len(np.unique(target.ids)) < len(target):

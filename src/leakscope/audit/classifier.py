@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ import leakscope
 from leakscope.audit import caveats
 from leakscope.audit.attacks import audit, headline
 from leakscope.audit.result import Audit
-from leakscope.classifier.files import load_predictions
+from leakscope.classifier.files import PredictionsLike, as_predictions
 from leakscope.classifier.game import PredictionGame
 from leakscope.classifier.predictions import Predictions
 from leakscope.classifier.signals import top_probability
@@ -37,8 +36,8 @@ MOST_GROUPS = 200
 
 
 def audit_classifier(
-    target: Predictions | str | Path,
-    shadow: Predictions | str | Path | None = None,
+    target: PredictionsLike,
+    shadow: PredictionsLike | None = None,
     *,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
@@ -55,9 +54,10 @@ def audit_classifier(
 
     Parameters
     ----------
-    target : Predictions, str or pathlib.Path
-        Predictions of the audited model on known members and known non-members, or their file.
-    shadow : Predictions, str or pathlib.Path, optional
+    target : Predictions, path, mapping of arrays, or data frame
+        Predictions of the audited model on known members and known non-members; see
+        `as_predictions`.
+    shadow : Predictions, path, mapping of arrays, or data frame, optional
         Predictions of a model that the adversary trained itself, on records of its own. Without
         it thresholds are cross-fitted: learnt on one half of the targets, used on the other.
     attacks : sequence of Attack, optional
@@ -99,10 +99,10 @@ def audit_classifier(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    target = target if isinstance(target, Predictions) else load_predictions(target)
-    if shadow is not None and not isinstance(shadow, Predictions):
-        shadow = load_predictions(shadow)
-    columns = _columns(target, slices)
+    target = as_predictions(target, "target")
+    shadow = None if shadow is None else as_predictions(shadow, "shadow")
+    caveats.require_other_rows(target, shadow)
+    columns, unsliced = _columns(target, slices)
     contents = _contents(target, show_columns)
     game = PredictionGame(target, shadow)
     warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
@@ -119,7 +119,7 @@ def audit_classifier(
         )
     risk, risk_scores = _risk(rounds, estimator, target, seed, level)
     table = _slices(rounds, target, columns, seed, level)
-    skipped += table.skipped
+    skipped += [*table.skipped, *unsliced]
     facts, differ = caveats.accuracies(target, shadow, level)
     warnings += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     return Audit(
@@ -198,7 +198,8 @@ def _slices(
 
 def _columns(
     target: Predictions, slices: Mapping[str, ArrayLike] | Sequence[str] | None
-) -> dict[str, NDArray[Any]]:
+) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
+    """Return the groups of every column to slice by, and the columns that have too many."""
     if isinstance(slices, Mapping):
         chosen = {
             name: checks.vector(values, f"slice {name!r}", length=len(target))
@@ -212,12 +213,11 @@ def _columns(
             raise InputError(f"no column {missing[0]!r} to slice by; the columns are: {have}")
         chosen = {name: target.columns[name] for name in names}
     groups = {name: _groups(values) for name, values in chosen.items()}
-    too_many = [name for name, values in groups.items() if values is None]
+    reason = f"more than {MOST_GROUPS} different texts: merge some"
+    too_many = [Skipped(f"slices by {name}", reason) for name in groups if groups[name] is None]
     if too_many and slices is not None:
-        raise InputError(
-            f"slice {too_many[0]!r} has more than {MOST_GROUPS} different texts: merge some"
-        )
-    return {name: values for name, values in groups.items() if values is not None}
+        raise InputError(f"{too_many[0].name}: {reason}")
+    return {name: values for name, values in groups.items() if values is not None}, too_many
 
 
 def _groups(values: NDArray[Any]) -> NDArray[Any] | None:

@@ -13,9 +13,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Audit(Findings):
     """What an audit found, with ways to look at it."""
+
+    def __repr__(self) -> str:
+        best = self.headline
+        return (
+            f"<Audit of {len(self.records.member):,} records: {best.attack.title} has accuracy "
+            f"{best.accuracy.value:.3f} ({best.accuracy.low:.3f} to {best.accuracy.high:.3f})>"
+        )
 
     def summary(self) -> str:
         """Return the verdict and the main numbers as plain text."""

@@ -8,10 +8,10 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.errors import InputError
@@ -20,7 +20,51 @@ from leakscope.runs.atomic import write_all
 if TYPE_CHECKING:
     import pandas as pd
 
+
+class FrameLike(Protocol):
+    """A pandas or polars data frame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
+
+PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
+"""What `as_predictions` takes."""
+
 _KNOWN = {"probs", "logits", "labels", "member", "ids"}
+
+
+def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predictions:
+    """Return predictions from whatever holds them.
+
+    Parameters
+    ----------
+    given : Predictions, path, mapping of arrays, or data frame
+        A file as in `load_predictions`; a mapping with the keys of an npz file; a pandas or
+        polars frame with the columns of a csv file.
+    name : str
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    if isinstance(given, Predictions):
+        return given
+    if isinstance(given, str | Path):
+        return load_predictions(given)
+    if isinstance(given, Mapping):
+        arrays = {str(key): np.asarray(values) for key, values in given.items()}
+        return predictions(name=name, **_fields_of_npz(arrays, name))
+    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+    if not hasattr(frame, "select_dtypes"):
+        raise InputError(
+            f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
+            f"{type(given).__name__}"
+        )
+    return predictions(name=name, **_fields_of_table(frame, name))
 
 
 def load_predictions(path: str | Path) -> Predictions:
@@ -91,7 +135,7 @@ def _array(archive: Any, key: str, path: Path) -> NDArray[Any]:
     return array
 
 
-def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path) -> dict[str, Any]:
+def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path | str) -> dict[str, Any]:
     _require(arrays, ("labels", "member"), path)
     if "probs" not in arrays and "logits" not in arrays:
         raise InputError(f"{path}: no key probs or logits; it has {_list(arrays)}")
@@ -130,7 +174,7 @@ def _read_table(path: Path) -> dict[str, Any]:
     return _fields_of_table(frame, path)
 
 
-def _fields_of_table(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
+def _fields_of_table(frame: pd.DataFrame, path: Path | str) -> dict[str, Any]:
     _require(frame, ("label", "member"), path)
     key, prefix = ("logits", "z") if "z_0" in frame else ("probs", "p")
     if f"{prefix}_0" not in frame:
@@ -155,7 +199,7 @@ def _fields_of_table(frame: pd.DataFrame, path: Path) -> dict[str, Any]:
     }
 
 
-def _numbers(column: pd.Series[Any], path: Path) -> NDArray[Any]:
+def _numbers(column: pd.Series[Any], path: Path | str) -> NDArray[Any]:
     if column.isna().any():
         row = int(np.flatnonzero(column.isna())[0])
         raise InputError(f"{path}: column {column.name} has no value in row {row}")
@@ -172,7 +216,7 @@ def _plain(column: pd.Series[Any]) -> NDArray[Any]:
     return column.astype(str).to_numpy(dtype=np.str_)
 
 
-def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path) -> None:
+def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) -> None:
     missing = [name for name in wanted if name not in names]
     if missing:
         raise InputError(f"{path}: missing {_list(missing)}; it has {_list(names)}")

@@ -154,7 +154,8 @@ def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 2 or array.shape[1] < 2:
         raise InputError(
-            f"{name} must have the shape (n, k) with k >= 2 classes, got {array.shape}"
+            f"{name} must have the shape (n, k) with k >= 2 classes, got {array.shape}; of two "
+            "classes both need a column: np.column_stack([1 - p, p])"
         )
     if len(array) == 0:
         raise InputError(f"{name} holds no rows")

@@ -17,7 +17,8 @@ from leakscope.errors import LeakScopeError
 app = typer.Typer(
     name="leakscope",
     help="Measures what a released model gives away about the data behind it.",
-    no_args_is_help=True,
+    epilog="Exit codes: 0 done; 2 bad input; 3 a limit of --fail-above was exceeded; "
+    "130 interrupted.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -29,8 +30,9 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _leakscope(
+    context: typer.Context,
     _version: Annotated[
         bool,
         typer.Option(
@@ -39,6 +41,8 @@ def _leakscope(
     ] = False,
 ) -> None:
     """Measures what a released model gives away about the data behind it."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 app.command()(demo)

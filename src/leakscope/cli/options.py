@@ -12,7 +12,8 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder for report.html, report.json, records.parquet and roc.csv.",
+        help="Folder for report.html, report.json, records.parquet and roc.csv; earlier ones are "
+        "replaced. Default: leakscope-report, or none where --json is given.",
         show_default=False,
     ),
 ]
@@ -22,7 +23,7 @@ Json = Annotated[
     typer.Option(
         "--json",
         metavar="FILE|-",
-        help="Write report.json to this file, or to the standard output.",
+        help="Write the report as JSON to this file, or to the standard output.",
         show_default=False,
     ),
 ]

@@ -73,7 +73,10 @@ def integers(values: ArrayLike, name: str, *, length: int | None = None) -> Ints
     """Return `values`, whole numbers of any type, as a read-only vector of int64."""
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
-        raise InputError(f"{name} must be integers, got {array.dtype}")
+        raise InputError(
+            f"{name} must be integers, got {array.dtype}: "
+            "np.unique(names, return_inverse=True)[1] makes integers of names"
+        )
     if array.dtype.kind == "f":
         bad = np.flatnonzero(~(np.isfinite(array) & (np.trunc(array) == array)))
         if bad.size:

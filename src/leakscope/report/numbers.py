@@ -135,8 +135,8 @@ def p_value(value: float) -> str:
 
 
 def count(value: int) -> str:
-    """Return a count with thin spaces between the thousands."""
-    return f"{value:,}".replace(",", THIN)
+    """Return a count with commas between the thousands."""
+    return f"{value:,}"
 
 
 def plain(text: object) -> str:

@@ -9,7 +9,7 @@ from leakscope.evaluate.findings import Findings
 from leakscope.evaluate.roc import RateAtFpr
 from leakscope.evaluate.slices import SliceTable
 from leakscope.report import advice
-from leakscope.report.numbers import count, percent, plain, rate, tpr_estimate
+from leakscope.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
 
 NONE, SMALL, MODERATE, LARGE = GRADES = ("no leak found", "small", "moderate", "large")
 """From mild to grave."""
@@ -58,23 +58,25 @@ def verdict(findings: Findings) -> Verdict:
         The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
         none where its interval holds chance, small below .1, moderate below .3, large from there
         on. It is raised by one step where `exposure` finds something; and from none to small
-        where the scores of an attack separate members beyond doubt although its guesses did not.
+        where the scores of an attack separate members beyond doubt although its guesses did not,
+        or where the bound on epsilon is above 0.
 
     Notes
     -----
-    The headline's interval allows for the choice among attacks. The two reasons to raise the
-    grade look at all of them, but chance fulfils neither: ten times the false-positive rate lies
-    far beyond any interval around it, and the band behind the best accuracy holds for all
-    thresholds together with much to spare.
+    The headline's interval allows for the choice among attacks. The reasons to raise the grade
+    look at all of them, but chance hardly fulfils one: ten times the false-positive rate lies
+    far beyond any interval around it, and the band behind the best accuracy and the limits
+    behind epsilon hold with much to spare.
     """
     base = grade_of(findings.headline.accuracy.low)
     exposed, ranked = exposure(findings.evaluations), _ranked(findings.evaluations)
-    raised = exposed is not None or (base == NONE and ranked is not None)
+    hidden = (*_ranking(ranked), *_bounded(findings)) if base == NONE else ()
+    raised = exposed is not None or bool(hidden)
     grade = GRADES[min(GRADES.index(base) + raised, len(GRADES) - 1)]
     sentences = (
         *_ability(findings, base),
         *_few(exposed, grade != base),
-        *(_ranking(ranked) if base == NONE and ranked is not None else ()),
+        *hidden,
         *_groups(findings),
         *(_missed(findings) if base == NONE else _sure(findings)),
         *_matters(grade),
@@ -126,7 +128,7 @@ def _headline(findings: Findings, base: str, grade: str, exposed: Exposure | Non
     if grade != base and exposed is not None:
         return f"{grade.capitalize()} leak: a few records are badly exposed"
     if grade != base:
-        return f"{grade.capitalize()} leak: scores give members away, though guesses did not"
+        return f"{grade.capitalize()} leak: scores give members away, though guesses hardly do"
     right = f"are right {percent(findings.headline.accuracy.value)} of the time"
     return f"{grade.capitalize()} leak: guesses about who was in the data {right}"
 
@@ -162,7 +164,20 @@ def _few(exposed: Exposure | None, raised: bool) -> tuple[str, ...]:
     )
 
 
-def _ranking(ranked: Evaluation) -> tuple[str, ...]:
+def _bounded(findings: Findings) -> tuple[str, ...]:
+    epsilon = findings.headline.epsilon
+    if epsilon.low <= 0:
+        return ()
+    return (
+        f"With {rate(epsilon.level)} confidence epsilon is at least {fixed(epsilon.low, 2)} "
+        f"({plain(findings.headline.epsilon_attack)}), which rules out that nothing leaks. The "
+        "grade is one step higher for it.",
+    )
+
+
+def _ranking(ranked: Evaluation | None) -> tuple[str, ...]:
+    if ranked is None:
+        return ()
     return (
         f"The guesses hide a leak, though: the scores of {plain(ranked.title)} tell members apart, "
         f"and with the best threshold in hindsight they are right "

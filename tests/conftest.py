@@ -1,0 +1,29 @@
+"""Settings that all tests share: random examples are the same in every run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "same-every-run",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    max_examples=60,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("same-every-run")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("LEAKSCOPE_DATA")
+    if not folder:
+        pytest.skip("LEAKSCOPE_DATA names no folder with real data")
+    if not Path(folder).is_dir():
+        pytest.skip(f"LEAKSCOPE_DATA names {folder}, which is no folder")
+    return Path(folder)

@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakscope.core import checks
+from leakscope.errors import InputError
+
+
+def test_what_is_checked_is_a_read_only_copy() -> None:
+    for check, given in (
+        (checks.floats, np.array([0.0, 1.0])),
+        (checks.bools, np.array([False, True])),
+        (checks.integers, np.array([0, 1])),
+    ):
+        result = check(given, "x")
+        assert not result.flags.writeable
+        given[0] = 1
+        assert result[0] == 0
+
+
+def test_a_column_counts_as_a_vector() -> None:
+    assert checks.floats([[1.0], [2.0]], "x").tolist() == [1.0, 2.0]
+
+
+def test_whole_floats_are_integers_and_zeros_and_ones_are_booleans() -> None:
+    assert checks.integers([1.0, -2.0], "x").tolist() == [1, -2]
+    assert checks.bools([1.0, 0.0], "x").tolist() == [True, False]
+    assert checks.integers([], "x").dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "message"),
+    [
+        (checks.floats, [1.0, np.nan], "x must be finite, got nan in row 1"),
+        (checks.floats, [np.inf], "x must be finite, got inf in row 0"),
+        (checks.floats, ["a"], "x must hold numbers, got <U1"),
+        (checks.floats, [[1.0, 2.0]], r"x must have the shape \(n,\), got \(1, 2\)"),
+        (checks.floats, 1.0, r"x must have the shape \(n,\), got \(\)"),
+        (checks.bools, [0, 2], r"x must be true or false \(or 1 and 0\), got 2 in row 1"),
+        (checks.bools, [np.nan], "x must be true or false .* got nan in row 0"),
+        (checks.bools, ["yes"], "x must be true or false .* got <U3"),
+        (checks.integers, [0, 0.5], "x must be integers, got 0.5 in row 1"),
+        (checks.integers, [np.inf], "x must be integers, got inf in row 0"),
+        (checks.integers, ["1"], "x must be integers, got <U1"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_row(check, value, message) -> None:
+    with pytest.raises(InputError, match=f"^{message}$"):
+        check(value, "x")
+
+
+def test_a_wrong_length_is_named() -> None:
+    with pytest.raises(InputError, match=r"^x must have 2 rows, got 3$"):
+        checks.floats([1.0, 2.0, 3.0], "x", length=2)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 1.5, -0.1, float("nan")])
+def test_a_level_lies_strictly_between_0_and_1(value: float) -> None:
+    with pytest.raises(InputError, match=r"^level must be in \(0, 1\), got"):
+        checks.level(value)

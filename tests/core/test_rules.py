@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.core.rules import Cut, Split, halves
+from leakscope.core.thresholds import best_threshold
+from leakscope.core.transcript import Transcript
+from leakscope.errors import InputError
+from tests.laws.draws import SEEDS, few_values
+
+
+def transcript_of(seed: int, *, repeated: bool = False) -> Transcript:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 60))
+    secret = rng.permutation(np.arange(n) < rng.integers(2, n - 1))
+    if not repeated:
+        return Transcript(few_values(n, rng), secret, rng.permutation(10 * n)[:n])
+    # Every target in both roles, in several rounds.
+    target = np.tile(np.arange(n), 3)
+    return Transcript(few_values(3 * n, rng), np.concatenate([secret, ~secret, secret]), target)
+
+
+def test_a_cut_guesses_member_from_its_threshold_on() -> None:
+    transcript = Transcript([0.1, 0.2, 0.3], [1, 0, 1], [7, 8, 9])
+    result = Cut(0.2, "learnt elsewhere").decide(transcript)
+    assert result.guess.tolist() == [False, True, True]
+    assert result.secret.tolist() == [True, False, True]
+    assert result.target.tolist() == [7, 8, 9]
+    assert result.rule == "threshold learnt elsewhere"
+
+
+@given(SEEDS, st.integers(0, 9))
+def test_a_split_guesses_by_the_best_threshold_of_the_other_part(seed: int, split: int) -> None:
+    t = transcript_of(seed)
+    first = halves(t.target, t.secret, 0.5, split)
+    guess = Split(0.5, split).decide(t).guess
+    for part in (first, ~first):
+        score, secret = t.score[~part], t.secret[~part]
+        assert (
+            guess[part] == (t.score[part] >= best_threshold(score[secret], score[~secret]))
+        ).all()
+
+
+@given(SEEDS)
+def test_a_rows_own_score_has_no_say_in_its_threshold(seed: int) -> None:
+    t = transcript_of(seed)
+    first = halves(t.target, t.secret)
+    swapped = np.where(first, -t.score, t.score)
+    before, after = (Split().decide(Transcript(s, t.secret, t.target)) for s in (t.score, swapped))
+    other = t.score[~first]
+    cut = best_threshold(other[t.secret[~first]], other[~t.secret[~first]])
+    assert (before.guess[first] == (t.score[first] >= cut)).all()
+    assert (after.guess[first] == (-t.score[first] >= cut)).all()
+
+
+@given(SEEDS, st.sampled_from([0.1, 0.5, 0.8]), st.booleans())
+def test_parts_keep_targets_whole_and_hold_both_kinds(
+    seed: int, share: float, repeated: bool
+) -> None:
+    t = transcript_of(seed, repeated=repeated)
+    first = halves(t.target, t.secret, share)
+    for target in np.unique(t.target):
+        assert len(set(first[t.target == target].tolist())) == 1
+    for part in (first, ~first):
+        assert t.secret[part].any()
+        assert not t.secret[part].all()
+    for side in (t.secret, ~t.secret):
+        if not repeated:
+            n = np.count_nonzero(side)
+            assert abs(np.count_nonzero(first & side) - share * n) <= max(1, 0.5)
+
+
+@given(SEEDS, SEEDS)
+def test_the_order_of_the_rows_moves_nobody(seed: int, order: int) -> None:
+    t = transcript_of(seed, repeated=True)
+    rows = np.random.default_rng(order).permutation(len(t))
+    assert (halves(t.target, t.secret)[rows] == halves(t.target[rows], t.secret[rows])).all()
+
+
+def test_the_seed_decides_who_is_where_and_all_are_as_likely() -> None:
+    target, secret = np.arange(20), np.arange(20) < 10
+    parts = np.array([halves(target, secret, 0.5, seed) for seed in range(400)])
+    assert (parts.sum(axis=1) == 10).all()
+    assert abs(parts.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(400)
+    assert (halves(target, secret, 0.5, 3) == parts[3]).all()
+
+
+def test_on_noise_a_split_guesses_at_chance() -> None:
+    # The best threshold in hindsight would be right in 56% here.
+    rng = np.random.default_rng(0)
+    right = []
+    for _ in range(300):
+        t = Transcript(rng.normal(size=100), rng.permutation(np.arange(100) < 50))
+        guesses = Split().decide(t)
+        right.append(np.mean(guesses.guess == guesses.secret))
+    assert abs(np.mean(right) - 0.5) < 4.5 * np.std(right) / np.sqrt(300)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(InputError, match="threshold must be a number, got nan"):
+        Cut(float("nan"))
+    for share in (0.0, 1.0):
+        with pytest.raises(InputError, match=r"share must be in \(0, 1\), got"):
+            Split(share)
+    with pytest.raises(InputError, match="seed must be an integer of at least 0, got -1"):
+        Split(seed=-1)
+    lonely = Transcript([1.0, 2.0, 3.0], [1, 0, 0])
+    with pytest.raises(InputError, match="too few targets to split"):
+        Split().decide(lonely)

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Decisions, Transcript
+from leakscope.errors import InputError
+from leakscope.evaluate import calibration, decision
+from leakscope.evaluate.calibration import (
+    CUTS,
+    PRIORS,
+    Risk,
+    assess_risk,
+    at_prior,
+    correlation,
+    correlation_p_value,
+    reliability,
+)
+from leakscope.evaluate.rates import clopper_pearson
+from tests.laws.draws import SEEDS, both_kinds
+
+
+def calibrated(n: int, rng: np.random.Generator, prior: float = 0.5):
+    """Return scores that are P(member) at even odds, and who is a member at `prior`."""
+    secret = rng.random(n) < prior
+    # The densities of Beta(3, 2) and Beta(2, 3) are in the ratio score to 1 - score.
+    return np.where(secret, rng.beta(3, 2, n), rng.beta(2, 3, n)), secret
+
+
+@given(SEEDS, st.integers(1, 12))
+def test_reliability_compares_scores_with_shares_at_even_odds(seed: int, n_bins: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 60))
+    score, secret = rng.random(n), both_kinds(n, rng, rng.random())
+    found = reliability(score, secret, rng, n_bins=n_bins)
+    weight = np.where(secret, 0.5 / secret.sum(), 0.5 / (~secret).sum())
+    squares, counts = [], []
+    for low, high in zip(
+        np.arange(n_bins) / n_bins, np.arange(1, n_bins + 1) / n_bins, strict=True
+    ):
+        inside = (score >= low) & (score < high)
+        if not inside.any():
+            continue
+        row = found.bins[len(counts)]
+        share = weight[inside & secret].sum() / weight[inside].sum()
+        assert (row.low, row.high, row.n) == (pytest.approx(low), pytest.approx(high), inside.sum())
+        assert row.mean_score == pytest.approx(score[inside].mean())
+        assert row.fraction.value == pytest.approx(share)
+        squares.append((share - score[inside].mean()) ** 2)
+        counts.append(inside.sum())
+    assert len(found.bins) == len(counts)
+    assert found.rmse.value == pytest.approx(np.sqrt(np.average(squares, weights=counts)))
+    assert found.rmse_of_bins == pytest.approx(np.sqrt(np.mean(squares)))
+    assert found.rmse.n == n
+
+
+def test_a_bins_interval_is_clopper_pearsons_at_even_odds() -> None:
+    # 30 members and 10 others in the bin; of all, 40 members and 20 others.
+    score = np.repeat([0.65, 0.1], [40, 20])
+    secret = np.concatenate([np.arange(40) < 30, np.arange(20) < 10])
+    row = reliability(score, secret, np.random.default_rng(0)).bins[1]
+    # Odds are halved, since members are twice as many.
+    expected = [p / 2 / (p / 2 + 1 - p) for p in (0.75, *clopper_pearson(30, 40))]
+    assert [row.fraction.value, row.fraction.low, row.fraction.high] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("prior", [0.5, 0.2, 0.9])
+def test_a_perfectly_calibrated_score_is_off_by_noise_only(prior: float) -> None:
+    rng = np.random.default_rng(0)
+    found = [reliability(*calibrated(1500, rng, prior), rng) for _ in range(60)]
+    rmse, noise = np.array([(r.rmse.value, r.noise) for r in found]).T
+    assert rmse.mean() == pytest.approx(noise.mean(), rel=0.1)
+    smaller = [reliability(*calibrated(150, rng, prior), rng).noise for _ in range(10)]
+    assert np.mean(smaller) == pytest.approx(np.sqrt(10) * noise.mean(), rel=0.3)
+
+
+def test_a_score_that_exaggerates_is_found_out() -> None:
+    rng = np.random.default_rng(0)
+    truth, secret = calibrated(5000, rng)
+    found = reliability(np.clip(2 * truth - 0.5, 0, 1), secret, rng)
+    assert found.rmse.low > 3 * found.noise
+    assert found.rmse.value > 0.1
+
+
+def test_scores_of_0_and_1_fall_in_the_outer_bins() -> None:
+    found = reliability(np.array([0.0, 1.0]), np.array([False, True]), np.random.default_rng(0))
+    assert [(b.low, b.high) for b in found.bins] == [(0.0, 0.1), (0.9, 1.0)]
+    assert found.rmse.value == 0.0
+
+
+@given(st.floats(0, 1), st.floats(0.001, 0.999))
+def test_another_prior_is_bayes_theorem(score: float, prior: float) -> None:
+    # P(signal | member) is in the ratio score to 1 - score.
+    expected = prior * score / (prior * score + (1 - prior) * (1 - score))
+    found = at_prior(np.array([score]), prior)[0]
+    assert found == pytest.approx(expected)
+    assert at_prior(np.array([score]), 0.5)[0] == pytest.approx(score)
+    if 1e-6 < score < 1 - 1e-6:
+        odds = score / (1 - score) * prior / (1 - prior)
+        assert found / (1 - found) == pytest.approx(odds)
+
+
+@given(SEEDS, st.sampled_from([0.5, 0.95, 0.999]))
+def test_the_correlation_is_pearsons_with_fishers_interval(seed: int, level: float) -> None:
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 40))
+    x = rng.normal(size=n)
+    y = rng.normal(size=n) + rng.choice([-2, 0, 2]) * x
+    expected = stats.pearsonr(x, y)
+    found = correlation(x, y, level)
+    assert isinstance(found, Estimate)
+    assert found.value == pytest.approx(expected.statistic)
+    interval = expected.confidence_interval(level)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert correlation_p_value(found) == pytest.approx(expected.pvalue, abs=1e-12)
+    assert found.n == n
+
+
+def test_points_on_a_line_are_fully_correlated() -> None:
+    for sign in (1, -1):
+        found = correlation(np.arange(5.0), sign * np.arange(5.0))
+        assert found.value == pytest.approx(sign)
+        assert -1 <= found.low <= found.high <= 1
+        assert correlation_p_value(found) == pytest.approx(0, abs=1e-12)
+
+
+def test_without_enough_points_or_variation_there_is_no_correlation() -> None:
+    few = correlation(np.arange(3.0), np.arange(3.0))
+    assert few == Skipped("correlation", "fewer than 4 classes with members and non-members (3)")
+    for x, y in ((np.ones(5), np.arange(5.0)), (np.arange(5.0), np.ones(5))):
+        flat = correlation(x, y)
+        assert flat == Skipped("correlation", "one of the two does not vary over the classes")
+
+
+def risk_of(n: int, seed: int, *, leak: float = 0.0, k: int = 6) -> tuple[Risk, dict]:
+    """Return the risk of a score that is a posterior where leak is 1, and noise where it is 0."""
+    rng = np.random.default_rng(seed)
+    score = rng.beta(2, 2, n)
+    secret = rng.random(n) < 0.5 + leak * (score - 0.5)
+    secret[:2] = [True, False]
+    parts = {
+        "score": score, "secret": secret, "stratum": rng.integers(k, size=n),
+        "correct": rng.random(n) < 0.5 + 0.3 * score,
+    }  # fmt: skip
+    transcript = Transcript(score, secret)
+    risk = assess_risk(transcript, "made", parts["stratum"], parts["correct"], rng, notes=["x"])
+    return risk, parts
+
+
+def test_the_assessment_holds_what_the_paper_reports() -> None:
+    risk, parts = risk_of(300, 0, leak=1.0)
+    score, secret = parts["score"], parts["secret"]
+    inside = score[secret]
+    assert (risk.estimator, risk.notes) == ("made", ("x",))
+    assert risk.member_scores.tolist() == sorted(inside)
+    assert not risk.member_scores.flags.writeable
+    assert risk.mean.value == pytest.approx(inside.mean())
+    assert [p for p, _ in risk.excess] == [0.1, 0.3, 0.5, 0.7, 0.9] == list(PRIORS)
+    for prior, found in risk.excess:
+        assert found.value == pytest.approx(np.mean(at_prior(inside, prior)) - prior)
+        assert found.low <= found.value <= found.high
+    assert [row.cut for row in risk.cuts] == [1.0, 0.9, 0.8, 0.7, 0.6, 0.5] == list(CUTS)
+    for row in risk.cuts[1:]:
+        guesses = Decisions(score >= row.cut, secret)
+        assert row.precision == decision.precision(guesses)
+        assert row.recall == decision.recall(guesses)
+    assert isinstance(risk.cuts[0].precision, Skipped)
+    assert risk.cuts[0].recall.value == 0.0
+
+
+def test_the_assessment_holds_a_row_for_every_class_with_both_kinds() -> None:
+    risk, parts = risk_of(60, 1, k=9)
+    score, secret, stratum, correct = parts.values()
+    stratum[secret & (stratum == 4)] = 5
+    risk = assess_risk(
+        Transcript(score, secret), "made", stratum, correct, np.random.default_rng(0)
+    )
+    expected = [c for c in range(9) if {True, False} <= set(secret[stratum == c].tolist())]
+    assert 4 not in expected
+    assert [row.label for row in risk.classes] == expected
+    for row in risk.classes:
+        inside, outside = (side & (stratum == row.label) for side in (secret, ~secret))
+        assert (row.n_in, row.n_out) == (inside.sum(), outside.sum())
+        assert row.mean_risk == pytest.approx(score[inside].mean())
+        gap = correct[inside].mean() - correct[outside].mean()
+        assert row.generalisation_error == pytest.approx(gap)
+    published = stats.pearsonr(
+        [row.mean_risk for row in risk.classes],
+        [row.generalisation_error for row in risk.classes],
+    )
+    assert risk.correlation.value == pytest.approx(published.statistic)
+
+
+def test_on_noise_the_intervals_hold_chance() -> None:
+    # Risk and correctness go together in every record, membership with neither.
+    found = [risk_of(400, seed)[0] for seed in range(200)]
+    least = stats.binom.ppf(1e-5, len(found), 0.95)
+    for i in range(len(PRIORS)):
+        assert sum(not risk.excess[i][1].excludes(0.0) for risk in found) >= least
+    assert sum(not risk.mean.excludes(0.5) for risk in found) >= least
+    assert sum(not risk.correlation.excludes(0.0) for risk in found) >= least
+
+
+def test_of_a_calibrated_score_the_mean_risk_is_covered() -> None:
+    # E[score | member] = E[score^2] / E[score] = 0.3 / 0.5 for Beta(2, 2).
+    found = [risk_of(400, seed, leak=1.0)[0] for seed in range(200)]
+    least = stats.binom.ppf(1e-5, len(found), 0.95)
+    assert sum(not risk.mean.excludes(0.6) for risk in found) >= least
+    assert sum(risk.mean.low > 0.5 for risk in found) > 180
+
+
+def test_what_is_no_probability_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    for score in ([-0.1, 0.5], [0.5, 1.1]):
+        with pytest.raises(InputError, match=r"risk scores must be in \[0, 1\]"):
+            assess_risk(Transcript(score, [1, 0]), "made", np.zeros(2, int), np.ones(2, bool), rng)
+    with pytest.raises(InputError, match="n_bins must be at least 1, got 0"):
+        reliability(np.zeros(2), np.array([True, False]), rng, n_bins=0)
+    for prior in (0.0, 1.0):
+        with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
+            calibration.at_prior(np.zeros(2), prior)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
+
+from leakscope.core.estimate import Skipped
+from leakscope.core.transcript import Decisions
+from leakscope.errors import InputError
+from leakscope.evaluate import decision
+from leakscope.evaluate.rates import clopper_pearson, wilson
+from tests.laws.draws import decisions
+
+LEVELS = st.sampled_from([0.5, 0.95, 0.999])
+
+
+def of_counts(tp: int, fn: int, fp: int, tn: int) -> Decisions:
+    guess = np.repeat([True, False, True, False], [tp, fn, fp, tn])
+    return Decisions(guess, np.repeat([True, True, False, False], [tp, fn, fp, tn]))
+
+
+@given(decisions(), LEVELS)
+def test_balanced_accuracy_is_the_mean_of_both_sides(guesses: Decisions, level: float) -> None:
+    found = decision.balanced_accuracy(guesses, level)
+    tp, fp = guesses.true_positives, guesses.false_positives
+    exact = (Fraction(tp, guesses.n_in) + 1 - Fraction(fp, guesses.n_out)) / 2
+    assert found.value == float(exact)
+    assert found.value == pytest.approx(balanced_accuracy_score(guesses.secret, guesses.guess))
+    a, b = tp / guesses.n_in, 1 - fp / guesses.n_out
+    al, ah = wilson(tp, guesses.n_in, level)
+    bl, bh = wilson(guesses.n_out - fp, guesses.n_out, level)
+    low = (a + b) / 2 - np.hypot(a - al, b - bl) / 2
+    high = (a + b) / 2 + np.hypot(ah - a, bh - b) / 2
+    assert (found.low, found.high) == pytest.approx((max(0, low), min(1, high)))
+    assert (found.n, found.level) == (len(guesses), level)
+
+
+@given(decisions(), LEVELS)
+def test_the_advantage_is_tpr_minus_fpr(guesses: Decisions, level: float) -> None:
+    found, accuracy = decision.advantage(guesses, level), decision.balanced_accuracy(guesses, level)
+    tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
+    assert found.value == pytest.approx(tpr - fpr)
+    assert (found.low, found.high) == pytest.approx((2 * accuracy.low - 1, 2 * accuracy.high - 1))
+
+
+@given(decisions(), LEVELS)
+def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, level: float) -> None:
+    tp, fp = guesses.true_positives, guesses.false_positives
+    for found, k, n in (
+        (decision.recall(guesses, level), tp, guesses.n_in),
+        (decision.false_positive_rate(guesses, level), fp, guesses.n_out),
+        (decision.precision(guesses, level), tp, tp + fp),
+    ):
+        if n == 0:
+            assert isinstance(found, Skipped)
+        else:
+            assert (found.value, found.low, found.high, found.n) == (
+                k / n, *clopper_pearson(k, n, level), n,
+            )  # fmt: skip
+    assert decision.recall(guesses).value == recall_score(guesses.secret, guesses.guess)
+    if tp + fp:
+        assert decision.precision(guesses).value == precision_score(guesses.secret, guesses.guess)
+
+
+@given(decisions(), st.floats(0.001, 0.999), LEVELS)
+def test_the_predictive_value_is_bayes_theorem(
+    guesses: Decisions, prior: float, level: float
+) -> None:
+    found = decision.positive_predictive_value(guesses, prior, level)
+    if not guesses.guess.any():
+        assert found == Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
+        return
+    each = 1 - (1 - level) / 2
+    tp, fp = guesses.true_positives, guesses.false_positives
+    n_in, n_out = guesses.n_in, guesses.n_out
+    (tl, th), (fl, fh) = clopper_pearson(tp, n_in, each), clopper_pearson(fp, n_out, each)
+
+    def ppv(tpr: float, fpr: float) -> float:
+        return 0.0 if tpr == 0 else 1 / (1 + (1 - prior) / prior * fpr / tpr)
+
+    expected = ppv(tp / n_in, fp / n_out), ppv(tl, fh), ppv(th, fl)
+    assert (found.value, found.low, found.high) == pytest.approx(expected)
+
+
+def test_for_as_many_members_as_at_hand_the_predictive_value_is_the_precision() -> None:
+    guesses = of_counts(30, 10, 20, 100)
+    ppv = decision.positive_predictive_value(guesses, 40 / 160)
+    assert ppv.value == pytest.approx(decision.precision(guesses).value) == 0.6
+
+
+def test_predictive_values_come_at_three_priors() -> None:
+    guesses = of_counts(30, 10, 20, 100)
+    assert decision.predictive_values(guesses, level=0.9) == tuple(
+        (p, decision.positive_predictive_value(guesses, p, 0.9)) for p in (0.01, 0.1, 0.5)
+    )
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0, float("nan")])
+def test_a_prior_lies_strictly_between_0_and_1(prior: float) -> None:
+    with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
+        decision.positive_predictive_value(of_counts(1, 1, 1, 1), prior)
+
+
+def test_guesses_that_ignore_membership_have_accuracy_one_half_whatever_the_counts() -> None:
+    for tp, fn, fp, tn in ((90, 0, 7, 0), (0, 90, 0, 7), (30, 60, 3, 6)):
+        found = decision.balanced_accuracy(of_counts(tp, fn, fp, tn))
+        assert found.value == 0.5
+        assert not found.excludes(0.5)
+
+
+def repeated_games(n_targets: int, rounds: int, games: int) -> list[Decisions]:
+    """Return guesses on targets that differ in risk, in several rounds with fresh coins."""
+    rng = np.random.default_rng(0)
+    target, found = np.repeat(np.arange(n_targets), rounds), []
+    for _ in range(games):
+        risk = rng.choice([0.3, 1.0], n_targets)
+        secret = rng.random(len(target)) < 0.5
+        right = rng.random(len(target)) < risk[target]
+        found.append(Decisions(right == secret, secret, target))
+    return found
+
+
+def test_rates_of_repeated_targets_cover() -> None:
+    held = [
+        [not f(g).excludes(0.65) for f in (decision.recall, decision.precision)]
+        for g in repeated_games(60, 10, 400)
+    ]
+    assert np.sum(held, axis=0).min() >= stats.binom.ppf(1e-4, 400, 0.95)
+
+
+def test_balanced_accuracy_of_repeated_targets_covers() -> None:
+    # A target that leaks is guessed rightly both as a member and as a non-member, so the two
+    # sides are not independent.
+    held = [not decision.balanced_accuracy(g).excludes(0.65) for g in repeated_games(60, 10, 400)]
+    assert np.sum(held) >= stats.binom.ppf(1e-4, 400, 0.95)
+
+
+def test_of_repeated_targets_n_is_their_number() -> None:
+    guesses = repeated_games(60, 10, 1)[0]
+    for found in (decision.balanced_accuracy, decision.advantage, decision.recall):
+        assert found(guesses).n == 60

@@ -1,0 +1,62 @@
+"""Every attack that the laws must hold for. A further one: one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from leakscope.core.attacks.coin import Coin
+from leakscope.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
+from leakscope.core.attacks.threshold import Threshold
+from leakscope.core.exact import SIGNAL, GaussianGame
+from leakscope.core.game import Attack, Observation, Round
+
+ESTIMATORS: tuple[Estimator, ...] = (
+    Isotonic(),
+    Isotonic(shrinkage=0.0),
+    Isotonic(shrinkage=20.0),
+    Histogram(),
+)
+
+LEARNT: tuple[Attack, ...] = (
+    Threshold(SIGNAL, per_class=True),
+    Threshold(SIGNAL, per_class=False),
+    *(RiskScore(SIGNAL, estimator) for estimator in ESTIMATORS),
+)
+"""Attacks that draw nothing: equal observations give equal scores."""
+
+ATTACKS: tuple[Attack, ...] = (*LEARNT, Coin())
+
+
+def label(attack: object) -> str:
+    """Return how pytest names an attack or an estimator."""
+    return repr(attack).replace("signal='modified-entropy', ", "")
+
+
+def deal(
+    n_targets: int,
+    rng: np.random.Generator,
+    *,
+    effect: float = 0.0,
+    n_shadow: int = 200,
+    n_classes: int = 3,
+) -> Round:
+    """Return a round of the Gaussian game whose signals are negative, as entropies are."""
+    game = GaussianGame(n_targets, effect, n_shadow=n_shadow, n_classes=n_classes)
+    return mapped(game.deal(1, rng)[0], lambda signal: -np.exp(-signal))
+
+
+def mapped(dealt: Round, function: Callable[[np.ndarray], np.ndarray]) -> Round:
+    """Return the round with `function` applied to all signals, the shadow's too."""
+    seen, shadow = dealt.observation, dealt.observation.shadow
+    assert shadow is not None
+    return replace(
+        dealt,
+        observation=Observation(
+            {name: function(x) for name, x in seen.signals.items()},
+            seen.stratum,
+            replace(shadow, signals={name: function(x) for name, x in shadow.signals.items()}),
+        ),
+    )

@@ -1,0 +1,61 @@
+"""A strictly rising map changes no ranking, and no guess of an attack that ranks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from leakscope.core.attacks.threshold import Threshold
+from leakscope.core.exact import SIGNAL
+from leakscope.core.game import play
+from leakscope.core.rules import Split
+from leakscope.core.transcript import Transcript
+from leakscope.evaluate.epsilon import audit_epsilon
+from leakscope.evaluate.evaluation import best_accuracy
+from leakscope.evaluate.roc import auc, roc, tprs_at_fprs
+from tests.laws.catalogue import deal, mapped
+from tests.laws.draws import SEEDS, transcripts
+from tests.laws.numbers import numbers, of_play
+
+
+def rising(values: np.ndarray, rng: np.random.Generator):
+    """Return a random strictly rising function of the distinct `values`."""
+    known = np.unique(values)
+    images = -np.cumsum(rng.exponential(size=len(known)) + 1e-3)[::-1]
+    return lambda x: images[np.searchsorted(known, x)]
+
+
+@given(transcripts(), SEEDS)
+def test_no_number_about_the_ranking_changes(transcript: Transcript, seed: int) -> None:
+    change = rising(transcript.score, np.random.default_rng(seed))
+    other = Transcript(change(transcript.score), transcript.secret, transcript.target)
+    for number in (auc, lambda t: tprs_at_fprs(roc(t)), lambda t: best_accuracy(roc(t))):
+        assert numbers(number(transcript)) == numbers(number(other))
+
+
+@given(SEEDS)
+@settings(max_examples=30)
+def test_a_cross_fitted_guess_and_the_audited_epsilon_do_not_change(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    secret = rng.permutation(50) < 20
+    transcript = Transcript(np.round(rng.normal(size=50) + 2 * secret, 1), secret)
+    other = Transcript(rising(transcript.score, rng)(transcript.score), secret)
+    assert Split().decide(transcript).guess.tolist() == Split().decide(other).guess.tolist()
+    assert audit_epsilon([transcript]) == audit_epsilon([other])
+
+
+@pytest.mark.parametrize("per_class", [True, False])
+@given(seed=SEEDS)
+@settings(max_examples=30)
+def test_the_guesses_of_a_threshold_do_not_change(per_class: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    dealt = mapped(deal(40, rng, effect=1.0, n_shadow=60), lambda x: np.round(x, 1))
+    seen = dealt.observation
+    assert seen.shadow is not None
+    both = np.concatenate([seen.signals[SIGNAL], seen.shadow.signals[SIGNAL]])
+    one, other = (
+        of_play(play(Threshold(SIGNAL, per_class), [d], [rng])).decisions.guess.tolist()
+        for d in (dealt, mapped(dealt, rising(both, rng)))
+    )
+    assert one == other
