@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import leakscope as ls
 from leakscope.classifier.suite import METRICS, prediction_attacks
 from leakscope.core.attacks.coin import Coin
+from leakscope.core.attacks.posterior import Isotonic, RiskScore
 from leakscope.core.estimate import Estimate, Skipped
 from tests.classifier.made import made_up
 
@@ -255,6 +256,17 @@ def test_columns_with_too_many_texts_are_said_to_be_left_out():
 
 def test_an_audit_shows_itself_in_a_line():
     assert repr(ls.audit_classifier(made_up())).startswith("<Audit of 400 records: ")
+
+
+def test_two_attacks_of_one_name_are_refused():
+    suite = (RiskScore(), RiskScore(estimator=Isotonic(5.0)))
+    found = ls.audit_classifier(made_up(), attacks=suite).evaluations
+    assert [e.title for e in found] == [
+        "privacy-risk-score (isotonic)",
+        "privacy-risk-score (isotonic, shrinkage 5)",
+    ]
+    with pytest.raises(ls.InputError, match="two attacks are called 'coin'"):
+        ls.audit_classifier(made_up(), attacks=(Coin(), Coin()))
 
 
 def test_repeated_ids_are_pointed_out():

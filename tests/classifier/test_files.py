@@ -169,7 +169,7 @@ def test_arrays_and_data_frames_are_taken_where_a_file_is():
             return frame
 
     assert np.array_equal(as_predictions(Polars()).labels, LABELS)
-    with pytest.raises(InputError, match="mine must be Predictions, a path, .* got list"):
+    with pytest.raises(InputError, match=r"mine must be Predictions, a path, .* got list"):
         as_predictions([1, 2], "mine")
     with pytest.raises(InputError, match="mine: missing labels"):
         as_predictions({"probs": PROBS, "member": MEMBER}, "mine")

@@ -43,6 +43,7 @@ def test_whole_floats_are_integers_and_zeros_and_ones_are_booleans() -> None:
         (checks.integers, [0, 0.5], "x must be integers, got 0.5 in row 1"),
         (checks.integers, [np.inf], "x must be integers, got inf in row 0"),
         (checks.integers, ["1"], "x must be integers, got <U1"),
+        (checks.classes, [0, 3, -2], "x must be at least 0, got -2 in row 2"),
     ],
 )
 def test_a_bad_value_is_named_with_its_row(check, value, message) -> None:

@@ -28,7 +28,7 @@ def log_ratio(above: float, below: float) -> float:
 def test_the_bound_is_the_larger_of_two_ratios_of_limits(
     guesses: Decisions, delta: float, level: float
 ) -> None:
-    tail = (1 - level) / 4
+    tail = (1 - level) / 2
     tp, fp = guesses.true_positives, guesses.false_positives
     n_in, n_out = guesses.n_in, guesses.n_out
     tpr, fpr = lower_limit(tp, n_in, tail), upper_limit(fp, n_out, tail)
@@ -95,7 +95,7 @@ def test_attack_and_cut_are_the_best_of_one_half_and_judged_on_the_other(
     transcripts = suite(seed)
     secret = transcripts[0].secret
     chosen = halves(transcripts[0].target, secret, 0.5, 0)
-    tail, best, index, cut = 0.05 / 4, -np.inf, 0, 0.0
+    tail, best, index, cut = 0.05 / 2, -np.inf, 0, 0.0
     tiny = np.finfo(float).tiny
     for i, t in enumerate(transcripts):
         inside, outside = t.score[chosen & secret], t.score[chosen & ~secret]

@@ -73,6 +73,7 @@ def test_repeated_units_widen_the_interval_by_the_naive_design_effect(seed: int)
     # Never fewer than the units, less one for the mean that is estimated.
     assert naive_size * 0.999 <= effective <= max(naive_size, len(units)) * 1.001
     estimate = rates.proportion(hit, unit)
+    effective *= (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, len(units) - 1)) ** 2
     low, high = rates.clopper_pearson(mean * effective, effective)
     assert (estimate.low, estimate.high) == pytest.approx((low, high))
     naive = rates.proportion(hit)
@@ -100,6 +101,15 @@ def test_a_unit_with_most_of_the_rows_does_not_count_as_many() -> None:
     naive = mean * (1 - mean) / (squares * 101 / 100 / 1000**2)
     assert naive < 30
     assert rates.effective_size(hit, unit) == pytest.approx(naive, rel=0.02)
+
+
+def test_few_units_cover_too() -> None:
+    rng = np.random.default_rng(0)
+    unit, held = np.repeat(np.arange(5), 20), 0
+    for _ in range(1000):
+        hit = (rng.random((5, 20)) < rng.beta(2, 2, (5, 1))).ravel()
+        held += not rates.proportion(hit, unit).excludes(0.5)
+    assert held >= stats.binom.ppf(1e-4, 1000, 0.95)
 
 
 def test_clustered_intervals_cover() -> None:

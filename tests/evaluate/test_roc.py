@@ -9,8 +9,10 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from leakscope.core.rules import Cut
 from leakscope.core.transcript import Transcript
 from leakscope.errors import InputError
+from leakscope.evaluate.evaluation import evaluate
 from leakscope.evaluate.rates import clopper_pearson
 from leakscope.evaluate.roc import FPRS, Roc, auc, roc, tpr_at_fpr, tprs_at_fprs
 from tests.laws.draws import SEEDS, few_values, transcripts
@@ -237,3 +239,27 @@ def test_a_million_records_are_no_obstacle() -> None:
 def test_a_false_positive_rate_lies_strictly_between_0_and_1(fpr: float) -> None:
     with pytest.raises(InputError, match=r"fpr must be in \(0, 1\), got"):
         tpr_at_fpr(Roc(np.zeros(1), np.zeros(1)), fpr)
+
+
+def test_of_repeated_targets_the_rates_cover_and_the_hindsight_holds_chance() -> None:
+    # Ten rounds on the same 60 targets, each with a luck of its own: nothing leaks.
+    rng = np.random.default_rng(0)
+    target, held = np.repeat(np.arange(60), 10), []
+    for _ in range(300):
+        luck = rng.normal(size=60)
+        score = luck[target] + 0.3 * rng.normal(size=600)
+        transcript = Transcript(score, rng.random(600) < 0.5, target)
+        found = evaluate("x", transcript, Cut(0.0).decide(transcript))
+        held.append(
+            [not r.estimate.excludes(r.fpr) for r in found.tpr_at_fpr]
+            + [not found.best_accuracy.excludes(0.5), not found.accuracy.excludes(0.5)]
+        )
+    assert np.sum(held, axis=0).min() >= stats.binom.ppf(1e-4, 300, 0.95)
+
+
+def test_once_each_the_independent_targets_are_the_rows() -> None:
+    rng = np.random.default_rng(0)
+    transcript = Transcript(rng.normal(size=200), rng.random(200) < 0.5)
+    curve = roc(transcript)
+    assert transcript.independent == (curve.n_in, curve.n_out)
+    assert tpr_at_fpr(curve, 0.1, independent=transcript.independent) == tpr_at_fpr(curve, 0.1)

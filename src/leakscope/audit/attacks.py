@@ -10,9 +10,10 @@ from joblib import Parallel, cpu_count, delayed
 from leakscope.core import seeds
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.game import Attack, Play, Round, play
+from leakscope.errors import InputError
 from leakscope.evaluate.decision import balanced_accuracy
 from leakscope.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
-from leakscope.evaluate.evaluation import Evaluation, evaluate
+from leakscope.evaluate.evaluation import Evaluation, evaluate, title
 from leakscope.evaluate.findings import Headline
 
 
@@ -41,6 +42,10 @@ def audit(
     list of (Play, Evaluation) or Skipped
         In the order of `attacks`.
     """
+    titles = [title(attack.name, attack.variant, attack.thresholds) for attack in attacks]
+    twice = next((name for name in titles if titles.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"two attacks are called {twice!r}: give one of them a variant")
     # Threads: scores are numpy's work, which lets go of the interpreter, on shared arrays.
     n_jobs = min(cpu_count(), len(attacks)) if rounds and len(rounds[0].secret) > 20_000 else 1
     return list(

@@ -122,6 +122,11 @@ def predictions(
     kind = "probs" if logits is None else "logits"
     values = _matrix(probs if logits is None else logits, f"{name}: {kind}")
     n, k = values.shape
+    if np.asarray(labels).dtype.kind in "OSU":
+        raise InputError(
+            f"{name}: labels must be integers, got {np.asarray(labels).dtype}: "
+            "np.unique(labels, return_inverse=True)[1] makes integers of names"
+        )
     y = checks.integers(labels, f"{name}: labels", length=n)
     _require_range(y, k, name)
     inside = checks.bools(member, f"{name}: member", length=n)

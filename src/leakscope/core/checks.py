@@ -73,15 +73,21 @@ def integers(values: ArrayLike, name: str, *, length: int | None = None) -> Ints
     """Return `values`, whole numbers of any type, as a read-only vector of int64."""
     array = vector(values, name, length=length)
     if array.dtype.kind not in "biuf":
-        raise InputError(
-            f"{name} must be integers, got {array.dtype}: "
-            "np.unique(names, return_inverse=True)[1] makes integers of names"
-        )
+        raise InputError(f"{name} must be integers, got {array.dtype}")
     if array.dtype.kind == "f":
         bad = np.flatnonzero(~(np.isfinite(array) & (np.trunc(array) == array)))
         if bad.size:
             raise InputError(f"{name} must be integers, got {array[bad[0]]} in row {bad[0]}")
     return frozen(array.astype(np.int64, copy=False))
+
+
+def classes(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
+    """Return `values`, integers of at least 0, as a read-only vector of int64."""
+    array = integers(values, name, length=length)
+    if len(array) and array.min() < 0:
+        row = int(np.flatnonzero(array < 0)[0])
+        raise InputError(f"{name} must be at least 0, got {array[row]} in row {row}")
+    return array
 
 
 def n_distinct(values: Ints) -> int:

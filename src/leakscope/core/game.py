@@ -36,7 +36,7 @@ class Shadow:
         member = checks.bools(self.member, "member")
         n = len(member)
         object.__setattr__(self, "member", member)
-        object.__setattr__(self, "stratum", checks.integers(self.stratum, "stratum", length=n))
+        object.__setattr__(self, "stratum", checks.classes(self.stratum, "stratum", length=n))
         object.__setattr__(self, "signals", _signals(self.signals, n))
         if member.all() or not member.any():
             raise InputError("shadow records must hold both members and non-members")
@@ -56,7 +56,7 @@ class Observation:
     """The adversary's own models, each trained with and without the targets by coin flips."""
 
     def __post_init__(self) -> None:
-        stratum = checks.integers(self.stratum, "stratum")
+        stratum = checks.classes(self.stratum, "stratum")
         object.__setattr__(self, "stratum", stratum)
         object.__setattr__(self, "signals", _signals(self.signals, len(stratum)))
 

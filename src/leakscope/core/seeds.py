@@ -47,6 +47,7 @@ def non_negative(seed: int) -> int:
 
 def _key(roles: tuple[str | int, ...]) -> list[int]:
     # The length and the type of every part go in, so ("a", "b") differs from ("ab",), 1 from "1".
-    text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in roles)
+    plain = [int(role) if isinstance(role, np.integer) else role for role in roles]
+    text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in plain)
     digest = hashlib.sha256(text.encode()).digest()
     return [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]

@@ -54,6 +54,14 @@ class _Rows:
         """Whether some target has several rows."""
         return self.n_targets < len(self)
 
+    @property
+    def independent(self) -> tuple[int, int]:
+        """The numbers of different targets among the members' and the non-members' rows."""
+        if not self.repeated:
+            return self.n_in, self.n_out
+        sides = (self.target[self.secret], self.target[~self.secret])
+        return checks.n_distinct(sides[0]), checks.n_distinct(sides[1])
+
 
 @dataclass(frozen=True, eq=False)
 class Transcript(_Rows):

@@ -135,6 +135,8 @@ def reliability(
     """
     if n_bins < 1:
         raise InputError(f"n_bins must be at least 1, got {n_bins}")
+    if secret.all() or not secret.any():
+        raise InputError("calibration needs members and non-members")
     odds = np.count_nonzero(~secret) / np.count_nonzero(secret)
     index = np.clip((score * n_bins).astype(int), 0, n_bins - 1)
     count = np.bincount(index, minlength=n_bins).astype(np.float64)

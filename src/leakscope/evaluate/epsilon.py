@@ -38,13 +38,12 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
     Notes
     -----
     (epsilon, delta)-differential privacy of one record implies TPR <= e^eps FPR + delta and
-    TNR <= e^eps FNR + delta (Kairouz et al. 2015). Each of the four rates has its
-    Clopper-Pearson limit at a quarter of the error, so the bound is valid for both together.
+    TNR <= e^eps FNR + delta (Kairouz et al. 2015). Both need a lower limit of the TPR and an
+    upper limit of the FPR only; each is Clopper-Pearson's at half of the error.
     """
     if not 0.0 <= delta < 1.0:
         raise InputError(f"delta must be in [0, 1), got {delta}")
-    tail = 1.0 - (1.0 - checks.level(level)) / 2.0
-    tpr, fpr = decision.recall(decisions, tail), decision.false_positive_rate(decisions, tail)
+    tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
     bound = max(
         0.0,
         _log_ratio(tpr.low - delta, fpr.high),
@@ -66,7 +65,7 @@ def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> f
     """
     if min(n_in, n_out) == 0:
         return 0.0
-    tail = (1.0 - checks.level(level)) / 4.0
+    tail = (1.0 - checks.level(level)) / 2.0
     hit, false = rates.lower_limit(n_in, n_in, tail), rates.upper_limit(0, n_out, tail)
     return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
 
@@ -124,7 +123,7 @@ def _best_cut(score: Floats, secret: Bools, delta: float, level: float) -> tuple
     n_in, n_out = len(inside), len(outside)
     hits = n_in - np.searchsorted(inside, cuts, side="left")
     false = n_out - np.searchsorted(outside, cuts, side="left")
-    tail = (1.0 - level) / 4.0
+    tail = (1.0 - level) / 2.0
     tpr_low = betaincinv(hits, n_in - hits + 1.0, tail)
     fpr_high = np.where(
         false < n_out, betaincinv(false + 1.0, np.maximum(n_out - false, 1e-9), 1.0 - tail), 1.0

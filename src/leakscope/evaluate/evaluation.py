@@ -61,8 +61,13 @@ class Evaluation:
     @property
     def title(self) -> str:
         """The attack's name with its variant and kind of threshold."""
-        extra = [x for x in (self.variant, self.thresholds) if x and x != "none"]
-        return f"{self.name} ({', '.join(extra)})" if extra else self.name
+        return title(self.name, self.variant, self.thresholds)
+
+
+def title(name: str, variant: str, thresholds: str) -> str:
+    """Return what an attack is called in reports: no two attacks of an audit share it."""
+    extra = [x for x in (variant, thresholds) if x and x != "none"]
+    return f"{name} ({', '.join(extra)})" if extra else name
 
 
 def evaluate(
@@ -93,6 +98,7 @@ def evaluate(
     """
     checks.level(level)
     curve = roc(transcript)
+    independent = transcript.independent
     return Evaluation(
         name,
         variant,
@@ -110,22 +116,25 @@ def evaluate(
         decision.predictive_values(decisions, level=level),
         epsilon.epsilon_lower_bound(decisions, level=level),
         auc(transcript, level, curve=curve),
-        tprs_at_fprs(curve, level=level),
-        best_accuracy(curve, level),
+        tprs_at_fprs(curve, level=level, independent=independent),
+        best_accuracy(curve, level, independent=independent),
         curve,
         notes,
     )
 
 
-def best_accuracy(curve: Roc, level: float = 0.95) -> Estimate:
+def best_accuracy(
+    curve: Roc, level: float = 0.95, *, independent: tuple[int, int] | None = None
+) -> Estimate:
     """Return the balanced accuracy of the best threshold in hindsight, in [1/2, 1].
 
     The value is optimistic, since the threshold saw the judged rows; the interval is not: the
     Dvoretzky-Kiefer-Wolfowitz-Massart bound holds for all thresholds at once, half of the error
-    for each side. On noise it holds 1/2.
+    for each side. On noise it holds 1/2. `independent` as in `tpr_at_fpr`.
     """
+    n_in, n_out = independent or (curve.n_in, curve.n_out)
     value = float(np.max(curve.tpr - curve.fpr)) / 2 + 0.5
     error = np.log(4 / (1 - checks.level(level)))
-    half = float(np.sqrt(error / (2 * curve.n_in)) + np.sqrt(error / (2 * curve.n_out))) / 2
-    n = curve.n_in + curve.n_out
+    half = float(np.sqrt(error / (2 * n_in)) + np.sqrt(error / (2 * n_out))) / 2
+    n = n_in + n_out
     return Estimate(value, max(0.5, value - half), min(1.0, value + half), level, n, "DKW band")

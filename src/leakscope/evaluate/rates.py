@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv, ndtri, stdtrit
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Ints
@@ -77,10 +77,17 @@ def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, floa
     return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
 
 
-def share(successes: int, n: int, level: float = 0.95) -> Estimate:
-    """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1]."""
-    low, high = clopper_pearson(successes, n, level)
-    return Estimate(successes / n, low, high, level, n, "Clopper-Pearson")
+def share(
+    successes: int, n: int, level: float = 0.95, *, effective: float | None = None
+) -> Estimate:
+    """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1].
+
+    Where the trials are worth only `effective` independent ones, the interval is that of so many.
+    """
+    worth = float(n) if effective is None else effective
+    value = successes / n
+    low, high = clopper_pearson(value * worth, worth, level)
+    return Estimate(value, min(low, value), max(high, value), level, int(worth), "Clopper-Pearson")
 
 
 def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Estimate:
@@ -113,7 +120,10 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     if n_units == n:
         return share(successes, n, level)
     assert unit is not None
-    effective = effective_size(hit, unit)
+    # Few units tell little about the design effect: Student's quantile in place of the normal.
+    end = 0.5 + checks.level(level) / 2
+    student = stdtrit(n - 1, end) / stdtrit(max(n_units - 1, 1), end)
+    effective = effective_size(hit, unit) * float(student) ** 2
     low, high = clopper_pearson(successes * effective / n, effective, level)
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
 
@@ -132,6 +142,8 @@ def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:
     -----
     Newcombe (1998), method 10: the Wilson limits of both shares combined.
     """
+    if not len(first) or not len(second):
+        raise InputError("a difference needs values on both sides")
     a, b = float(np.mean(first)), float(np.mean(second))
     a_low, a_high = wilson(int(np.count_nonzero(first)), len(first), level)
     b_low, b_high = wilson(int(np.count_nonzero(second)), len(second), level)

@@ -164,17 +164,26 @@ class RateAtFpr:
     """Whether at least 10 false positives are expected; below, n_out is too small to tell."""
 
 
-def tpr_at_fpr(curve: Roc, fpr: float, level: float = 0.95) -> RateAtFpr:
+def tpr_at_fpr(
+    curve: Roc,
+    fpr: float,
+    level: float = 0.95,
+    *,
+    independent: tuple[int, int] | None = None,
+) -> RateAtFpr:
     """Return the true-positive rate at a false-positive rate, with an exact interval.
 
     Parameters
     ----------
     curve : Roc
-        Of a transcript in which every target stands once.
     fpr : float
         In (0, 1).
     level : float
         In (0, 1).
+    independent : tuple of int, optional
+        How many different targets stand behind the members' and the non-members' rows
+        (`Transcript.independent`); all rows where nothing is given. The intervals are those of
+        so many rows, which is cautious where rows of one target are not all alike.
 
     Returns
     -------
@@ -191,25 +200,29 @@ def tpr_at_fpr(curve: Roc, fpr: float, level: float = 0.95) -> RateAtFpr:
     """
     if not 0.0 < fpr < 1.0:
         raise InputError(f"fpr must be in (0, 1), got {fpr}")
-    n_in, n_out = curve.n_in, curve.n_out
-    hits, false = _hits_with_at_most(curve, int(np.floor(fpr * n_out + 1e-9)))
-    low, high = _mixed_limits(curve, fpr, level)
-    value = hits / n_in
+    n_in, n_out = independent or (curve.n_in, curve.n_out)
+    hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
+    low, high = _mixed_limits(curve, fpr, level, n_in, n_out)
+    value = hits / curve.n_in
     method = "Clopper-Pearson mixed over the threshold's rank"
     return RateAtFpr(
         fpr,
         Estimate(value, min(low, value), max(high, value), level, n_in + n_out, method),
-        rates.share(hits, n_in, level),
-        rates.share(false, n_out, level),
+        rates.share(hits, curve.n_in, level, effective=n_in),
+        rates.share(false, curve.n_out, level, effective=n_out),
         fpr * n_out >= 10 - 1e-9,
     )
 
 
 def tprs_at_fprs(
-    curve: Roc, fprs: Sequence[float] = FPRS, level: float = 0.95
+    curve: Roc,
+    fprs: Sequence[float] = FPRS,
+    level: float = 0.95,
+    *,
+    independent: tuple[int, int] | None = None,
 ) -> tuple[RateAtFpr, ...]:
     """Return `tpr_at_fpr` for several false-positive rates."""
-    return tuple(tpr_at_fpr(curve, fpr, level) for fpr in fprs)
+    return tuple(tpr_at_fpr(curve, fpr, level, independent=independent) for fpr in fprs)
 
 
 def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
@@ -223,7 +236,9 @@ def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
     return hits, false
 
 
-def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
+def _mixed_limits(
+    curve: Roc, fpr: float, level: float, n_in: int, n_out: int
+) -> tuple[float, float]:
     """Return Clopper-Pearson's limits mixed over the rank that the true threshold may have.
 
     The number C of non-members at or above the threshold with the true false-positive rate
@@ -232,7 +247,6 @@ def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
     most.
     """
     tail = (1.0 - checks.level(level)) / 2.0
-    n_in, n_out = curve.n_in, curve.n_out
     ends = bdtrik(np.array([1e-9, 1 - 1e-9]), n_out, fpr)
     ranks = np.arange(max(int(ends[0]) - 1, 0), min(int(ends[1]) + 2, n_out) + 1)
     weights = np.exp(
@@ -246,7 +260,10 @@ def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
     first = np.arange(0, len(ranks), -(-len(ranks) // _RANKS))
     last = np.concatenate([first[1:], [len(ranks)]]) - 1
     weights = np.add.reduceat(weights / weights.sum(), first)
-    least, most = _hits_upto(curve, ranks[first]), _hits_upto(curve, ranks[last] + 1)
+    # Ranks among independent non-members, as places among all rows; hits likewise.
+    places = curve.n_out / n_out
+    least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
+    most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
 
     def below(x: float) -> float:  # rises from P(least = 0) to 1
         some = np.maximum(least, 1e-9)
@@ -263,13 +280,13 @@ def _mixed_limits(curve: Roc, fpr: float, level: float) -> tuple[float, float]:
     return low, high
 
 
-def _hits_upto(curve: Roc, counts: Ints) -> Floats:
+def _hits_upto(curve: Roc, counts: Floats) -> Floats:
     """Return the members above each count-th largest non-member.
 
     A tie of that non-member with members and others counts as far as it is used up, as if it
     were broken by chance.
     """
-    barrier = curve.nonmembers[::-1][np.clip(counts, 1, curve.n_out) - 1]
+    barrier = curve.nonmembers[::-1][np.clip(counts, 1, curve.n_out).astype(np.int64) - 1]
 
     def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
         return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)

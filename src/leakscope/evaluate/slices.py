@@ -96,6 +96,7 @@ def find_slices(
     found: list[tuple[str, str, Bools]] = []
     skipped: list[Skipped] = []
     for column, values in columns.items():
+        checks.vector(values, f"column {column!r}", length=len(decisions))
         groups, index = np.unique(np.asarray(values), return_inverse=True)
         small = 0
         for number, group in enumerate(groups):

@@ -55,8 +55,9 @@ class RiskScore:
 
     @property
     def variant(self) -> str:
-        """The estimator's name."""
-        return self.chosen.name
+        """The estimator's name, and the signal's where it is not the paper's."""
+        usual = self.signal == RiskScore.signal
+        return self.chosen.name if usual else f"{self.chosen.name}, {self.signal}"
 
     @property
     def thresholds(self) -> str:
@@ -101,7 +102,7 @@ class Histogram:
     @property
     def name(self) -> str:
         """Name in reports."""
-        return "histogram"
+        return "histogram" if self == Histogram() else f"histogram, {self.bins} bins"
 
     def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
         """Return the share of members' density in each bin.
@@ -170,7 +171,8 @@ class Isotonic:
     @property
     def name(self) -> str:
         """Name in reports."""
-        return "isotonic"
+        own = self.shrinkage is None
+        return "isotonic" if own else f"isotonic, shrinkage {self.shrinkage:g}"
 
     def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
         """Return monotone posteriors for every class."""
