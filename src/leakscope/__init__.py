@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from leakscope.errors import InputError, LeakScopeError, OutputError
     from leakscope.evaluate.epsilon import epsilon_lower_bound
     from leakscope.evaluate.evaluation import Evaluation
-    from leakscope.evaluate.roc import auc, roc, tpr_at_fpr
+    from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
+    from leakscope.evaluate.roc import auc, roc
 
 # Resolved on first use: `import leakscope` itself loads nothing but this file.
 _HOME = {
@@ -52,7 +53,7 @@ _HOME = {
     "Evaluation": "evaluate.evaluation",
     "auc": "evaluate.roc",
     "roc": "evaluate.roc",
-    "tpr_at_fpr": "evaluate.roc",
+    "tpr_at_fpr": "evaluate.rate_at_fpr",
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ from scipy import stats
 
 from leakscope.core.rules import Cut
 from leakscope.core.transcript import Transcript
-from leakscope.evaluate import decision, epsilon, roc
+from leakscope.evaluate import decision, epsilon, rate_at_fpr, roc
 from leakscope.evaluate.evaluation import Evaluation, best_accuracy, evaluate
 from tests.laws.draws import transcripts
 from tests.laws.numbers import numbers
@@ -30,7 +30,7 @@ def test_every_number_is_that_of_its_own_function(transcript: Transcript, level:
         decision.predictive_values(guesses, level=level),
         epsilon.epsilon_lower_bound(guesses, level=level),
         roc.auc(transcript, level),
-        roc.tprs_at_fprs(curve, level=level),
+        rate_at_fpr.tprs_at_fprs(curve, level=level),
         best_accuracy(curve, level),
         curve,
         ("n",),

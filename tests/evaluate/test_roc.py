@@ -13,8 +13,9 @@ from leakscope.core.rules import Cut
 from leakscope.core.transcript import Transcript
 from leakscope.errors import InputError
 from leakscope.evaluate.evaluation import evaluate
+from leakscope.evaluate.rate_at_fpr import FPRS, tpr_at_fpr, tprs_at_fprs
 from leakscope.evaluate.rates import clopper_pearson
-from leakscope.evaluate.roc import FPRS, Roc, auc, roc, tpr_at_fpr, tprs_at_fprs
+from leakscope.evaluate.roc import Roc, auc, roc
 from tests.laws.draws import SEEDS, few_values, transcripts
 
 LEVELS = st.sampled_from([0.5, 0.95, 0.999])

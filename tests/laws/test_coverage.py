@@ -17,7 +17,8 @@ from leakscope.core.rules import Cut
 from leakscope.core.transcript import Transcript
 from leakscope.evaluate import decision
 from leakscope.evaluate.evaluation import best_accuracy
-from leakscope.evaluate.roc import auc, roc, tpr_at_fpr
+from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
+from leakscope.evaluate.roc import auc, roc
 
 GAMES = 600
 LEAST = stats.binom.ppf(1e-5, GAMES, 0.95)

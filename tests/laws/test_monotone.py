@@ -13,7 +13,8 @@ from leakscope.core.rules import Split
 from leakscope.core.transcript import Transcript
 from leakscope.evaluate.epsilon import audit_epsilon
 from leakscope.evaluate.evaluation import best_accuracy
-from leakscope.evaluate.roc import auc, roc, tprs_at_fprs
+from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
+from leakscope.evaluate.roc import auc, roc
 from tests.laws.catalogue import deal, mapped
 from tests.laws.draws import SEEDS, transcripts
 from tests.laws.numbers import numbers, of_play

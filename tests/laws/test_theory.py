@@ -12,7 +12,8 @@ from leakscope.core.rules import Cut
 from leakscope.core.transcript import Transcript
 from leakscope.evaluate.decision import balanced_accuracy
 from leakscope.evaluate.evaluation import best_accuracy, evaluate
-from leakscope.evaluate.roc import auc, roc, tprs_at_fprs
+from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
+from leakscope.evaluate.roc import auc, roc
 from tests.laws.catalogue import LEARNT, deal, label
 from tests.laws.numbers import of_play
 

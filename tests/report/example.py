@@ -9,7 +9,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.core.rules import Cut, Split
 from leakscope.core.seeds import stream
 from leakscope.core.transcript import Transcript
-from leakscope.evaluate import calibration, decision, epsilon
+from leakscope.evaluate import decision, epsilon
 from leakscope.evaluate.evaluation import evaluate
 from leakscope.evaluate.findings import (
     Fact,
@@ -19,6 +19,7 @@ from leakscope.evaluate.findings import (
     Records,
 )
 from leakscope.evaluate.rates import proportion
+from leakscope.evaluate.risk import Risk, assess_risk
 from leakscope.evaluate.slices import find_slices
 
 HOSTILE = (
@@ -151,12 +152,10 @@ def _score(secret: np.ndarray, hardness: np.ndarray, shift: float) -> np.ndarray
 
 def _risk(
     secret: np.ndarray, hardness: np.ndarray, shift: float, rng: np.random.Generator
-) -> tuple[calibration.Risk, np.ndarray, np.ndarray]:
+) -> tuple[Risk, np.ndarray, np.ndarray]:
     label = np.clip(np.round(hardness * 3 + 10 + rng.normal(size=len(secret)) * 2), 0, 19)
     label = label.astype(int)
     right = rng.random(len(secret)) < np.where(secret, 0.99, 0.85 - 0.02 * label)
     transcript = Transcript(_score(secret, hardness, shift), secret)
-    risk = calibration.assess_risk(
-        transcript, "isotonic", label, right, rng, notes=("shrinkage chosen: 20",)
-    )
+    risk = assess_risk(transcript, "isotonic", label, right, rng, notes=("shrinkage chosen: 20",))
     return risk, label, right

@@ -10,7 +10,8 @@ import pytest
 from leakscope.core.seeds import stream
 from leakscope.core.transcript import Transcript
 from leakscope.evaluate.findings import Findings
-from leakscope.evaluate.roc import FPRS, roc, tpr_at_fpr
+from leakscope.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
+from leakscope.evaluate.roc import roc
 from leakscope.report import curves, tables
 from tests.report.example import ATTACKS, HOSTILE, example
 

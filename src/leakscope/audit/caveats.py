@@ -7,10 +7,10 @@ import numpy as np
 from leakscope.classifier.predictions import Predictions
 from leakscope.classifier.signals import correct
 from leakscope.errors import InputError
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Fact, GameDescription
 from leakscope.evaluate.rates import difference, proportion
+from leakscope.evaluate.risk import Risk
 
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
 _GIVEN = (

@@ -26,9 +26,9 @@ from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack, Play, Round, play
 from leakscope.errors import InputError
-from leakscope.evaluate.calibration import Risk, assess_risk
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Records
+from leakscope.evaluate.risk import Risk, assess_risk
 from leakscope.evaluate.slices import SliceTable, deciles, find_slices
 
 MOST_GROUPS = 200

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import Risk
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "accuracy": lambda f: [e.accuracy for e in f.evaluations],

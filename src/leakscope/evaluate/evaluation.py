@@ -10,7 +10,8 @@ from leakscope.core import checks
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.transcript import Decisions, Transcript
 from leakscope.evaluate import decision, epsilon
-from leakscope.evaluate.roc import RateAtFpr, Roc, auc, roc, tprs_at_fprs
+from leakscope.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
+from leakscope.evaluate.roc import Roc, auc, roc
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.evaluation import Evaluation
+from leakscope.evaluate.risk import Risk
 from leakscope.evaluate.slices import SliceTable
 
 

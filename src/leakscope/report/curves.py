@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.core.checks import Floats, Ints
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
-from leakscope.evaluate.roc import FPRS, Roc
+from leakscope.evaluate.rate_at_fpr import FPRS
+from leakscope.evaluate.risk import Risk
+from leakscope.evaluate.roc import Roc
 
 POINTS = 500
 """A curve with more points is thinned; none keeps more."""

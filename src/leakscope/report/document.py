@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Fact, Findings, Headline
-from leakscope.evaluate.roc import RateAtFpr
+from leakscope.evaluate.rate_at_fpr import RateAtFpr
+from leakscope.evaluate.risk import Risk
 from leakscope.evaluate.slices import Slice, SliceTable
 from leakscope.report.numbers import key
 from leakscope.report.verdict import Verdict, verdict

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import Risk
 from leakscope.report import plots
 from leakscope.report.numbers import decimal_estimate, fixed, percent, percent_estimate, plain
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import Risk
 from leakscope.evaluate.slices import SliceTable
 from leakscope.report import numbers, views
 from leakscope.report.figures import pictures

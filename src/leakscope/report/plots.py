@@ -9,9 +9,10 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
-from leakscope.evaluate.calibration import Bin, ClassRow, Risk
+from leakscope.evaluate.calibration import Bin
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import ClassRow, Risk
 from leakscope.report.curves import Curve, as_evaluations, risk_cdf, roc_curves, score_shares
 from leakscope.report.numbers import count, fixed, plain
 

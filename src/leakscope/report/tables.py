@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from leakscope.evaluate.calibration import Risk
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import Risk
 from leakscope.report.curves import roc_curves
 from leakscope.report.numbers import (
     DASH,

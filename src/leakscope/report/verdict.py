@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
-from leakscope.evaluate.roc import RateAtFpr
+from leakscope.evaluate.rate_at_fpr import RateAtFpr
 from leakscope.evaluate.slices import SliceTable
 from leakscope.report import advice
 from leakscope.report.numbers import count, fixed, percent, plain, rate, tpr_estimate

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.calibration import ClassRow, Risk
 from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.risk import ClassRow, Risk
 from leakscope.evaluate.slices import Slice, SliceTable
 from leakscope.report.numbers import (
     DASH,

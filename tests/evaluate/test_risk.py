@@ -9,8 +9,10 @@ from scipy import stats
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.transcript import Decisions, Transcript
 from leakscope.errors import InputError
-from leakscope.evaluate import calibration, decision
-from leakscope.evaluate.calibration import (
+from leakscope.evaluate import decision
+from leakscope.evaluate.calibration import reliability
+from leakscope.evaluate.rates import clopper_pearson
+from leakscope.evaluate.risk import (
     CUTS,
     PRIORS,
     Risk,
@@ -18,9 +20,7 @@ from leakscope.evaluate.calibration import (
     at_prior,
     correlation,
     correlation_p_value,
-    reliability,
 )
-from leakscope.evaluate.rates import clopper_pearson
 from tests.laws.draws import SEEDS, both_kinds
 
 
@@ -222,4 +222,4 @@ def test_what_is_no_probability_is_refused() -> None:
         reliability(np.zeros(2), np.array([True, False]), rng, n_bins=0)
     for prior in (0.0, 1.0):
         with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
-            calibration.at_prior(np.zeros(2), prior)
+            at_prior(np.zeros(2), prior)
