@@ -83,7 +83,7 @@ def classifier(
     if estimator not in estimators:
         raise InputError(f"--risk must be isotonic or histogram, got {estimator!r}")
     limits = parse_limits(fail_above)
-    folder = destination(out, json)
+    folder = destination(out, json, "leakscope-report")
     audit = audit_classifier(
         target,
         shadow,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import typer
 
 from leakscope.cli import options
 
 
 def demo(
-    out: options.Out = Path("leakscope-demo"),
+    out: options.Out = None,
     seed: options.Seed = 0,
     json: options.Json = None,
     quiet: options.Quiet = False,
@@ -34,7 +32,7 @@ def demo(
     from leakscope.datasets.digits import digits
 
     limits = parse_limits(fail_above)
-    folder = destination(out, json)
+    folder = destination(out, json, "leakscope-demo")
     with bar("Training models", quiet) as progress:
         target, shadow = train_predictions(forest, *digits(), seed=seed, progress=progress)
     audit = audit_classifier(

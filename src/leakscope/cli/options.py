@@ -13,7 +13,8 @@ Out = Annotated[
         "--out",
         metavar="DIR",
         help="Folder for report.html, report.json, records.parquet and roc.csv; earlier ones are "
-        "replaced. Default: leakscope-report, or none where --json is given.",
+        "replaced. Default: leakscope-report (of the demo: leakscope-demo), or none where --json "
+        "is given.",
         show_default=False,
     ),
 ]

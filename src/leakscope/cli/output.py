@@ -12,12 +12,10 @@ from leakscope.cli.gate import Limit, exceeded
 from leakscope.report.terminal import terminal_summary
 from leakscope.runs.atomic import check_writable, write_all
 
-DEFAULT_OUT = Path("leakscope-report")
 
-
-def destination(out: Path | None, json: str | None) -> Path | None:
+def destination(out: Path | None, json: str | None, default: str) -> Path | None:
     """Return the folder to write to, checked to be writable; None where JSON alone is asked for."""
-    folder = out if out is not None or json is not None else DEFAULT_OUT
+    folder = out if out is not None or json is not None else Path(default)
     if folder is not None:
         check_writable(folder)
     if json not in (None, "-"):
