@@ -141,7 +141,7 @@ def session(block: Block) -> str:
 @cache
 def output(*arguments: str) -> str:
     """Return what a call prints, in a process whose terminal is as wide as the pages."""
-    call = "import sys; sys.argv[0] = 'leakscope'; from leakscope.cli.main import main; main()"
+    call = "import sys; sys.argv[0] = 'leakscope'; from leakscope.__main__ import main; main()"
     plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
     kept = {key: os.environ[key] for key in ("PATH", "HOME", "PYTHONPATH") if key in os.environ}
     done = subprocess.run(

@@ -86,21 +86,14 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return _version()
+        from leakscope.core.versions import own_version
+
+        return own_version()
     if name not in _HOME:
         raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
     value = getattr(importlib.import_module(f"leakscope.{_HOME[name]}"), name)
     globals()[name] = value
     return value
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("leakscope")
-    except PackageNotFoundError:
-        return "unknown (not installed)"
 
 
 def __dir__() -> list[str]:

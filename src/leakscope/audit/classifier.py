@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping, Sequence
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-import leakscope
 from leakscope.audit import caveats
 from leakscope.audit.attacks import audit, headline
 from leakscope.audit.result import Audit
@@ -25,6 +22,7 @@ from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack, Play, Round, play
+from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Records
@@ -124,7 +122,7 @@ def audit_classifier(
     warnings += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     return Audit(
         command,
-        leakscope.__version__,
+        own_version(),
         seed,
         level,
         caveats.game_description(target, shadow, drawn),
@@ -138,16 +136,6 @@ def audit_classifier(
         tuple(dict.fromkeys([*warnings, *(n for p, _ in played for n in p.notes)])),
         {**versions(), **(provenance or {})},
     )
-
-
-def versions() -> dict[str, str]:
-    """Return the versions that a result depends on."""
-    packages = ("numpy", "scipy", "scikit-learn")
-    return {
-        "python": platform.python_version(),
-        **{name: version(name) for name in packages},
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
 
 
 def _risk(

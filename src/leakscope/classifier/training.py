@@ -40,7 +40,7 @@ def train_predictions(
     *,
     n_shadows: int = 8,
     seed: int = 0,
-    n_jobs: int = 2,
+    n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Predictions, Predictions]:
     """Return predictions of a target model, and those of shadow models trained in the same way.
@@ -59,7 +59,8 @@ def train_predictions(
         At least 1; their predictions are pooled.
     seed : int
     n_jobs : int
-        Models trained at the same time, through joblib.
+        Models trained at the same time, in processes of joblib. Starting these takes seconds,
+        which pays for models that train longer than that.
     progress : callable, optional
         Called with the number of models done and the number of all.
 

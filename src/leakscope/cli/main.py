@@ -1,4 +1,4 @@
-"""The entry point: commands, exit codes, one line for what went wrong."""
+"""The commands, their exit codes, and one line for what went wrong."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-import leakscope
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
+from leakscope.core.versions import own_version
 from leakscope.errors import LeakScopeError
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        print(f"leakscope {leakscope.__version__}")
+        print(f"leakscope {own_version()}")
         raise typer.Exit
 
 
@@ -49,11 +49,6 @@ app.command()(demo)
 app.command()(classifier)
 
 
-def main() -> None:
-    """Run the command line and exit: 0 done, 2 bad input, 3 a limit exceeded, 130 interrupted."""
-    sys.exit(run())
-
-
 def run() -> int:
     """Run the command line and return the exit code."""
     try:
@@ -62,13 +57,15 @@ def run() -> int:
         return _fail(str(error))
     except TyperException as error:
         return _fail(error.format_message(), error.exit_code)
-    except (KeyboardInterrupt, Abort):
-        print("leakscope: interrupted: every file is whole or was not written", file=sys.stderr)
-        return 130
+    except Abort:
+        code = 130
     except BrokenPipeError:
         # The reader of our output went away; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    if code == 130:
+        # Typer swallows an interruption; it is told where all others end.
+        raise KeyboardInterrupt
     return int(code or 0)
 
 
@@ -76,7 +73,3 @@ def _fail(message: str, code: int = 2) -> int:
     line = " ".join(message.split())
     print(f"leakscope: error: {line}", file=sys.stderr)
     return code
-
-
-if __name__ == "__main__":
-    main()
