@@ -134,7 +134,10 @@ def best_accuracy(
     for each side. On noise it holds 1/2. `independent` as in `tpr_at_fpr`.
     """
     n_in, n_out = independent or (curve.n_in, curve.n_out)
-    value = float(np.max(curve.tpr - curve.fpr)) / 2 + 0.5
+    # The best threshold is a member's score, or above all (`core.thresholds`).
+    tpr = np.arange(curve.n_in, 0, -1) / curve.n_in
+    fpr = (curve.n_out - curve.nonmembers_below) / curve.n_out
+    value = max(0.0, float(np.max(tpr - fpr))) / 2 + 0.5
     error = np.log(4 / (1 - checks.level(level)))
     half = float(np.sqrt(error / (2 * n_in)) + np.sqrt(error / (2 * n_out))) / 2
     n = n_in + n_out

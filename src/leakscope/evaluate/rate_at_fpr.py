@@ -17,7 +17,7 @@ from leakscope.errors import InputError
 from leakscope.evaluate import rates
 from leakscope.evaluate.roc import Roc
 
-_RANKS = 256
+_RANKS = 128
 
 FPRS = (0.1, 0.01, 0.001, 0.0001)
 """The false-positive rates that are reported."""
@@ -151,8 +151,8 @@ def _mixed_limits(
         sure = betaincc(most + 1.0, others, x)
         return float(weights @ np.where(most >= n_in, 1.0, sure)) - tail
 
-    low = float(brentq(below, 0.0, 1.0)) if below(0.0) < 0 else 0.0
-    high = float(brentq(above, 0.0, 1.0)) if above(1.0) < 0 else 1.0
+    low = float(brentq(below, 0.0, 1.0, xtol=1e-9)) if below(0.0) < 0 else 0.0
+    high = float(brentq(above, 0.0, 1.0, xtol=1e-9)) if above(1.0) < 0 else 1.0
     return low, high
 
 

@@ -39,6 +39,11 @@ class Roc:
         return len(self.nonmembers)
 
     @cached_property
+    def nonmembers_below(self) -> Ints:
+        """(n_in,) How many non-members score less than each member."""
+        return np.searchsorted(self.nonmembers, self.members, side="left")
+
+    @cached_property
     def thresholds(self) -> Floats:
         """(d,) Infinity, then the distinct scores in falling order: "member if score >= t"."""
         # Two sorted runs: the stable sort merges them in linear time.
@@ -116,12 +121,12 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
-    inside = _placements(curve.members, curve.nonmembers)
+    inside, outside = _placements(curve)
     value = float(inside.mean())
     if transcript.repeated:
         variance, n, df = _clustered_variance(transcript, curve, value)
     else:
-        variance, n, df = _delong_variance(inside, _placements(curve.nonmembers, curve.members))
+        variance, n, df = _delong_variance(inside, outside)
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
         low, high = rates.clopper_pearson(value * pairs, pairs, level)
@@ -132,11 +137,19 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     return Estimate(value, min(low, value), max(high, value), level, n, "DeLong on the logit scale")
 
 
-def _placements(values: Floats, others: Floats) -> Floats:
-    """Return the share of `others` (ascending) below each value, ties counting one half."""
-    below = np.searchsorted(others, values, side="left")
-    upto = np.searchsorted(others, values, side="right")
-    return (below + upto) / (2.0 * len(others))
+def _placements(curve: Roc) -> tuple[Floats, Floats]:
+    """Return every row's share of the other side below it (above, for members), ties as halves.
+
+    Members' shares of non-members below them, and non-members' shares of members above them,
+    both in the order of the sorted scores.
+    """
+    below = curve.nonmembers_below
+    upto = np.searchsorted(curve.nonmembers, curve.members, side="right")
+    # The same counts seen from the other side: the j-th non-member is below a member exactly
+    # if more than j non-members are.
+    first = np.cumsum(np.bincount(below, minlength=curve.n_out + 1)[::-1])[::-1][1:]
+    last = np.cumsum(np.bincount(upto, minlength=curve.n_out + 1)[::-1])[::-1][1:]
+    return (below + upto) / (2.0 * curve.n_out), (first + last) / (2.0 * curve.n_in)
 
 
 def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
@@ -151,10 +164,12 @@ def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float
 def _clustered_variance(
     transcript: Transcript, curve: Roc, value: float
 ) -> tuple[float, int, float]:
-    score, secret = transcript.score, transcript.secret
-    influence = np.empty(len(score))
-    influence[secret] = (_placements(score[secret], curve.nonmembers) - value) / curve.n_in
-    influence[~secret] = (1 - _placements(score[~secret], curve.members) - value) / curve.n_out
+    influence = np.empty(len(transcript))
+    sides = (transcript.secret, ~transcript.secret)
+    for side, placements in zip(sides, _placements(curve), strict=True):
+        rows = np.flatnonzero(side)
+        by_score = rows[np.argsort(transcript.score[rows])]
+        influence[by_score] = (placements - value) / len(rows)
     _, unit = np.unique(transcript.target, return_inverse=True)
     sums = np.bincount(unit, weights=influence)
     n = len(sums)

@@ -9,7 +9,7 @@ import numpy as np
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
-from leakscope.core.thresholds import learn_thresholds
+from leakscope.core.thresholds import best_threshold, learn_thresholds
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,12 @@ class Threshold:
             return Skipped(self.name, "needs shadow records with known membership")
         if self.signal not in observation.signals or self.signal not in shadow.signals:
             return Skipped(self.name, f"the observation has no signal {self.signal!r}")
-        seen = np.concatenate([shadow.stratum, observation.stratum])
-        learnt = learn_thresholds(
-            shadow.signals[self.signal], shadow.member, shadow.stratum, int(seen.max()) + 1
-        )
-        values = observation.signals[self.signal]
+        known, values = shadow.signals[self.signal], observation.signals[self.signal]
         if not self.per_class:
-            return Scores(values, Cut(learnt.overall, "learnt on records with known membership"))
+            overall = best_threshold(known[shadow.member], known[~shadow.member])
+            return Scores(values, Cut(overall, "learnt on records with known membership"))
+        n_classes = 1 + int(max(shadow.stratum.max(), observation.stratum.max(initial=0)))
+        learnt = learn_thresholds(known, shadow.member, shadow.stratum, n_classes)
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
         notes = (_fell_back(missing.tolist()),) if len(missing) else ()
         margin = values - learnt.of(observation.stratum)
