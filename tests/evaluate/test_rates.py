@@ -103,22 +103,14 @@ def test_a_unit_with_most_of_the_rows_does_not_count_as_many() -> None:
     assert rates.effective_size(hit, unit) == pytest.approx(naive, rel=0.02)
 
 
-def test_few_units_cover_too() -> None:
+@pytest.mark.parametrize(("units", "rows", "beta", "games"), [(5, 20, 2, 1000), (40, 10, 1, 500)])
+def test_clustered_intervals_cover(units: int, rows: int, beta: int, games: int) -> None:
     rng = np.random.default_rng(0)
-    unit, held = np.repeat(np.arange(5), 20), 0
-    for _ in range(1000):
-        hit = (rng.random((5, 20)) < rng.beta(2, 2, (5, 1))).ravel()
+    unit, held = np.repeat(np.arange(units), rows), 0
+    for _ in range(games):
+        hit = (rng.random((units, rows)) < rng.beta(beta, beta, (units, 1))).ravel()
         held += not rates.proportion(hit, unit).excludes(0.5)
-    assert held >= stats.binom.ppf(1e-4, 1000, 0.95)
-
-
-def test_clustered_intervals_cover() -> None:
-    rng = np.random.default_rng(0)
-    unit, held = np.repeat(np.arange(40), 10), 0
-    for _ in range(500):
-        hit = (rng.random((40, 10)) < rng.beta(1, 1, (40, 1))).ravel()
-        held += not rates.proportion(hit, unit).excludes(0.5)
-    assert held >= stats.binom.ppf(1e-4, 500, 0.95)
+    assert held >= stats.binom.ppf(1e-4, games, 0.95)
 
 
 @given(SEEDS)

@@ -5,13 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.classifier.predictions import Predictions
-from leakscope.classifier.signals import correct
+from leakscope.core import checks
+from leakscope.core.checks import Bools
 from leakscope.errors import InputError
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Fact, GameDescription
 from leakscope.evaluate.rates import difference, proportion
 from leakscope.evaluate.risk import Risk
 
+SidesOfAModel = tuple[Bools, Bools]
+"""Which members, and which non-members, a model predicts rightly."""
+
+_SIDES = ("members", "non-members")
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
 _GIVEN = (
     "came with the data: no coins were drawn, so members and non-members may also differ in "
@@ -48,7 +53,7 @@ def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bo
     missing = np.setdiff1d(target.labels, shadow.labels)
     if not len(missing):
         return []
-    shown = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+    shown = checks.listed(missing)
     if not allowed:
         raise InputError(
             f"class(es) {shown} of the target have no shadow records, so they have no thresholds "
@@ -71,24 +76,20 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
 
 
 def accuracies(
-    target: Predictions, shadow: Predictions | None, level: float
+    target: SidesOfAModel, shadow: SidesOfAModel | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
-    """Return the models' accuracies, and warnings where target and shadow differ."""
+    """Return the models' accuracies, and warnings where target and shadow differ.
+
+    For each model: whether it predicts its members rightly, and its non-members.
+    """
     facts, warnings = [], []
-    hits = {"target": correct(target)}
-    models = {"target": target}
-    if shadow is not None:
-        hits["shadow"], models["shadow"] = correct(shadow), shadow
-    for name, model in models.items():
-        for side, rows in (("members", model.member), ("non-members", ~model.member)):
-            estimate = proportion(hits[name][rows], level=level)
+    for name, model in (("target", target), ("shadow", shadow)):
+        for side, hits in zip(_SIDES, model or (), strict=False):
+            estimate = proportion(hits, level=level)
             facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
     if shadow is not None:
-        for side, ours, theirs in (
-            ("members", target.member, shadow.member),
-            ("non-members", ~target.member, ~shadow.member),
-        ):
-            gap = difference(hits["target"][ours], hits["shadow"][theirs], level)
+        for side, ours, theirs in zip(_SIDES, target, shadow, strict=True):
+            gap = difference(ours, theirs, level)
             if gap.excludes(0.0) and abs(gap.value) > 0.02:
                 warnings.append(
                     f"the target's accuracy on {side} differs from the shadow model's by "

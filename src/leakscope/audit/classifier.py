@@ -118,7 +118,7 @@ def audit_classifier(
     risk, risk_scores = _risk(rounds, estimator, target, seed, level)
     table = _slices(rounds, target, columns, seed, level)
     skipped += [*table.skipped, *unsliced]
-    facts, differ = caveats.accuracies(target, shadow, level)
+    facts, differ = caveats.accuracies(*_right_predictions(rounds, shadow is not None), level)
     warnings += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     return Audit(
         command,
@@ -136,6 +136,20 @@ def audit_classifier(
         tuple(dict.fromkeys([*warnings, *(n for p, _ in played for n in p.notes)])),
         {**versions(), **(provenance or {})},
     )
+
+
+def _right_predictions(
+    rounds: Sequence[Round], has_shadow: bool
+) -> tuple[caveats.SidesOfAModel, caveats.SidesOfAModel | None]:
+    """Return what target and shadow model predict rightly, from the signals of the rounds."""
+    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    secret = np.concatenate([r.secret for r in rounds])
+    # Without a shadow file the shadow records are the target's own other half.
+    shadow = rounds[0].observation.shadow if has_shadow else None
+    if shadow is None:
+        return (right[secret], right[~secret]), None
+    known = shadow.signals["correctness"] == 1.0
+    return (right[secret], right[~secret]), (known[shadow.member], known[~shadow.member])
 
 
 def _risk(

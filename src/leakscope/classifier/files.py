@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.core import checks
 from leakscope.errors import InputError
 from leakscope.runs.atomic import write_all
 
@@ -223,8 +224,7 @@ def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) 
 
 
 def _list(names: Any) -> str:
-    shown = [str(name) for name in names]
-    return ", ".join(shown[:12]) + (", ..." if len(shown) > 12 else "") if shown else "nothing"
+    return checks.listed(names, most=12) or "nothing"
 
 
 def _first_line(error: Exception) -> str:

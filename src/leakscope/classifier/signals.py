@@ -68,14 +68,6 @@ def _signals(predictions: Predictions) -> dict[str, Floats]:
     return result
 
 
-def correct(predictions: Predictions) -> Bools:
-    """Return whether the first largest prediction of each record is its true class, (n,)."""
-    result = np.empty(len(predictions), np.bool_)
-    for rows, block in predictions.blocks():
-        result[rows] = block.argmax(axis=1) == predictions.labels[rows]
-    return result
-
-
 def top_probability(predictions: Predictions) -> Floats:
     """Return the largest predicted probability of each record, (n,) in [1/k, 1]."""
     result = np.empty(len(predictions))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,12 @@ def classes(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
         row = int(np.flatnonzero(array < 0)[0])
         raise InputError(f"{name} must be at least 0, got {array[row]} in row {row}")
     return array
+
+
+def listed(values: Iterable[object], most: int = 10) -> str:
+    """Return the first few values for a message, such as ``1, 2, 3, ...``."""
+    texts = [str(value) for value in values]
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
 
 
 def n_distinct(values: Ints) -> int:

@@ -63,6 +63,20 @@ class Observation:
     def __len__(self) -> int:
         return len(self.stratum)
 
+    @property
+    def n_classes(self) -> int:
+        """One more than the largest class among targets and shadow records."""
+        known = 0 if self.shadow is None else int(self.shadow.stratum.max())
+        return 1 + max(known, int(self.stratum.max(initial=0)))
+
+    def shadow_with(self, signal: str, attack: str) -> Shadow | Skipped:
+        """Return the shadow records if both sides have `signal`, or why `attack` is skipped."""
+        if self.shadow is None:
+            return Skipped(attack, "needs shadow records with known membership")
+        if signal not in self.signals or signal not in self.shadow.signals:
+            return Skipped(attack, f"the observation has no signal {signal!r}")
+        return self.shadow
+
 
 @dataclass(frozen=True, eq=False)
 class Round:

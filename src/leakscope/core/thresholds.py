@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
@@ -73,7 +74,10 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     Thresholds
         A class without members or without non-members falls back to the overall threshold.
     """
-    sides = [_by_class(signal[side], stratum[side], n_classes) for side in (member, ~member)]
+    sides = []
+    for side in (member, ~member):
+        order, ends = class_order(stratum[side], n_classes)
+        sides.append((signal[side][order], ends))
     (inside, inside_ends), (outside, outside_ends) = sides
     by_class = np.empty(n_classes)
     fell_back = []
@@ -90,12 +94,25 @@ def learn_thresholds(signal: Floats, member: Bools, stratum: Ints, n_classes: in
     return Thresholds(overall, by_class, np.array(fell_back, np.int64))
 
 
-def _by_class(values: Floats, stratum: Ints, n_classes: int) -> tuple[Floats, Ints]:
+def class_order(stratum: Ints, n_classes: int) -> tuple[NDArray[np.intp], Ints]:
+    """Return the rows class by class, and where each class's begin and the last one's end.
+
+    Parameters
+    ----------
+    stratum : ndarray of int, shape (n,)
+        In 0..n_classes-1.
+    n_classes : int
+
+    Returns
+    -------
+    tuple of ndarray, shapes (n,) and (n_classes + 1,)
+        The rows of class c are ``order[ends[c]:ends[c + 1]]``, ascending.
+    """
     # A stable sort of small integers is a radix sort: linear, and far cheaper than sorting floats.
     small = stratum.astype(np.min_scalar_type(max(n_classes - 1, 1)))
     order = np.argsort(small, kind="stable")
     ends = np.concatenate([[0], np.cumsum(np.bincount(stratum, minlength=n_classes))])
-    return values[order], ends
+    return order, ends
 
 
 def _best_of_sorted(members: Floats, nonmembers: Floats) -> float:

@@ -1,4 +1,4 @@
-"""Whether a risk score means what it says: reliability, precision, spread over members."""
+"""Whether a risk score means what it says."""
 
 from __future__ import annotations
 

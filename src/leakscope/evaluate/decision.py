@@ -61,16 +61,12 @@ def advantage(decisions: Decisions, level: float = 0.95) -> Estimate:
 
 def recall(decisions: Decisions, level: float = 0.95) -> Estimate:
     """Return the share of members that were guessed to be members (TPR), in [0, 1]."""
-    if decisions.repeated:
-        return _share(decisions, decisions.secret, decisions.guess, level)
-    return rates.share(decisions.true_positives, decisions.n_in, level)
+    return _share(decisions, decisions.secret, decisions.guess, decisions.true_positives, level)
 
 
 def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
     """Return the share of non-members that were guessed to be members (FPR), in [0, 1]."""
-    if decisions.repeated:
-        return _share(decisions, ~decisions.secret, decisions.guess, level)
-    return rates.share(decisions.false_positives, decisions.n_out, level)
+    return _share(decisions, ~decisions.secret, decisions.guess, decisions.false_positives, level)
 
 
 def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
@@ -79,12 +75,9 @@ def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
     Holds for the mixture of members and non-members at hand; `positive_predictive_value` gives
     it for others. Skipped where nothing was guessed to be a member.
     """
-    guessed = decisions.true_positives + decisions.false_positives
-    if not guessed:
+    if not decisions.true_positives + decisions.false_positives:
         return Skipped("precision", "no record was guessed to be a member")
-    if decisions.repeated:
-        return _share(decisions, decisions.guess, decisions.secret, level)
-    return rates.share(decisions.true_positives, guessed, level)
+    return _share(decisions, decisions.guess, decisions.secret, decisions.true_positives, level)
 
 
 def positive_predictive_value(
@@ -129,8 +122,11 @@ def predictive_values(
     return tuple((p, positive_predictive_value(decisions, p, level)) for p in priors)
 
 
-def _share(decisions: Decisions, rows: Bools, hit: Bools, level: float) -> Estimate:
-    return rates.proportion(hit[rows], decisions.target[rows], level)
+def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: float) -> Estimate:
+    """Return the share of `rows` that are `hit`, of which there are `hits`."""
+    if decisions.repeated:
+        return rates.proportion(hit[rows], decisions.target[rows], level)
+    return rates.share(hits, int(np.count_nonzero(rows)), level)
 
 
 def _side(right: int, n: int, level: float) -> tuple[float, float, float]:

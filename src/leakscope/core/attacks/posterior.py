@@ -18,6 +18,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
 from leakscope.core.seeds import stream
+from leakscope.core.thresholds import class_order
 from leakscope.errors import InputError
 
 
@@ -71,14 +72,11 @@ class RiskScore:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return P(member | signal, class) at even odds for every target."""
-        shadow = observation.shadow
-        if shadow is None:
-            return Skipped(self.name, "needs shadow records with known membership")
-        if self.signal not in observation.signals or self.signal not in shadow.signals:
-            return Skipped(self.name, f"the observation has no signal {self.signal!r}")
-        n_classes = int(max(shadow.stratum.max(), observation.stratum.max())) + 1
+        shadow = observation.shadow_with(self.signal, self.name)
+        if isinstance(shadow, Skipped):
+            return shadow
         posterior = self.chosen.learn(
-            shadow.signals[self.signal], shadow.member, shadow.stratum, n_classes
+            shadow.signals[self.signal], shadow.member, shadow.stratum, observation.n_classes
         )
         value = posterior.of(observation.signals[self.signal], observation.stratum)
         return Scores(value, Cut(0.5, "of even odds"))
@@ -111,13 +109,11 @@ class Histogram:
         an empty bin the nearest filled one counts, the lower of two.
         """
         scale = self.scale(signal)
-        edges = np.empty((n_classes, self.bins + 1))
-        score = np.empty((n_classes, self.bins))
         everything = self._fit(scale, member)
-        for c in range(n_classes):
-            rows = stratum == c
-            usable = member[rows].any() and not member[rows].all()
-            edges[c], score[c] = self._fit(scale[rows], member[rows]) if usable else everything
+        edges, score = (np.tile(part, (n_classes, 1)) for part in everything)
+        for c, rows in _rows_by_class(stratum, n_classes):
+            if member[rows].any() and not member[rows].all():
+                edges[c], score[c] = self._fit(scale[rows], member[rows])
         return HistogramPosterior(edges, score, self)
 
     def scale(self, signal: Floats) -> Floats:
@@ -312,6 +308,6 @@ def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
 
 
 def _rows_by_class(stratum: Ints, n_classes: int) -> list[tuple[int, NDArray[np.intp]]]:
-    order = np.argsort(stratum.astype(np.min_scalar_type(max(n_classes - 1, 1))), kind="stable")
-    ends = np.cumsum(np.bincount(stratum, minlength=n_classes))[:-1]
-    return [(c, rows) for c, rows in enumerate(np.split(order, ends)) if len(rows)]
+    """Return every class that has rows, with its rows."""
+    order, ends = class_order(stratum, n_classes)
+    return [(c, rows) for c, rows in enumerate(np.split(order, ends[1:-1])) if len(rows)]

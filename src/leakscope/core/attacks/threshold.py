@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakscope.core import checks
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
@@ -42,17 +43,14 @@ class Threshold:
         The guesses do not depend on that difference: it is at least 0 exactly where the signal
         reaches the threshold.
         """
-        shadow = observation.shadow
-        if shadow is None:
-            return Skipped(self.name, "needs shadow records with known membership")
-        if self.signal not in observation.signals or self.signal not in shadow.signals:
-            return Skipped(self.name, f"the observation has no signal {self.signal!r}")
+        shadow = observation.shadow_with(self.signal, self.name)
+        if isinstance(shadow, Skipped):
+            return shadow
         known, values = shadow.signals[self.signal], observation.signals[self.signal]
         if not self.per_class:
             overall = best_threshold(known[shadow.member], known[~shadow.member])
             return Scores(values, Cut(overall, "learnt on records with known membership"))
-        n_classes = 1 + int(max(shadow.stratum.max(), observation.stratum.max(initial=0)))
-        learnt = learn_thresholds(known, shadow.member, shadow.stratum, n_classes)
+        learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
         missing = np.intersect1d(learnt.fell_back, observation.stratum)
         notes = (_fell_back(missing.tolist()),) if len(missing) else ()
         margin = values - learnt.of(observation.stratum)
@@ -62,8 +60,7 @@ class Threshold:
 
 
 def _fell_back(classes: list[int]) -> str:
-    shown = ", ".join(map(str, classes[:10])) + (", ..." if len(classes) > 10 else "")
     return (
         f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
-        f"global threshold: {shown}"
+        f"global threshold: {checks.listed(classes)}"
     )
