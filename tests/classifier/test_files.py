@@ -134,6 +134,7 @@ def test_not_a_file_of_predictions(tmp_path):
         with pytest.raises(InputError, match=message) as caught:
             load_predictions(tmp_path / name)
         assert "\n" not in str(caught.value)
+        assert "unsafely" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

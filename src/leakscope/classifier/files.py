@@ -119,7 +119,9 @@ def _read_npz(path: Path) -> dict[str, Any]:
     except InputError:
         raise
     except damaged as error:
-        raise InputError(f"{path} is damaged or no npz file ({_first_line(error)})") from error
+        # What is no archive numpy takes for a pickle, and recommends to load it unsafely.
+        reason = "not a zip archive" if "pickle" in str(error) else _first_line(error)
+        raise InputError(f"{path} is damaged or no npz file ({reason})") from error
     return _fields_of_npz(arrays, path)
 
 
