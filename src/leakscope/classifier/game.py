@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions
 from leakscope.classifier.signals import signals
 from leakscope.core.checks import Bools, Floats, Ints
@@ -22,6 +25,10 @@ class Rows:
     """The predictions."""
     index: Ints
     """(n,) Which of their rows."""
+    features: NDArray[Any] | None = None
+    """(r, d) Features of r different records, where the adversary knows them."""
+    record: Ints | None = None
+    """(n,) Which of the r records each row is about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +39,8 @@ class PredictionObservation(Observation):
     """The targets' predictions."""
     shadow_rows: Rows | None = None
     """The shadow records' predictions."""
+    pool: Pool | None = None
+    """The adversary's own models on every target: what attacks on single records learn from."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,300 @@
+"""Training estimators one by one: scikit-learn, XGBoost, LightGBM, and any callable."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.classifier.trainer import Trainer
+from leakscope.core import checks
+from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.errors import InputError
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Probabilistic(Protocol):
+    """A trained model that gives the probability of every class."""
+
+    def predict_proba(self, X: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (n, k)."""
+
+
+class ProbabilisticClassifier(Probabilistic, Protocol):
+    """A scikit-learn classifier, or anything that behaves like one."""
+
+    def fit(self, X: NDArray[Any], y: Ints) -> object:
+        """Train on the records."""
+
+
+@dataclass(frozen=True)
+class Estimators:
+    """Trains classifiers with ``fit`` and ``predict_proba``, each on its own."""
+
+    make: Callable[[int], ProbabilisticClassifier]
+    """Returns an untrained classifier from a random state."""
+    label: str = ""
+    """What reports call it; the callable's own name where nothing is given."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.label or _called(self.make)
+
+    @property
+    def logits(self) -> bool:
+        """Estimators give probabilities."""
+        return False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the estimator's class and parameters, and the code that makes it."""
+        made = self.make(0)
+        return {"model": _described(made), "made by": _source(self.make)}
+
+    def train(
+        self,
+        x: NDArray[Any],
+        y: Ints,
+        inside: Bools,
+        seeds: Sequence[int],
+        *,
+        n_classes: int,
+        asked: Ints,
+    ) -> NDArray[Any]:
+        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+
+        A class that is missing from a model's records has the probability 0.
+        """
+        result = np.full((len(inside), len(asked), n_classes), np.nan)
+        for probs, rows, seed in zip(result, inside, seeds, strict=True):
+            seen, codes = np.unique(y[rows], return_inverse=True)
+            if len(seen) < 2:
+                continue  # nothing to tell apart: left as failed
+            model = _one_thread(self.make(seed))
+            # Numbered anew: some estimators refuse classes with gaps between them.
+            fitted = _fit(model, x[rows], codes)
+            if fitted is not None:
+                _fill(probs, fitted, x[asked], seen, model)
+        return result
+
+
+@dataclass(frozen=True)
+class Function:
+    """Trains by a function of the user's."""
+
+    train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
+    """Takes features (m, d), classes (m,) in 0..k-1 and a random state; returns a trained model,
+    or a function from features to probabilities (n, k)."""
+    label: str = ""
+    """What reports call it; the function's own name where nothing is given."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.label or _called(self.train_one)
+
+    @property
+    def logits(self) -> bool:
+        """Functions give probabilities."""
+        return False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the function's name and a hash of its code."""
+        return {"trained by": _source(self.train_one)}
+
+    def train(
+        self,
+        x: NDArray[Any],
+        y: Ints,
+        inside: Bools,
+        seeds: Sequence[int],
+        *,
+        n_classes: int,
+        asked: Ints,
+    ) -> NDArray[Any]:
+        """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
+        result = np.full((len(inside), len(asked), n_classes), np.nan)
+        for probs, rows, seed in zip(result, inside, seeds, strict=True):
+            fitted = self.train_one(x[rows], y[rows], seed)
+            classes = np.asarray(getattr(fitted, "classes_", np.arange(n_classes)), np.int64)
+            _fill(probs, fitted, x[asked], classes, fitted)
+        return result
+
+
+def as_trainer(model: object) -> Trainer:
+    """Return a trainer for whatever describes how a model is trained.
+
+    Parameters
+    ----------
+    model : Trainer, estimator, class, or callable
+        A trainer; a scikit-learn estimator, which is copied untrained; a callable that takes a
+        random state and returns an untrained estimator; or a function of features, classes and
+        a random state that returns a trained model.
+
+    Raises
+    ------
+    InputError
+        One line: what it lacks, and the way out.
+    """
+    if isinstance(model, type):
+        raise InputError(f"give an instance, {model.__name__}(...), not the class itself")
+    if isinstance(model, Trainer):
+        return model
+    if hasattr(model, "fit"):
+        _require_probabilities(model)
+        return Estimators(_Copies(model), type(model).__name__)
+    if not callable(model):
+        raise InputError(
+            f"a model must be an estimator with fit and predict_proba, or a callable, got "
+            f"{type(model).__name__}"
+        )
+    required = _n_required(model)
+    if required == 1:
+        _require_probabilities(model(0))
+        return Estimators(model)
+    if required == 3:
+        return Function(model)
+    raise InputError(
+        "a training callable takes a random state (and returns an untrained estimator), or "
+        f"features, classes and a random state (and returns a trained model); {_called(model)} "
+        f"takes {required} arguments"
+    )
+
+
+def probabilities_of(model: object, x: NDArray[Any], n_classes: int) -> Floats:
+    """Return what a trained model, or a function, predicts on every record, (n, n_classes)."""
+    classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
+    if classes.dtype.kind not in "biuf":
+        raise InputError("the model was trained on names of classes: train it on 0..k-1")
+    result = np.full((len(x), n_classes), np.nan)
+    _fill(result, model, x, classes.astype(np.int64), model)
+    bad = np.flatnonzero(~np.isfinite(result).all(axis=1))
+    if len(bad):
+        raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
+    return result
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Untrained copies of an estimator, with a random state of their own where they take one."""
+
+    estimator: Any
+
+    def __call__(self, random_state: int) -> ProbabilisticClassifier:
+        from sklearn.base import clone
+
+        copy: ProbabilisticClassifier = _with_state(clone(self.estimator), random_state)
+        return copy
+
+
+def _with_state(estimator: Any, random_state: int) -> Any:
+    names = [key for key in estimator.get_params() if key.split("__")[-1] == "random_state"]
+    return estimator.set_params(**dict.fromkeys(names, random_state)) if names else estimator
+
+
+def _one_thread(model: Any) -> Any:
+    # Models are trained beside each other: threads of their own would slow all of them down.
+    if hasattr(model, "get_params"):
+        names = [key for key in model.get_params() if key.split("__")[-1] == "n_jobs"]
+        if names:
+            model.set_params(**dict.fromkeys(names, 1))
+    return model
+
+
+def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        fitted = model.fit(x, codes)
+    return model if fitted is None else fitted
+
+
+def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
+    from threadpoolctl import threadpool_limits
+
+    ask = getattr(model, "predict_proba", model)
+    if not callable(ask):
+        raise InputError(_no_probabilities(model))
+    with threadpool_limits(limits=1):
+        seen = np.asarray(ask(x), np.float64)
+    if seen.shape != (len(x), len(classes)):
+        raise InputError(
+            f"{type(named).__name__} must predict probabilities of the shape "
+            f"({len(x)}, {len(classes)}), got {seen.shape}"
+        )
+    if len(classes) and (classes.min() < 0 or classes.max() >= probs.shape[1]):
+        raise InputError(
+            f"{type(named).__name__} has class {classes.max()}, but there are {probs.shape[1]}"
+        )
+    if np.isfinite(seen).all():
+        probs[:] = 0.0
+        probs[:, classes] = seen
+
+
+def _require_probabilities(model: object) -> None:
+    if not hasattr(model, "predict_proba"):
+        raise InputError(_no_probabilities(model))
+    if not hasattr(model, "fit"):
+        raise InputError(f"{type(model).__name__} has no fit")
+
+
+def _no_probabilities(model: object) -> str:
+    return (
+        f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
+        "sklearn.calibration.CalibratedClassifierCV, or give a model that has it"
+    )
+
+
+def _n_required(function: Callable[..., Any]) -> int:
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+def _called(function: object) -> str:
+    inner = getattr(function, "func", function)
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
+
+
+def _described(model: object) -> str:
+    if hasattr(model, "get_params"):
+        text = ", ".join(f"{k}={v!r}" for k, v in sorted(model.get_params().items()))
+        return _ADDRESS.sub("", f"{type(model).__name__}({text})")
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def _source(function: object) -> str:
+    inner = getattr(function, "func", function)
+    if not inspect.isfunction(inner):
+        return _ADDRESS.sub("", f"{type(inner).__module__}.{type(inner).__qualname__}")
+    try:
+        text = inspect.getsource(inner)
+    except OSError:
+        text = inner.__code__.co_code.hex()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    extra = "" if inner is function else _ADDRESS.sub("", f" {getattr(function, 'args', ())}")
+    return f"{inner.__module__}.{inner.__qualname__} {digest}{extra}"
+
+
+def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
+    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them."""
+    features = np.asarray(x)
+    labels = np.asarray(y)
+    if labels.dtype.kind in "OSUT":
+        raise InputError(
+            f"y must hold integers in 0..k-1, got {labels.dtype}: "
+            "np.unique(y, return_inverse=True)[1] makes integers of names"
+        )
+    labels = checks.classes(labels, "y")
+    if features.ndim != 2 or len(features) != len(labels):
+        raise InputError(
+            f"x must have the shape (n, d) with n = {len(labels)}, got {features.shape}"
+        )
+    return features, labels
