@@ -39,11 +39,11 @@ bench: $(VENV)/dev.stamp ## run each benchmark of bench/
 lock: ## write constraints.txt anew from the newest versions
 	@set -e; lock=$$(mktemp -d); trap 'rm -rf "$$lock"' EXIT; \
 	$(PYTHON) -m venv "$$lock/venv"; \
-	"$$lock/venv/bin/pip" install -qq '.[dev]'; \
+	echo "torch==$(TORCH)" > "$$lock/torch.txt"; \
+	"$$lock/venv/bin/pip" install -qq --constraint "$$lock/torch.txt" '.[dev]'; \
 	{ echo "# Every version as tested on Python 3.11; written by \`make lock\`."; \
-	  "$$lock/venv/bin/pip" freeze --exclude leakscope; \
-	  echo "# Not installed here: keeps an extra from bringing another one."; \
-	  echo "torch==$(TORCH)"; } > "$$lock/constraints.txt"; \
+	  "$$lock/venv/bin/pip" freeze --exclude leakscope | sed 's/^\(torch==.*\)+.*/\1/'; \
+	} > "$$lock/constraints.txt"; \
 	cp "$$lock/constraints.txt" constraints.txt
 
 clean: ## remove what the other targets made

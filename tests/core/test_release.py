@@ -53,6 +53,76 @@ def test_worlds_of_another_shape_are_refused(worlds, inside) -> None:
         Worlds(np.zeros(3), worlds, inside)
 
 
+def test_worlds_of_several_queries_keep_them_on_the_last_axis() -> None:
+    kept = Worlds(np.zeros((3, 5)), np.zeros((2, 3, 5)), np.zeros((2, 3), bool))
+    assert (kept.signal.shape, kept.worlds.shape, len(kept)) == ((3, 5), (2, 3, 5), 2)
+    assert not any(a.flags.writeable for a in (kept.signal, kept.worlds, kept.inside))
+    # One query, said or not said.
+    one = Worlds(np.zeros((3, 1)), np.zeros((2, 3, 1)), np.zeros((2, 3), bool))
+    assert one.signal.shape == (3, 1)
+    assert Worlds(np.zeros((3, 1)), np.zeros((2, 3)), np.zeros((2, 3), bool)).signal.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("signal", "worlds", "inside", "message"),
+    [
+        ((3, 5), (2, 3, 4), (2, 3), r"got \(2, 3, 4\) and \(2, 3\) for 3 targets and 5 queries"),
+        ((3, 5), (2, 3, 5), (2, 3, 5), r"worlds and inside must have the shape \(k, n\)"),
+        ((3,), (2, 3, 5), (2, 3), r"signal must have the shape \(n, q\) beside worlds \(k, n, q\)"),
+        ((3, 5), (2, 3), (2, 3), r"signal must have the shape \(n,\), got \(3, 5\)"),
+        ((3, 0), (2, 3, 0), (2, 3), r"signal must have the shape \(n, q\)"),
+    ],
+)
+def test_queries_that_do_not_fit_are_refused(signal, worlds, inside, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Worlds(np.zeros(signal), np.zeros(worlds), np.zeros(inside, bool))
+
+
+def test_arrays_that_nobody_can_change_are_not_copied() -> None:
+    arrays = np.zeros(3), np.zeros((2, 3)), np.zeros((2, 3), bool)
+    for array in arrays:
+        array.flags.writeable = False
+    kept = Worlds(*arrays)
+    assert (kept.signal is arrays[0], kept.worlds is arrays[1], kept.inside is arrays[2]) == (
+        True,
+        True,
+        True,
+    )
+    narrow = np.zeros((2, 3), np.float32)
+    assert Worlds(arrays[0], narrow, arrays[2]).worlds.dtype == np.float64
+    assert narrow.flags.writeable
+
+
+@pytest.mark.parametrize("queries", [(), (2,)])
+def test_a_world_is_played_as_the_target_of_the_others(queries: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    kept = Worlds(
+        rng.normal(size=(4, *queries)),
+        rng.normal(size=(3, 4, *queries)),
+        coin_flips(3, 4, rng),
+    )
+    played = kept.without(1)
+    assert played.signal.tolist() == kept.worlds[1].tolist()
+    assert played.worlds.tolist() == kept.worlds[[0, 2]].tolist()
+    assert played.inside.tolist() == kept.inside[[0, 2]].tolist()
+    assert not any(a.flags.writeable for a in (played.signal, played.worlds, played.inside))
+
+
+def test_there_must_be_other_worlds_and_the_one_that_is_played() -> None:
+    one = Worlds(np.zeros(1), np.zeros((1, 1)), np.ones((1, 1), bool))
+    with pytest.raises(InputError, match="without needs at least two worlds, got 1"):
+        one.without(0)
+    two = Worlds(np.zeros(1), np.zeros((2, 1)), np.ones((2, 1), bool))
+    for number in (-1, 2):
+        with pytest.raises(InputError, match=rf"number must be in 0\.\.1, got {number}"):
+            two.without(number)
+
+
+def test_signals_of_several_queries_are_finite() -> None:
+    with pytest.raises(InputError, match="signal must be finite"):
+        Worlds(np.full((1, 2), np.inf), np.zeros((1, 1, 2)), np.array([[True]]))
+
+
 def test_worlds_are_finite() -> None:
     with pytest.raises(InputError, match="worlds must be finite"):
         Worlds(np.zeros(1), np.array([[np.nan]]), np.array([[True]]))

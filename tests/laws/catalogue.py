@@ -7,8 +7,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from leakscope.core.attacks.bavaria import Bavaria
+from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
 from leakscope.core.attacks.coin import Coin
+from leakscope.core.attacks.lira import (
+    LiraOffline,
+    LiraOnline,
+    PerRecordVariance,
+    PooledVariance,
+    TwoSided,
+)
 from leakscope.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
+from leakscope.core.attacks.rmia import RmiaOffline, RmiaOnline
 from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.exact import SIGNAL, GaussianGame
 from leakscope.core.game import Attack, Observation, Round
@@ -20,11 +30,30 @@ ESTIMATORS: tuple[Estimator, ...] = (
     Histogram(),
 )
 
-LEARNT: tuple[Attack, ...] = (
+ON_SHADOW: tuple[Attack, ...] = (
     Threshold(SIGNAL, per_class=True),
     Threshold(SIGNAL, per_class=False),
     *(RiskScore(SIGNAL, estimator) for estimator in ESTIMATORS),
 )
+"""Attacks that learn from records with known membership."""
+
+ON_WORLDS: tuple[Attack, ...] = (
+    LiraOnline(),
+    LiraOnline(PooledVariance()),
+    LiraOnline(PerRecordVariance()),
+    LiraOffline(),
+    LiraOffline(variance=PerRecordVariance()),
+    LiraOffline(TwoSided()),
+    CalibratedOnline(),
+    CalibratedOffline(),
+    RmiaOnline(),
+    RmiaOffline(),
+    RmiaOffline(a=1.0),
+    Bavaria(),
+)
+"""Attacks that learn from the adversary's own models, trained with and without the targets."""
+
+LEARNT: tuple[Attack, ...] = (*ON_SHADOW, *ON_WORLDS)
 """Attacks that draw nothing: equal observations give equal scores."""
 
 ATTACKS: tuple[Attack, ...] = (*LEARNT, Coin())
@@ -42,14 +71,21 @@ def deal(
     effect: float = 0.0,
     n_shadow: int = 200,
     n_classes: int = 3,
+    n_worlds: int = 6,
 ) -> Round:
-    """Return a round of the Gaussian game whose signals are negative, as entropies are."""
-    game = GaussianGame(n_targets, effect, n_shadow=n_shadow, n_classes=n_classes)
+    """Return a round of the Gaussian game whose signals are negative, as entropies are.
+
+    The worlds' signals are logits, of any sign: the Gaussian ones as they are.
+    """
+    game = GaussianGame(n_targets, effect, n_shadow, n_classes, n_worlds)
     return mapped(game.deal(1, rng)[0], lambda signal: -np.exp(-signal))
 
 
 def mapped(dealt: Round, function: Callable[[np.ndarray], np.ndarray]) -> Round:
-    """Return the round with `function` applied to all signals, the shadow's too."""
+    """Return the round with `function` applied to all signals, the shadow's too.
+
+    The worlds keep their logits, which are a signal of their own.
+    """
     seen, shadow = dealt.observation, dealt.observation.shadow
     assert shadow is not None
     return replace(
@@ -58,5 +94,6 @@ def mapped(dealt: Round, function: Callable[[np.ndarray], np.ndarray]) -> Round:
             {name: function(x) for name, x in seen.signals.items()},
             seen.stratum,
             replace(shadow, signals={name: function(x) for name, x in shadow.signals.items()}),
+            seen.worlds,
         ),
     )

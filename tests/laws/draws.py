@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from leakscope.core.game import Shadow
+from leakscope.core.release import Worlds, coin_flips
 from leakscope.core.transcript import Decisions, Transcript
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -46,3 +47,15 @@ def shadows(draw: st.DrawFn, n_classes: int = 4, smallest: int = 2) -> Shadow:
     n = draw(st.integers(smallest, 60))
     signal = few_values(n, rng) - 1000 / 7
     return Shadow({"s": signal}, both_kinds(n, rng, rng.random()), rng.integers(n_classes, size=n))
+
+
+@st.composite
+def worlds(draw: st.DrawFn, smallest: int = 1) -> Worlds:
+    """Draw worlds of a few records: with and without ties, noise, queries, and empty groups."""
+    rng = np.random.default_rng(draw(SEEDS))
+    k, n = draw(st.integers(smallest, 7)), draw(st.integers(1, 12))
+    shape = draw(st.sampled_from([(n,), (n, 1), (n, 3)]))
+    size = (k + 1) * int(np.prod(shape))
+    values = few_values(size, rng) if draw(st.booleans()) else rng.normal(size=size)
+    signals = values.reshape(k + 1, *shape) + draw(st.sampled_from([0.0, 100.0]))
+    return Worlds(signals[0], signals[1:], coin_flips(k, n, rng))

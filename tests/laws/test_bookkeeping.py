@@ -1,7 +1,9 @@
 """An attack that sees everything but the signal does not beat chance.
 
 The classes differ much in their share of members, among the shadow records and the targets
-alike: an attack that let these counts into its score would win without any signal.
+alike: an attack that let these counts into its score would win without any signal. Where the
+signal is constant, the worlds too hold the records of each class in these shares, with some
+records in all worlds and some in none.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import pytest
 from leakscope.core.attacks.posterior import Isotonic, RiskScore
 from leakscope.core.exact import SIGNAL
 from leakscope.core.game import Attack, Observation, Round, Shadow, play
+from leakscope.core.release import Worlds
 from leakscope.evaluate.decision import balanced_accuracy
 from leakscope.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, LEARNT, label
@@ -28,7 +31,12 @@ def unbalanced(n: int, rng: np.random.Generator, noise: float) -> Round:
     signal, member, stratum = records()
     shadow = Shadow({SIGNAL: signal}, member, stratum)
     signal, member, stratum = records()
-    return Round(Observation({SIGNAL: signal}, stratum, shadow), member, np.arange(n))
+    # With noise the worlds' coins must be fair, as in every game: for a likelihood ratio the
+    # larger group's mean is the surer, which is right, and tells of the shares.
+    inside = rng.random((8, n)) < (0.5 if noise else SHARES[stratum])
+    logits = 1.7 + noise * rng.normal(size=(9, n))
+    seen = Observation({SIGNAL: signal}, stratum, shadow, Worlds(logits[0], logits[1:], inside))
+    return Round(seen, member, np.arange(n))
 
 
 @pytest.mark.parametrize("attack", LEARNT, ids=label)

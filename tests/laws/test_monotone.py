@@ -6,18 +6,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from leakscope.core.attacks.bavaria import Bavaria
+from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from leakscope.core.attacks.lira import (
+    LiraOffline,
+    LiraOnline,
+    PerRecordVariance,
+    PooledVariance,
+)
 from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.exact import SIGNAL
-from leakscope.core.game import play
+from leakscope.core.game import Attack, Observation, play
+from leakscope.core.release import Worlds
 from leakscope.core.rules import Split
 from leakscope.core.transcript import Transcript
 from leakscope.evaluate.epsilon import audit_epsilon
 from leakscope.evaluate.evaluation import best_accuracy
 from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
 from leakscope.evaluate.roc import auc, roc
-from tests.laws.catalogue import deal, mapped
+from tests.laws.catalogue import deal, label, mapped
 from tests.laws.draws import SEEDS, transcripts
-from tests.laws.numbers import numbers, of_play
+from tests.laws.numbers import numbers, of_play, of_scores
 
 
 def rising(values: np.ndarray, rng: np.random.Generator):
@@ -60,3 +69,37 @@ def test_the_guesses_of_a_threshold_do_not_change(per_class: bool, seed: int) ->
         for d in (dealt, mapped(dealt, rising(both, rng)))
     )
     assert one == other
+
+
+# Not RMIA, which takes the signal for the logit of a probability, nor the two-sided density,
+# whose unit is that of the signal.
+@pytest.mark.parametrize(
+    "attack",
+    [
+        LiraOnline(PooledVariance()),
+        LiraOnline(PerRecordVariance()),
+        LiraOffline(),
+        CalibratedOnline(),
+        CalibratedOffline(),
+        Bavaria(),
+    ],
+    ids=label,
+)
+@given(seed=SEEDS)
+@settings(max_examples=30)
+def test_another_unit_and_origin_of_the_worlds_signal_change_no_score(
+    attack: Attack, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    worlds = deal(40, rng, effect=1.0).observation.worlds
+    assert worlds is not None
+    unit, origin = np.exp(2 * rng.normal()), 10 * rng.normal()
+    moved = Worlds(origin + unit * worlds.signal, origin + unit * worlds.worlds, worlds.inside)
+    one, other = (
+        of_scores(attack.score(Observation({}, np.zeros(40), worlds=w), rng)).value
+        for w in (worlds, moved)
+    )
+    if attack.name == "calibrated":
+        # A difference of signals: in their unit.
+        other = other / unit
+    np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)

@@ -9,16 +9,21 @@ import pytest
 from hypothesis import given, settings
 
 from leakscope.core.game import Attack, Observation, Round, play
+from leakscope.core.release import Worlds
 from leakscope.evaluate.evaluation import evaluate
-from tests.laws.catalogue import LEARNT, deal, label, mapped
+from tests.laws.catalogue import LEARNT, ON_WORLDS, deal, label, mapped
 from tests.laws.draws import SEEDS
-from tests.laws.numbers import numbers, of_play
+from tests.laws.numbers import numbers, of_play, of_scores
 
 every_attack = pytest.mark.parametrize("attack", LEARNT, ids=label)
 
 
 def with_ties(rng: np.random.Generator) -> Round:
-    return mapped(deal(40, rng, effect=1.0, n_shadow=60), lambda x: np.round(x, 1) - 1e-3)
+    dealt = mapped(deal(40, rng, effect=1.0, n_shadow=60), lambda x: np.round(x, 1) - 1e-3)
+    worlds = dealt.observation.worlds
+    assert worlds is not None
+    rounded = replace(worlds, signal=np.round(worlds.signal), worlds=np.round(worlds.worlds))
+    return replace(dealt, observation=replace(dealt.observation, worlds=rounded))
 
 
 @every_attack
@@ -30,8 +35,12 @@ def test_shuffled_targets_shuffle_scores_and_guesses_and_change_no_number(
     rng = np.random.default_rng(seed)
     dealt = with_ties(rng)
     rows, seen = rng.permutation(40), dealt.observation
+    assert seen.worlds is not None
     moved = Observation(
-        {name: x[rows] for name, x in seen.signals.items()}, seen.stratum[rows], seen.shadow
+        {name: x[rows] for name, x in seen.signals.items()},
+        seen.stratum[rows],
+        seen.shadow,
+        Worlds(seen.worlds.signal[rows], seen.worlds.worlds[:, rows], seen.worlds.inside[:, rows]),
     )
     one = of_play(play(attack, [dealt], [rng]))
     other = of_play(play(attack, [Round(moved, dealt.secret[rows], dealt.target[rows])], [rng]))
@@ -59,3 +68,16 @@ def test_shuffled_shadow_records_change_nothing(attack: Attack, seed: int) -> No
     one, two = (of_play(play(attack, [d], [rng])) for d in (dealt, other))
     assert one.transcript.score.tolist() == two.transcript.score.tolist()
     assert one.decisions.guess.tolist() == two.decisions.guess.tolist()
+
+
+@pytest.mark.parametrize("attack", ON_WORLDS, ids=label)
+@given(seed=SEEDS)
+@settings(max_examples=15)
+def test_shuffled_worlds_change_no_score_but_by_rounding(attack: Attack, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    seen = deal(40, rng, effect=1.0).observation
+    assert seen.worlds is not None
+    order = rng.permutation(len(seen.worlds))
+    worlds = Worlds(seen.worlds.signal, seen.worlds.worlds[order], seen.worlds.inside[order])
+    one, two = (of_scores(attack.score(o, rng)) for o in (seen, replace(seen, worlds=worlds)))
+    np.testing.assert_allclose(one.value, two.value, rtol=1e-9, atol=1e-9)

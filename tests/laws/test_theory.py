@@ -14,7 +14,7 @@ from leakscope.evaluate.decision import balanced_accuracy
 from leakscope.evaluate.evaluation import best_accuracy, evaluate
 from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
 from leakscope.evaluate.roc import auc, roc
-from tests.laws.catalogue import LEARNT, deal, label
+from tests.laws.catalogue import ON_SHADOW, deal, label
 from tests.laws.numbers import of_play
 
 ALMOST_SURELY = 1 - 1e-5
@@ -41,7 +41,7 @@ def test_the_signal_itself_has_the_answers_of_theory(effect: float) -> None:
         assert max(estimate.high - truth, truth - estimate.low) < width
 
 
-@pytest.mark.parametrize("attack", LEARNT, ids=label)
+@pytest.mark.parametrize("attack", ON_SHADOW, ids=label)
 @pytest.mark.parametrize("effect", [0.5, 1.5])
 def test_an_attack_that_learns_comes_near_the_best_there_is(attack: Attack, effect: float) -> None:
     rng = np.random.default_rng(0)

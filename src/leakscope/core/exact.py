@@ -94,6 +94,62 @@ class GaussianGame:
 
 
 @dataclass(frozen=True)
+class OffsetGame:
+    """Records differ: a signal is N(offset, 1), and N(offset + effect, 1) of a member.
+
+    A record's offset is the same in all models and queries, so that the adversary's worlds tell
+    what the target's signal alone does not.
+    """
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float
+    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    n_worlds: int
+    """The adversary's worlds, by coins of their own."""
+    spread: float = 3.0
+    """The standard deviation of the offsets, which are normal about 0."""
+    n_queries: int = 1
+    """Queries about each target, with noise of their own."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        for name in ("n_worlds", "n_queries"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.spread < 0:
+            raise InputError(f"spread must be at least 0, got {self.spread}")
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh offsets, coins and noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve for known offsets, ``Phi(effect sqrt(q / 2))``."""
+        return float(ndtr(self.effect * np.sqrt(self.n_queries / 2)))
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        inside = coin_flips(self.n_worlds, n, rng)
+        offset = self.spread * rng.normal(size=n)
+        signal, worlds = (
+            (offset + self.effect * member)[..., None]
+            + rng.normal(size=(*member.shape, self.n_queries))
+            for member in (secret, inside)
+        )
+        if self.n_queries == 1:
+            signal, worlds = signal[..., 0], worlds[..., 0]
+        # The signal of the first query stands for all where an attack knows one only.
+        alone = signal if signal.ndim == 1 else signal[:, 0]
+        observation = Observation(
+            {SIGNAL: alone}, np.zeros(n, np.int64), worlds=Worlds(signal, worlds, inside)
+        )
+        return Round(observation, secret, np.arange(n))
+
+
+@dataclass(frozen=True)
 class RandomisedResponse:
     """Every bit is released itself with probability e^epsilon / (1 + e^epsilon), else flipped.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats
@@ -36,26 +38,90 @@ def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools
 
 @dataclass(frozen=True, eq=False)
 class Worlds:
-    """The target's signal beside the signals of the adversary's worlds."""
+    """The target's signal beside the signals of the adversary's worlds.
+
+    A release may be asked several times about one target (a picture and its mirror image); then
+    the answers lie along a last axis of q queries.
+    """
 
     signal: Floats
-    """(n,) The signal that the target model gives on every target."""
+    """(n,) or (n, q) The signal that the target model gives on every target."""
     worlds: Floats
-    """(k, n) The same signal from each of the adversary's k models."""
+    """(k, n) or (k, n, q) The same signal from each of the adversary's k models."""
     inside: Bools
     """(k, n) True where the model was trained on the target."""
 
     def __post_init__(self) -> None:
-        signal = checks.floats(self.signal, "signal")
-        worlds = np.asarray(self.worlds, np.float64)
-        inside = np.asarray(self.inside, np.bool_)
-        if worlds.ndim != 2 or worlds.shape[1] != len(signal) or worlds.shape != inside.shape:
+        worlds = _of_type(self.worlds, np.float64)
+        inside = _of_type(self.inside, np.bool_)
+        signal = _signal(self.signal, n_axes=worlds.ndim - 1)
+        shape = (*inside.shape, *signal.shape[1:])
+        if inside.ndim != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
             raise InputError(
                 "worlds and inside must have the shape (k, n) with n targets, "
                 f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
+                + (f" and {signal.shape[1]} queries" if signal.ndim == 2 else "")
             )
         if not np.isfinite(worlds).all():
             raise InputError("worlds must be finite")
         object.__setattr__(self, "signal", signal)
         object.__setattr__(self, "worlds", checks.frozen(worlds))
         object.__setattr__(self, "inside", checks.frozen(inside))
+
+    def __len__(self) -> int:
+        """Return k, the number of the adversary's models."""
+        return len(self.worlds)
+
+    def without(self, number: int) -> Worlds:
+        """Return the other worlds, with world `number` played as the target.
+
+        Its secret is ``inside[number]``: the adversary knows it, and can learn a threshold on it.
+
+        Parameters
+        ----------
+        number : int
+            Which world, in 0..k-1.
+
+        Returns
+        -------
+        Worlds
+            With k - 1 worlds.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than two worlds, or there is no such world.
+        """
+        if len(self) < 2:
+            raise InputError(f"without needs at least two worlds, got {len(self)}")
+        if not 0 <= number < len(self):
+            raise InputError(f"number must be in 0..{len(self) - 1}, got {number}")
+        worlds = np.delete(self.worlds, number, axis=0)
+        inside = np.delete(self.inside, number, axis=0)
+        # They are new: said to be read-only, they need no further copy.
+        worlds.flags.writeable = inside.flags.writeable = False
+        return Worlds(self.worlds[number], worlds, inside)
+
+
+def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """Return `values` in another type, read-only where that made a new array of an array.
+
+    `checks.frozen` would copy the new array a second time.
+    """
+    array = np.asarray(values, dtype)
+    if isinstance(values, np.ndarray) and values.dtype != array.dtype:
+        array.flags.writeable = False
+    return array
+
+
+def _signal(values: NDArray[Any], n_axes: int) -> Floats:
+    if n_axes != 2:
+        return checks.floats(values, "signal")
+    signal = _of_type(values, np.float64)
+    if signal.ndim != 2 or signal.shape[1] == 0:
+        raise InputError(
+            f"signal must have the shape (n, q) beside worlds (k, n, q), got {signal.shape}"
+        )
+    if not np.isfinite(signal).all():
+        raise InputError("signal must be finite")
+    return checks.frozen(signal)

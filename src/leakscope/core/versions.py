@@ -14,11 +14,25 @@ def own_version() -> str:
         return "unknown (not installed)"
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of Python, of the numerical packages and of the platform."""
+def versions(*further: str | None) -> dict[str, str]:
+    """Return the versions of Python, of the numerical packages and of the platform.
+
+    Parameters
+    ----------
+    *further : str or None
+        Other packages to name where they are installed.
+    """
     packages = ("numpy", "scipy", "scikit-learn")
     return {
         "python": platform.python_version(),
         **{name: version(name) for name in packages},
+        **{name: _version_of(name) for name in further if name is not None},
         "platform": f"{platform.system()} {platform.machine()}",
     }
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

@@ -17,6 +17,8 @@ _REASONS = {
     errno.EROFS: "the file system is read-only",
     errno.ENOSPC: "no space is left on the disk",
     errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than is allowed",
+    errno.EIO: "the disk reports an error",
     errno.ENOTDIR: "a part of the path is a file",
     errno.EEXIST: "it exists and is no directory",
     errno.EISDIR: "it is a directory",
@@ -47,12 +49,12 @@ def check_writable(directory: Path) -> None:
             f"{directory} is a file, not a directory: choose another folder"
         ) from error
     except OSError as error:
-        raise OutputError(_sentence(f"{directory} cannot be created", error)) from error
+        raise OutputError(sentence(f"{directory} cannot be created", error)) from error
     probe = _sibling(directory / "probe")
     try:
         probe.open("xb").close()
     except OSError as error:
-        raise OutputError(_sentence(f"no file can be made in {directory}", error)) from error
+        raise OutputError(sentence(f"no file can be made in {directory}", error)) from error
     finally:
         _remove(probe)
 
@@ -89,7 +91,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
             os.replace(source, at)
     except OSError as error:
         name = final[hidden.index(at)] if at in hidden else at
-        raise OutputError(_sentence(f"{name} cannot be written", error)) from error
+        raise OutputError(sentence(f"{name} cannot be written", error)) from error
     finally:
         for path in hidden:
             _remove(path)
@@ -113,6 +115,7 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _sentence(what: str, error: OSError) -> str:
+def sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
+    """Return one line for the user: what failed, why in plain words, and the way out."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    return f"{what} ({reason}): choose another folder"
+    return f"{what} ({reason}): {way_out}"

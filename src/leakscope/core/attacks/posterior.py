@@ -7,7 +7,9 @@ likely a member, and lends small classes the strength of all others.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -213,6 +215,11 @@ class IsotonicPosterior:
                 result[rows] += self.weight[c] * (own - result[rows])
         return np.clip(result, 0.0, 1.0)
 
+
+ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
+    {"isotonic": Isotonic(), "histogram": Histogram()}
+)
+"""The estimators that can be asked for by name."""
 
 _SHRINKAGES = (0.0, 5.0, 20.0, 80.0, 320.0, np.inf)
 

@@ -1,0 +1,359 @@
+"""A run on disk: arrays that grow task by task, and a digest of every task that is done.
+
+A task is done when its digest says so, and the digest is written last. It is the sha256 of the
+plan's fingerprint and of the task's chunks as they are stored, so a chunk that is gone, cut off,
+changed, or of another plan is found without being decoded, and its task is computed again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leakscope.core.checks import frozen, listed
+from leakscope.errors import InputError
+from leakscope.runs.encoding import Layout, chunk_files, chunk_keys, metadata
+from leakscope.runs.folder import Folder, folders_below
+from leakscope.runs.plan import ArraySpec, Plan, Task, difference
+from leakscope.runs.record import Record, record_in
+
+_GROUP = "observations.zarr"
+_RECORD = "run.json"
+_DIGEST = "digest"
+_INSIDE = ("attributes", "leakscope")
+
+
+class Rows(Protocol):
+    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return the rows as a numpy array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Static:
+    """An array that is known before the run starts, such as who is a member of which model."""
+
+    dims: tuple[str, ...]
+    """A name for every dimension."""
+    values: NDArray[Any]
+    """Booleans, integers or floats, with at least one value."""
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values)
+        # The spec's own rules: one name a dimension, a type that every machine knows.
+        ArraySpec(self.dims, values.shape, values.dtype.name)
+        object.__setattr__(self, "dims", tuple(self.dims))
+        object.__setattr__(self, "values", frozen(np.ascontiguousarray(values)))
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of names, type, shape and values."""
+        little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)
+        head = f"{self.dims} {little.dtype.name} {little.shape} ".encode()
+        return hashlib.sha256(head + little.tobytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Run:
+    """A handle on a run: cheap to make, to pickle and to send to another process."""
+
+    path: str
+    """The folder, or a URL that fsspec knows."""
+    plan: Plan
+    """What it computes."""
+    invocation: Mapping[str, Any] | None = None
+    """The arguments of the command that started it, if a command did."""
+
+    @property
+    def folder(self) -> Folder:
+        """Where its bytes lie."""
+        return Folder(self.path)
+
+    def array(self, name: str) -> Rows:
+        """Return an array of the run; nothing is read before it is sliced.
+
+        Floats of a task that is not done are NaN, all else 0: ask `missing` which those are.
+
+        Raises
+        ------
+        InputError
+            If there is no such array, or what describes it is damaged.
+        """
+        import zarr
+
+        try:
+            store = self.folder.store()
+            return cast(Rows, zarr.open_array(store, path=f"{_GROUP}/{name}", mode="r"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{self.path} has no readable array {name}: start the run again to repair it"
+            ) from error
+
+    def missing(self, *, verify: bool = True) -> list[Task]:
+        """Return the tasks that are still to be computed, in order.
+
+        Parameters
+        ----------
+        verify : bool
+            Whether to read everything and compare it with the digests, one task in memory at a
+            time (the default), or to believe that a task with a digest is done.
+
+        Returns
+        -------
+        list of Task
+            Those without a digest and, when verifying, those that differ from theirs.
+        """
+        names = set(self.folder.names(f"{_GROUP}/{_DIGEST}/c"))
+        if not verify:
+            return [task for task in self.plan.tasks if str(task.number) not in names]
+        digests = np.zeros((len(self.plan.tasks), 32), np.uint8)
+        for task in self.plan.tasks:
+            if str(task.number) in names:
+                digests[task.number] = self._digest_of_stored(task)
+        expected = chunk_files(_digest_layout(self.plan), {_DIGEST: digests})
+        return [
+            task
+            for task in self.plan.tasks
+            if str(task.number) not in names or not self._agrees(task, expected)
+        ]
+
+    def n_done(self) -> int:
+        """Return how many units have a digest; what they hold is not verified."""
+        return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
+
+    def write(self, task: Task, values: Mapping[str, ArrayLike]) -> None:
+        """Write the results of one task: its chunks first, its digest last.
+
+        Parameters
+        ----------
+        task : Task
+            One of the plan's.
+        values : mapping of str to array_like
+            For every array of the plan the rows ``task.start:task.stop``.
+
+        Raises
+        ------
+        InputError
+            If an array is missing, unknown, or of another shape or type than planned.
+        OutputError
+            If a file cannot be written; the task is then not done.
+        """
+        files = chunk_files(_layouts(self.plan), _checked(self.plan, task, values), task.start)
+        row = np.frombuffer(_digest(self.plan, sorted(files.items())), np.uint8)[None]
+        last = chunk_files(_digest_layout(self.plan), {_DIGEST: row}, task.number)
+        for key, content in [*sorted(files.items()), *last.items()]:
+            self.folder.set(f"{_GROUP}/{key}", content)
+
+    def _agrees(self, task: Task, expected: Mapping[str, bytes]) -> bool:
+        key = f"{_DIGEST}/c/{task.number}/0"
+        return self.folder.get(f"{_GROUP}/{key}") == expected[key]
+
+    def _digest_of_stored(self, task: Task) -> NDArray[np.uint8]:
+        keys = sorted(
+            key
+            for name, layout in _layouts(self.plan).items()
+            for key in chunk_keys(name, layout, task.number)
+        )
+        stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
+        return np.frombuffer(_digest(self.plan, stored), np.uint8)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run of a folder at a glance."""
+
+    path: str
+    """Its folder."""
+    name: str
+    """What kind of run it is."""
+    n_done: int
+    """How many units have been computed."""
+    n_units: int
+    """How many units there will be."""
+    unit: str
+    """What a unit is."""
+    seed: int
+    """The seed of the run."""
+
+
+def open_run(
+    path: str | Path,
+    plan: Plan,
+    static: Mapping[str, Static] | None = None,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run of `plan` in `path`, created, continued or repaired.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        A folder that is empty, does not exist, or holds a run of this plan; or a URL that
+        fsspec knows.
+    plan : Plan
+    static : mapping of str to Static, optional
+        Arrays to keep with the run, the same whenever it is opened.
+    invocation : mapping of str to JSON values, optional
+        The arguments of a command; by default those stored before are kept.
+
+    Raises
+    ------
+    InputError
+        If the folder holds a run of another plan, or something else.
+    OutputError
+        If nothing can be written there.
+    """
+    static = static or {}
+    _check_names(plan, static)
+    folder = Folder(str(path))
+    stored = _stored_record(folder)
+    checksums = {name: array.sha256 for name, array in static.items()}
+    if stored is not None:
+        _check_same(stored, Record(plan, checksums, None), folder.path)
+    elif (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
+        raise InputError(
+            f"{path} holds something else than a run ({listed(names, 3)}): choose another folder"
+        )
+    if invocation is None and stored is not None:
+        invocation = stored.invocation
+    record = Record(plan, checksums, invocation)
+    for key, content in _initial_files(record, static).items():
+        if folder.get(key) != content:
+            folder.set(key, content)
+    return Run(folder.path, plan, record.invocation)
+
+
+def read_run(path: str | Path) -> Run:
+    """Return the run in `path`, which is left as it is.
+
+    Raises
+    ------
+    InputError
+        If there is none, or both copies of its plan are damaged.
+    """
+    stored = _stored_record(Folder(str(path)))
+    if stored is None:
+        raise InputError(
+            f"{path} holds no run whose plan can be read: name the folder of a run, or start the "
+            "run again with the same settings to repair it"
+        )
+    return Run(str(path), stored.plan, stored.invocation)
+
+
+def runs_in(path: str | Path) -> list[Summary]:
+    """Return the runs in a local folder and below it, sorted by path.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder.
+    """
+    return list(_summaries(folders_below(str(path))))
+
+
+def _summaries(folders: Iterable[Folder]) -> Iterable[Summary]:
+    for folder in folders:
+        stored = _stored_record(folder)
+        if stored is not None:
+            plan = stored.plan
+            done = Run(folder.path, plan).n_done()
+            yield Summary(folder.path, plan.name, done, plan.n_units, plan.unit, plan.seed)
+
+
+def _stored_record(folder: Folder) -> Record | None:
+    return record_in(folder.get(_RECORD)) or record_in(
+        folder.get(f"{_GROUP}/zarr.json"), inside=_INSIDE
+    )
+
+
+def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, bytes]:
+    given = {name: _static_layout(record.plan, array) for name, array in static.items()}
+    layouts = {**_layouts(record.plan), **given, **_digest_layout(record.plan)}
+    files = {
+        **metadata(layouts, {_INSIDE[1]: record.to_mapping()}),
+        **chunk_files(given, {name: array.values for name, array in static.items()}),
+    }
+    # The record comes first: a folder is known as a run's from its first file on.
+    inside = {f"{_GROUP}/{key}": content for key, content in sorted(files.items())}
+    return {_RECORD: record.to_bytes(), **inside}
+
+
+def _layouts(plan: Plan) -> dict[str, Layout]:
+    return {
+        name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
+        for name, spec in plan.arrays.items()
+    }
+
+
+def _static_layout(plan: Plan, array: Static) -> Layout:
+    shape = array.values.shape
+    first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
+    return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
+
+
+def _digest_layout(plan: Plan) -> dict[str, Layout]:
+    shape = (len(plan.tasks), 32)
+    return {_DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
+
+
+def _digest(plan: Plan, files: Iterable[tuple[str, bytes]]) -> bytes:
+    digest = hashlib.sha256(plan.fingerprint.encode())
+    for key, content in files:
+        digest.update(f"\n{key} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.digest()
+
+
+def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
+    for name in static:
+        if name in plan.arrays or not name.isidentifier():
+            raise InputError(f"{name!r} cannot name a static array: choose another word")
+    if _DIGEST in {*plan.arrays, *static}:
+        raise InputError(f"{_DIGEST} is the run's own array: choose another name")
+
+
+def _check_same(there: Record, here: Record, path: str) -> None:
+    differing = difference(there.plan, here.plan)
+    if differing is not None:
+        raise InputError(
+            f"{path} holds another run: {differing}; choose another folder, or the same settings"
+        )
+    for name in sorted({*there.static, *here.static}):
+        if there.static.get(name) != here.static.get(name):
+            raise InputError(
+                f"{path} holds another run: the array {name} differs; choose another folder, or "
+                "the same data"
+            )
+
+
+def _checked(plan: Plan, task: Task, values: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    if set(values) != set(plan.arrays):
+        raise InputError(
+            f"a task must give the arrays {listed(plan.arrays)}, got {listed(sorted(values))}"
+        )
+    return {name: _fitting(spec, task, name, values[name]) for name, spec in plan.arrays.items()}
+
+
+def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(given)
+    shape = (task.n_units, *spec.shape[1:])
+    if array.shape != shape:
+        raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
+    if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+        raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
+    return array.astype(spec.dtype, copy=False)

@@ -1,0 +1,121 @@
+"""Makes the sample run in a process of its own, to be killed, starved or spread over workers."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leakscope.errors import LeakScopeError
+from leakscope.runs.execute import complete
+from leakscope.runs.plan import Task
+from leakscope.runs.store import open_run
+from tests.runs.sample import Work, plan, static
+
+
+@dataclass(frozen=True)
+class Deadly(Work):
+    """Kills the processes it runs in, each `after` seconds after its first task, `times` times."""
+
+    folder: str = ""
+    after: float = 0.0
+    times: int = 0
+
+    def __call__(self, task: Task) -> dict[str, np.ndarray]:
+        if self._is_next():
+            if self.after:
+                threading.Timer(self.after, os.kill, (os.getpid(), signal.SIGKILL)).start()
+            else:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return super().__call__(task)
+
+    def _is_next(self) -> bool:
+        for number in range(self.times):
+            with contextlib.suppress(FileExistsError):
+                Path(self.folder, f"{number}").touch(exist_ok=False)
+                return True
+        return False
+
+
+@contextlib.contextmanager
+def spread(backend: str, n_jobs: int) -> Iterator[None]:
+    import joblib
+
+    if backend == "dask":
+        from distributed import Client, LocalCluster
+
+        with (
+            LocalCluster(n_workers=n_jobs, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster),
+            joblib.parallel_config("dask"),
+        ):
+            yield
+    elif backend == "ray":
+        import ray
+        from ray.util.joblib import register_ray
+
+        register_ray()
+        ray.init(num_cpus=n_jobs, include_dashboard=False, log_to_driver=False)
+        with joblib.parallel_config("ray", n_jobs=n_jobs):
+            yield
+        ray.shutdown()
+    else:
+        with joblib.parallel_config(backend, n_jobs=n_jobs):
+            yield
+
+
+def limit_files(n_bytes: int) -> None:
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("path")
+    parser.add_argument("--backend", default="loky")
+    parser.add_argument("--n-jobs", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=0.0)
+    parser.add_argument("--deaths", default="")
+    parser.add_argument("--after", type=float, default=0.0)
+    parser.add_argument("--times", type=int, default=0)
+    parser.add_argument("--limit", type=int, default=0)
+    given = parser.parse_args()
+    work = Deadly(0, given.seconds, given.deaths, given.after, given.times)
+    with spread(given.backend, given.n_jobs):
+        if given.limit:
+            limit_files(given.limit)
+        say("ready")
+        try:
+            told: list[tuple[int, int]] = []
+            complete(
+                open_run(given.path, plan(), static()),
+                work,
+                progress=lambda *now: told.append(now),
+            )
+        except LeakScopeError as error:
+            say(f"{type(error).__name__}: {error}")
+            return 2
+    say(f"told {len(told)} {told[0]} {told[-1]}")
+    return 0
+
+
+if __name__ == "__main__":
+    # The workers must find the work by its module, not in this process's __main__.
+    from tests.runs import script
+
+    sys.exit(script.main())

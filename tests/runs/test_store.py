@@ -1,0 +1,278 @@
+"""What a run holds, what it refuses, and what it says then."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakscope.errors import InputError, OutputError
+from leakscope.runs.execute import complete
+from leakscope.runs.folder import Folder
+from leakscope.runs.store import Run, Static, Summary, open_run, read_run, runs_in
+from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
+
+
+def test_holds_what_the_work_gave(tmp_path: Path) -> None:
+    run = made(tmp_path / "run")
+    expected = [Work()(task) for task in plan().tasks]
+    for name in plan().arrays:
+        stored = run.array(name)
+        assert stored.dtype == plan().arrays[name].dtype
+        values = np.concatenate([part[name] for part in expected]).astype(stored.dtype)
+        np.testing.assert_array_equal(stored[:], values)
+        np.testing.assert_array_equal(stored[3:5], values[3:5])
+    for name, given in static().items():
+        np.testing.assert_array_equal(run.array(name)[:], given.values)
+
+
+def test_what_is_not_done_is_no_number(tmp_path: Path) -> None:
+    run = open_run(tmp_path, plan())
+    run.write(plan().tasks[1], Work()(plan().tasks[1]))
+    done = ~np.isnan(run.array("prediction")[:]).any(axis=(1, 2))
+    assert np.flatnonzero(done).tolist() == [2, 3]
+    assert [task.number for task in run.missing()] == [0, 2, 3, 4, 5, 6, 7, 8]
+    assert run.missing() == run.missing(verify=False)
+    assert run.n_done() == 2
+
+
+def test_chunks_of_nothing_but_the_fill_value_are_written_too(tmp_path: Path) -> None:
+    def nothing(task):
+        empty = Work()(task)
+        return {"prediction": empty["prediction"] * np.nan, "correct": empty["correct"] & False}
+
+    run = open_run(tmp_path, plan())
+    complete(run, nothing)
+    assert run.missing() == []
+    (tmp_path / "observations.zarr/correct/c/3/0").unlink()
+    assert [task.number for task in run.missing()] == [3]
+
+
+def test_opening_again_changes_nothing(tmp_path: Path) -> None:
+    made(tmp_path)
+    before = contents(tmp_path)
+    assert made(tmp_path).missing() == []
+    assert contents(tmp_path) == before
+
+
+def test_the_invocation_is_kept(tmp_path: Path) -> None:
+    given = {"command": "classifier", "data": ["a.csv"]}
+    open_run(tmp_path, plan(), invocation=given)
+    assert open_run(tmp_path, plan()).invocation == given
+    (tmp_path / "run.json").unlink()
+    assert read_run(tmp_path).invocation == given
+    assert copy.deepcopy(read_run(tmp_path)).plan == plan()
+
+
+@pytest.mark.parametrize("lost", ["run.json", "observations.zarr/zarr.json"])
+@pytest.mark.parametrize("how", ["deleted", "truncated", "another plan's"])
+def test_either_copy_of_the_plan_can_be_lost(lost: str, how: str, tmp_path: Path) -> None:
+    made(tmp_path)
+    before = contents(tmp_path)
+    if how == "deleted":
+        (tmp_path / lost).unlink()
+    elif how == "truncated":
+        (tmp_path / lost).write_bytes(before[lost][:100])
+    else:
+        (tmp_path / lost).write_bytes(before[lost].replace(b'"epochs": 50', b'"epochs": 51'))
+    assert read_run(tmp_path).plan == plan()
+    open_run(tmp_path, plan(), static())
+    assert contents(tmp_path) == before
+
+
+def test_chunks_of_another_plan_are_not_taken_for_ones_own(tmp_path: Path) -> None:
+    made(tmp_path)
+    (tmp_path / "run.json").unlink()
+    (tmp_path / "observations.zarr/zarr.json").unlink()
+    assert len(open_run(tmp_path, plan(epochs=40), static()).missing()) == 9
+
+
+def test_another_plan_in_the_folder(tmp_path: Path) -> None:
+    open_run(tmp_path, plan(), static())
+    before = contents(tmp_path)
+    with pytest.raises(InputError) as caught:
+        open_run(tmp_path, plan(epochs=40), static())
+    assert str(caught.value) == (
+        f"{tmp_path} holds another run: epochs is 50 there and 40 here; choose another folder, "
+        "or the same settings"
+    )
+    assert contents(tmp_path) == before
+
+
+def test_other_static_arrays_in_the_folder(tmp_path: Path) -> None:
+    open_run(tmp_path, plan(), static())
+    other = {**static(), "label": Static(("record",), np.zeros(N_RECORDS, int))}
+    with pytest.raises(InputError, match="the array label differs; choose another folder, or the"):
+        open_run(tmp_path, plan(), other)
+
+
+def test_a_folder_with_something_else(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(InputError, match=r"holds something else than a run \(thesis.tex\): choose"):
+        open_run(tmp_path, plan())
+    assert list(contents(tmp_path)) == ["thesis.tex"]
+
+
+def test_a_folder_of_an_interrupted_first_write_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "run.0123.partial").write_text("{")
+    made(tmp_path)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_later_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leakscope.runs.record._FORMAT", 2)
+    open_run(tmp_path, plan())
+    monkeypatch.undo()
+    with pytest.raises(InputError, match="the run has format 2, this version of LeakScope reads 1"):
+        read_run(tmp_path)
+
+
+def test_a_folder_without_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no run whose plan can be read: name the folder"):
+        read_run(tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_an_array_that_is_not_there(tmp_path: Path) -> None:
+    run = open_run(tmp_path, plan())
+    for damage in ("", "{", "[]", "{}"):
+        if damage:
+            (tmp_path / "observations.zarr/correct/zarr.json").write_text(damage)
+        with pytest.raises(InputError, match=r"has no readable array \w+: start the run again to"):
+            run.array("correct" if damage else "margin")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"margin": [1]}, "a task must give the arrays correct, prediction, got correct, margin,"),
+        ({"correct": [[True]]}, r"correct must have the shape \(2, 40\) in this task, got \(1, 1"),
+        ({"correct": np.zeros((2, N_RECORDS))}, "correct must be of type bool, got float64"),
+    ],
+)
+def test_results_that_were_not_planned(
+    changes: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    run = open_run(tmp_path, plan())
+    with pytest.raises(InputError, match=message):
+        complete(run, lambda task: {**Work()(task), **changes})
+    assert run.n_done() == 0
+
+
+def test_names_that_are_taken(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="digest is the run's own array: choose another name"):
+        open_run(tmp_path, plan(), {"digest": static()["label"]})
+    with pytest.raises(InputError, match="'correct' cannot name a static array"):
+        open_run(tmp_path, plan(), {"correct": static()["label"]})
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        (errno.ENOSPC, "no space is left on the disk"),
+        (errno.EROFS, "the file system is read-only"),
+        (errno.EACCES, "no permission"),
+    ],
+)
+def test_a_disk_that_takes_nothing(
+    number: int, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = open_run(tmp_path, plan(), static())
+    complete_until(run, 3)
+
+    async def failing(*args: object, **kwargs: object) -> None:
+        raise OSError(number, "said by the system")
+
+    monkeypatch.setattr("zarr.storage.LocalStore.set", failing)
+    with pytest.raises(OutputError) as caught:
+        complete(run, Work())
+    assert str(caught.value) == (
+        f"{tmp_path}/observations.zarr/correct/c/3/0 cannot be written ({reason}): make room or "
+        "allow writing there, then start again; what is done is kept"
+    )
+    monkeypatch.undo()
+    assert run.n_done() == 6
+    made(tmp_path)
+    assert run.missing() == []
+
+
+def complete_until(run: Run, n_tasks: int) -> None:
+    for task in run.plan.tasks[:n_tasks]:
+        run.write(task, Work()(task))
+
+
+def test_a_path_through_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match=r"cannot be written \(a part of the path is a file\)"):
+        open_run(tmp_path / "file" / "run", plan())
+
+
+def test_a_folder_that_went_away(tmp_path: Path) -> None:
+    run = Run(str(tmp_path / "gone"), plan())
+    assert len(run.missing()) == 9
+    with pytest.raises(OutputError, match="gone cannot be opened"):
+        complete(run, Work())
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    run = open_run(tmp_path, plan())
+    with Folder(str(tmp_path)).held(), pytest.raises(OutputError, match="another process is worki"):
+        complete(run, Work())
+    complete(run, Work())
+
+
+def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
+    made(tmp_path / "b" / "whole")
+    complete_until(open_run(tmp_path / "a", plan(seed=7)), 2)
+    (tmp_path / "c").mkdir()
+    assert runs_in(tmp_path) == [
+        Summary(str(tmp_path / "a"), "classifier", 4, N_MODELS, "model", 7),
+        Summary(str(tmp_path / "b" / "whole"), "classifier", 17, N_MODELS, "model", 0),
+    ]
+    with pytest.raises(InputError, match="nowhere is no folder: name a folder that exists"):
+        runs_in(tmp_path / "nowhere")
+
+
+def test_a_remote_folder(tmp_path: Path) -> None:
+    pytest.importorskip("fsspec")
+    run = open_run("memory://leakscope-test", plan(), static())
+    complete(run, Work())
+    assert read_run(run.path).missing() == []
+    remote = {key: run.folder.get(key) for key in contents_of_local(tmp_path)}
+    assert remote == contents(tmp_path)
+    key = "observations.zarr/prediction/c/3/1/0"
+    run.folder.set(key, run.folder.get(key)[:-1])
+    assert [task.number for task in run.missing()] == [3]
+
+
+def contents_of_local(path: Path) -> list[str]:
+    made(path)
+    return list(contents(path))
+
+
+def test_xarray_knows_the_dimensions(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    run = made(tmp_path)
+    with xarray.open_zarr(tmp_path / "observations.zarr", consolidated=False, chunks=None) as data:
+        sizes = {"model": N_MODELS, "record": N_RECORDS, "class": N_CLASSES}
+        assert dict(data["prediction"].sizes) == sizes
+        assert data["member"].dims == ("model", "record")
+        assert data["label"].dims == ("record",)
+        assert data["digest"].dims == ("task", "byte")
+        np.testing.assert_array_equal(data["prediction"].values, run.array("prediction")[:])
+        assert (
+            Path(tmp_path, "run.json").read_text()
+            == json.dumps(data.attrs["leakscope"], indent=2) + "\n"
+        )
+
+
+def test_static_arrays_follow_the_rules_of_others() -> None:
+    with pytest.raises(InputError, match="dims must be at least one, each named once"):
+        dataclasses.replace(static()["member"], dims=("record", "record"))
+    with pytest.raises(InputError, match="dtype must be a name such as"):
+        Static(("record",), np.array(["a"]))
