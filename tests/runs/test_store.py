@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from leakscope.errors import InputError, OutputError
+from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
 from leakscope.runs.folder import Folder
-from leakscope.runs.store import Run, Static, Summary, open_run, read_run, runs_in
+from leakscope.runs.store import Run, Summary, open_run, read_run, runs_in
 from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
 
 
@@ -276,3 +277,10 @@ def test_static_arrays_follow_the_rules_of_others() -> None:
         dataclasses.replace(static()["member"], dims=("record", "record"))
     with pytest.raises(InputError, match="dtype must be a name such as"):
         Static(("record",), np.array(["a"]))
+
+
+def test_a_task_may_be_larger_than_the_run(tmp_path: Path) -> None:
+    run = open_run(tmp_path, dataclasses.replace(plan(), units_a_task=100), static())
+    complete(run, Work())
+    assert run.missing() == []
+    np.testing.assert_array_equal(run.array("member")[:], static()["member"].values)

@@ -7,7 +7,6 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,16 +15,24 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leakscope.core.checks import frozen, listed
+from leakscope.core.checks import listed
 from leakscope.errors import InputError
-from leakscope.runs.encoding import Layout, chunk_files, chunk_keys, metadata
+from leakscope.runs.contents import (
+    DIGEST,
+    Static,
+    checked,
+    digest_layout,
+    layouts,
+    static_layout,
+    task_digest,
+)
+from leakscope.runs.encoding import chunk_files, chunk_keys, metadata
 from leakscope.runs.folder import Folder, folders_below
-from leakscope.runs.plan import ArraySpec, Plan, Task, difference
+from leakscope.runs.plan import Plan, Task, difference
 from leakscope.runs.record import Record, record_in
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
-_DIGEST = "digest"
 _INSIDE = ("attributes", "leakscope")
 
 
@@ -42,30 +49,6 @@ class Rows(Protocol):
 
     def __getitem__(self, rows: Any, /) -> Any:
         """Return the rows as a numpy array."""
-
-
-@dataclass(frozen=True, eq=False)
-class Static:
-    """An array that is known before the run starts, such as who is a member of which model."""
-
-    dims: tuple[str, ...]
-    """A name for every dimension."""
-    values: NDArray[Any]
-    """Booleans, integers or floats, with at least one value."""
-
-    def __post_init__(self) -> None:
-        values = np.asarray(self.values)
-        # The spec's own rules: one name a dimension, a type that every machine knows.
-        ArraySpec(self.dims, values.shape, values.dtype.name)
-        object.__setattr__(self, "dims", tuple(self.dims))
-        object.__setattr__(self, "values", frozen(np.ascontiguousarray(values)))
-
-    @property
-    def sha256(self) -> str:
-        """The checksum of names, type, shape and values."""
-        little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)
-        head = f"{self.dims} {little.dtype.name} {little.shape} ".encode()
-        return hashlib.sha256(head + little.tobytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -118,14 +101,14 @@ class Run:
         list of Task
             Those without a digest and, when verifying, those that differ from theirs.
         """
-        names = set(self.folder.names(f"{_GROUP}/{_DIGEST}/c"))
+        names = set(self.folder.names(f"{_GROUP}/{DIGEST}/c"))
         if not verify:
             return [task for task in self.plan.tasks if str(task.number) not in names]
         digests = np.zeros((len(self.plan.tasks), 32), np.uint8)
         for task in self.plan.tasks:
             if str(task.number) in names:
                 digests[task.number] = self._digest_of_stored(task)
-        expected = chunk_files(_digest_layout(self.plan), {_DIGEST: digests})
+        expected = chunk_files(digest_layout(self.plan), {DIGEST: digests})
         return [
             task
             for task in self.plan.tasks
@@ -153,24 +136,24 @@ class Run:
         OutputError
             If a file cannot be written; the task is then not done.
         """
-        files = chunk_files(_layouts(self.plan), _checked(self.plan, task, values), task.start)
-        row = np.frombuffer(_digest(self.plan, sorted(files.items())), np.uint8)[None]
-        last = chunk_files(_digest_layout(self.plan), {_DIGEST: row}, task.number)
+        files = chunk_files(layouts(self.plan), checked(self.plan, task, values), task.start)
+        row = np.frombuffer(task_digest(self.plan, sorted(files.items())), np.uint8)[None]
+        last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
         for key, content in [*sorted(files.items()), *last.items()]:
             self.folder.set(f"{_GROUP}/{key}", content)
 
     def _agrees(self, task: Task, expected: Mapping[str, bytes]) -> bool:
-        key = f"{_DIGEST}/c/{task.number}/0"
+        key = f"{DIGEST}/c/{task.number}/0"
         return self.folder.get(f"{_GROUP}/{key}") == expected[key]
 
     def _digest_of_stored(self, task: Task) -> NDArray[np.uint8]:
         keys = sorted(
             key
-            for name, layout in _layouts(self.plan).items()
+            for name, layout in layouts(self.plan).items()
             for key in chunk_keys(name, layout, task.number)
         )
         stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
-        return np.frombuffer(_digest(self.plan, stored), np.uint8)
+        return np.frombuffer(task_digest(self.plan, stored), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -282,10 +265,10 @@ def _stored_record(folder: Folder) -> Record | None:
 
 
 def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, bytes]:
-    given = {name: _static_layout(record.plan, array) for name, array in static.items()}
-    layouts = {**_layouts(record.plan), **given, **_digest_layout(record.plan)}
+    given = {name: static_layout(record.plan, array) for name, array in static.items()}
+    described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
     files = {
-        **metadata(layouts, {_INSIDE[1]: record.to_mapping()}),
+        **metadata(described, {_INSIDE[1]: record.to_mapping()}),
         **chunk_files(given, {name: array.values for name, array in static.items()}),
     }
     # The record comes first: a folder is known as a run's from its first file on.
@@ -293,38 +276,12 @@ def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, by
     return {_RECORD: record.to_bytes(), **inside}
 
 
-def _layouts(plan: Plan) -> dict[str, Layout]:
-    return {
-        name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
-        for name, spec in plan.arrays.items()
-    }
-
-
-def _static_layout(plan: Plan, array: Static) -> Layout:
-    shape = array.values.shape
-    first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
-    return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
-
-
-def _digest_layout(plan: Plan) -> dict[str, Layout]:
-    shape = (len(plan.tasks), 32)
-    return {_DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
-
-
-def _digest(plan: Plan, files: Iterable[tuple[str, bytes]]) -> bytes:
-    digest = hashlib.sha256(plan.fingerprint.encode())
-    for key, content in files:
-        digest.update(f"\n{key} {len(content)}\n".encode())
-        digest.update(content)
-    return digest.digest()
-
-
 def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
     for name in static:
         if name in plan.arrays or not name.isidentifier():
             raise InputError(f"{name!r} cannot name a static array: choose another word")
-    if _DIGEST in {*plan.arrays, *static}:
-        raise InputError(f"{_DIGEST} is the run's own array: choose another name")
+    if DIGEST in {*plan.arrays, *static}:
+        raise InputError(f"{DIGEST} is the run's own array: choose another name")
 
 
 def _check_same(there: Record, here: Record, path: str) -> None:
@@ -339,21 +296,3 @@ def _check_same(there: Record, here: Record, path: str) -> None:
                 f"{path} holds another run: the array {name} differs; choose another folder, or "
                 "the same data"
             )
-
-
-def _checked(plan: Plan, task: Task, values: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
-    if set(values) != set(plan.arrays):
-        raise InputError(
-            f"a task must give the arrays {listed(plan.arrays)}, got {listed(sorted(values))}"
-        )
-    return {name: _fitting(spec, task, name, values[name]) for name, spec in plan.arrays.items()}
-
-
-def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArray[Any]:
-    array = np.asarray(given)
-    shape = (task.n_units, *spec.shape[1:])
-    if array.shape != shape:
-        raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
-    if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
-        raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
-    return array.astype(spec.dtype, copy=False)

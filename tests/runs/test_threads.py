@@ -1,0 +1,41 @@
+"""Work runs on one thread, and the caller gets back what it had."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from leakscope.runs.threads import keep_one_thread, one_thread
+
+
+def n_threads() -> set[int]:
+    np.ones((2, 2)) @ np.ones((2, 2))
+    return {pool["num_threads"] for pool in threadpool_info()}
+
+
+def test_restores_threads_and_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    with threadpool_limits(2):
+        before = n_threads()
+        with one_thread():
+            keep_one_thread()
+            assert n_threads() == {1}
+            assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "1"
+        assert n_threads() == before
+    assert os.environ["OMP_NUM_THREADS"] == "2"
+    assert "MKL_NUM_THREADS" not in os.environ
+
+
+@pytest.mark.torch
+def test_restores_the_threads_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with one_thread():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+    torch.set_num_threads(before)
