@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions
 from leakscope.core import checks
 from leakscope.core.checks import Bools
@@ -125,3 +126,18 @@ def uncalibrated(risk: Risk) -> list[str]:
         f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
         "not as a probability"
     ]
+
+
+def pool_description(target: Predictions, pool: Pool, *, drawn: bool) -> GameDescription:
+    """Return the game against a pool of shadow models in words."""
+    return GameDescription(
+        "membership inference with shadow models",
+        "Was this record in the model's training set?",
+        "Sees the model's full prediction and the true class of a record (black box), knows the "
+        "candidate records and how the model is trained, and has trained "
+        f"{len(pool)} models of its own on candidates that fair coins put in them",
+        _DRAWN if drawn else _GIVEN,
+        "on the shadow models' records only",
+        target.n_in,
+        target.n_out,
+    )

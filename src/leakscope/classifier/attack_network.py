@@ -128,6 +128,8 @@ def one_hot(labels: Ints, n_classes: int) -> Inputs:
 def standardised(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inputs]:
     """Return both, less the means of `known`, over its deviations (1 where they are 0).
 
+    Columns of 0 and 1, such as categories, stay as they are: rare ones would become large.
+
     Parameters
     ----------
     known : ndarray, shape (s, d)
@@ -137,7 +139,9 @@ def standardised(known: NDArray[Any], asked: NDArray[Any]) -> tuple[Inputs, Inpu
     mean, deviation = learnt.mean(axis=0), learnt.std(axis=0)
     # Of a constant, rounding can leave a deviation that division would blow up.
     constant = deviation <= 1e-9 * np.abs(learnt).max(axis=0)
-    scale = np.where(constant, 1.0, deviation)
+    binary = ((learnt == 0) | (learnt == 1)).all(axis=0)
+    mean = np.where(binary, 0.0, mean)
+    scale = np.where(constant | binary, 1.0, deviation)
     return (
         ((learnt - mean) / scale).astype(np.float32),
         ((asked.astype(np.float64) - mean) / scale).astype(np.float32),

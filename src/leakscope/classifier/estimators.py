@@ -155,7 +155,7 @@ def as_trainer(model: object) -> Trainer:
             f"a model must be an estimator with fit and predict_proba, or a callable, got "
             f"{type(model).__name__}"
         )
-    required = _n_required(model)
+    required = n_required(model)
     if required == 1:
         _require_probabilities(model(0))
         return Estimators(model)
@@ -202,10 +202,18 @@ def _with_state(estimator: Any, random_state: int) -> Any:
 def _one_thread(model: Any) -> Any:
     # Models are trained beside each other: threads of their own would slow all of them down.
     if hasattr(model, "get_params"):
-        names = [key for key in model.get_params() if key.split("__")[-1] == "n_jobs"]
-        if names:
-            model.set_params(**dict.fromkeys(names, 1))
+        known = {"": model, **model.get_params()}
+        for key in known:
+            owner, _, last = key.rpartition("__")
+            if last == "n_jobs" and _threaded(known[owner], known[key]):
+                model.set_params(**{key: 1})
     return model
+
+
+def _threaded(owner: Any, n_jobs: int | None) -> bool:
+    """Return whether an estimator takes several cores: by default, others than scikit-learn's."""
+    alone = (1, None) if type(owner).__module__.startswith("sklearn.") else (1,)
+    return n_jobs not in alone
 
 
 def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
@@ -252,7 +260,8 @@ def _no_probabilities(model: object) -> str:
     )
 
 
-def _n_required(function: Callable[..., Any]) -> int:
+def n_required(function: Callable[..., Any]) -> int:
+    """Return how many arguments a callable must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
@@ -297,4 +306,6 @@ def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
         raise InputError(
             f"x must have the shape (n, d) with n = {len(labels)}, got {features.shape}"
         )
+    if len(labels) == 0:
+        raise InputError("x and y hold no records")
     return features, labels

@@ -144,7 +144,7 @@ class NeuralNasr:
 class Untargeted:
     """One network on the record itself, its true class and its probability vector.
 
-    Features are standardised on the shadow records; categorical ones must be one-hot already.
+    Numbers are standardised on the shadow records; categories must be one-hot already.
     It needs several models on the same records, some with and some without each: from one model
     a network learns by heart which features are members'.
 

@@ -52,6 +52,10 @@ class PoolGame:
                 f"the pool predicts {pool.n_targets} records of {pool.n_classes} classes, the "
                 f"target {len(target)} of {target.n_classes}"
             )
+        if not np.array_equal(pool.labels, target.labels):
+            raise InputError(
+                "the pool's labels differ from the target's: keep one order of records"
+            )
         if pool.inside.all() or not pool.inside.any():
             raise InputError("the pool's models must hold some targets and leave out others")
 
@@ -65,7 +69,7 @@ class PoolGame:
         """Return what the adversary sees beside the secret."""
         seen = signals(self.target)
         general = self.general or GeneralShadow.of(self.pool, self.features)
-        worlds = _worlds(self.pool, general)
+        worlds = _worlds(self.pool, general if self.general is None else None)
         everything = np.arange(len(self.target))
         observation = PredictionObservation(
             seen,
@@ -101,12 +105,15 @@ class GeneralShadow:
         return cls(shadow, Rows(source, index, features, record))
 
 
-def _worlds(pool: Pool, general: GeneralShadow) -> Floats:
-    """Return the signal of every target from every model, (k, n)."""
-    if np.may_share_memory(general.rows.source.values, pool.values):
-        known = general.shadow.signals[WORLD_SIGNAL].reshape(-1, pool.n_targets)
-    else:
-        known = np.empty((0, pool.n_targets))
+def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
+    """Return features if all are finite numbers, as attacks that look at them need; else None."""
+    return x if x.dtype.kind in "biuf" and np.isfinite(x).all() else None
+
+
+def _worlds(pool: Pool, own: GeneralShadow | None) -> Floats:
+    """Return the signal of every target from every model, (k, n): known already of the first."""
+    first = np.empty(0) if own is None else own.shadow.signals[WORLD_SIGNAL]
+    known = first.reshape(-1, pool.n_targets)
     if len(known) == len(pool):
         return known
     rest = Pool(pool.values[len(known) :], pool.logits, pool.inside[len(known) :], pool.labels)

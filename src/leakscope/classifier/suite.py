@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from leakscope.classifier.learned import Learned
+from leakscope.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from leakscope.classifier.targeted import Design, Distance, Frequency
+from leakscope.core.attacks.bavaria import Bavaria
+from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from leakscope.core.attacks.lira import LiraOffline, LiraOnline
+from leakscope.core.attacks.rmia import RmiaOffline, RmiaOnline
 from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.game import Attack
 
@@ -23,3 +29,43 @@ def prediction_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     per_class = tuple(Threshold(name, per_class=True) for name in metrics)
     overall = tuple(Threshold(name, per_class=False) for name in metrics)
     return (*per_class, *overall, Learned())
+
+
+def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the suite against a pool of shadow models: all of `prediction_attacks` and more.
+
+    Neural attacks learn on the pool's records together; the others compare the target with the
+    models that hold a record and those that do not.
+
+    Parameters
+    ----------
+    logits : bool
+        Whether logits are at hand.
+    """
+    return (
+        *prediction_attacks(logits=logits),
+        NeuralShokri(),
+        NeuralNasr(),
+        Untargeted(),
+        *single_record_attacks("shared"),
+    )
+
+
+def single_record_attacks(design: Design) -> tuple[Attack, ...]:
+    """Return the attacks that learn about every record from models with it and without it."""
+    return (
+        Distance(design=design),
+        Frequency(design=design),
+        LiraOnline(),
+        LiraOffline(),
+        CalibratedOnline(),
+        CalibratedOffline(),
+        RmiaOnline(),
+        RmiaOffline(),
+        Bavaria(),
+    )
+
+
+def candidate_attacks(design: Design) -> tuple[Attack, ...]:
+    """Return the attacks of Long et al. (2017) and the later ones on single records."""
+    return (Untargeted(), *single_record_attacks(design))

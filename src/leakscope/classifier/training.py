@@ -3,38 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from leakscope.classifier.estimators import Estimators, ProbabilisticClassifier, require_records
 from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.core import checks, seeds
-from leakscope.core.checks import Bools, Floats, Ints
-from leakscope.core.release import coin_flips
-from leakscope.errors import InputError
+from leakscope.classifier.shadows import train_shadows
 
-
-class ProbabilisticClassifier(Protocol):
-    """A scikit-learn classifier, or anything that behaves like one."""
-
-    @property
-    def classes_(self) -> NDArray[np.int64]:
-        """The classes seen in training, ascending."""
-
-    def fit(self, X: Floats, y: Ints) -> ProbabilisticClassifier:
-        """Train on the records."""
-
-    def predict_proba(self, X: Floats) -> Floats:
-        """Return the probability of every class, (n, k)."""
-
-
-Trainer = Callable[[int], ProbabilisticClassifier]
-"""Makes an untrained classifier from a random state."""
+__all__ = ["ProbabilisticClassifier", "train_predictions"]
 
 
 def train_predictions(
-    model: Trainer,
+    model: Callable[[int], ProbabilisticClassifier],
     x: ArrayLike,
     y: ArrayLike,
     *,
@@ -70,73 +51,23 @@ def train_predictions(
         The target's, with n rows, and the shadows', with ``n_shadows * n`` rows whose ids tell
         the shadow model and the record.
     """
-    features = np.asarray(x, np.float64)
-    labels = checks.integers(y, "y")
-    if features.ndim != 2 or len(features) != len(labels):
-        raise InputError(
-            f"x must have the shape (n, d) with n = {len(labels)}, got {features.shape}"
-        )
-    if n_shadows < 1:
-        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
-    n_classes = int(labels.max()) + 1
-    inside = np.vstack(
-        [
-            coin_flips(1, len(labels), seeds.stream(seed, "target", "coins")),
-            coin_flips(n_shadows, len(labels), seeds.stream(seed, "shadow", "coins")),
-        ]
+    features, labels = require_records(x, y)
+    trained = train_shadows(
+        Estimators(model),
+        features,
+        labels,
+        n_shadows=n_shadows,
+        seed=seed,
+        n_jobs=n_jobs,
+        progress=progress,
     )
-    probs = _train_all(model, features, labels, inside, n_classes, seed, n_jobs, progress)
-    target = predictions(probs=probs[0], labels=labels, member=inside[0], name="target model")
-    record = np.tile(np.arange(len(labels)), n_shadows)
-    number = np.repeat(np.arange(n_shadows), len(labels))
+    assert trained.target is not None
+    rows = trained.pool.rows()
     shadow = predictions(
-        probs=np.vstack(probs[1:]),
-        labels=np.tile(labels, n_shadows),
-        member=inside[1:].ravel(),
-        ids=number * len(labels) + record,
+        probs=rows.values,
+        labels=rows.labels,
+        member=rows.member,
+        ids=np.arange(len(rows)),
         name="shadow models",
     )
-    return target, shadow
-
-
-def _train_all(
-    model: Trainer,
-    features: Floats,
-    labels: Ints,
-    inside: Bools,
-    n_classes: int,
-    seed: int,
-    n_jobs: int,
-    progress: Callable[[int, int], None] | None,
-) -> list[Floats]:
-    from joblib import Parallel, delayed
-
-    states = [int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside))]
-    tasks = (
-        delayed(_train_one)(model(state), features, labels, rows, n_classes)
-        for state, rows in zip(states, inside, strict=True)
-    )
-    probs = []
-    for done in Parallel(n_jobs=n_jobs, return_as="generator")(tasks):
-        probs.append(done)
-        if progress is not None:
-            progress(len(probs), len(inside))
-    return probs
-
-
-def _train_one(
-    classifier: ProbabilisticClassifier,
-    features: Floats,
-    labels: Ints,
-    rows: Bools,
-    n_classes: int,
-) -> Floats:
-    from threadpoolctl import threadpool_limits
-
-    # Several models train at once: more threads than cores would slow all of them down.
-    with threadpool_limits(limits=1):
-        classifier.fit(features[rows], labels[rows])
-        seen = classifier.predict_proba(features)
-    probs = np.zeros((len(labels), n_classes))
-    probs[:, classifier.classes_] = seen
-    return probs
+    return trained.target, shadow

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leakscope.cli import options
 
+if TYPE_CHECKING:
+    from leakscope.audit import Audit
+    from leakscope.core.attacks.posterior import Estimator
+
+RUN = "run"
+"""Folder inside of the report's that keeps what was trained."""
+
 
 def classifier(
     target: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="TARGET",
             help="Predictions of the audited model: .npz with probs (or logits), labels, member; "
             ".csv or .parquet with p_0 ... (or z_0 ...), label, member.",
             show_default=False,
         ),
-    ],
+    ] = None,
     shadow: Annotated[
         Path | None,
         typer.Option(
@@ -30,6 +38,107 @@ def classifier(
             show_default=False,
         ),
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="NAME|FILE.py:NAME",
+            help="Train models instead: random-forest, gradient-boosting, logistic, naive-bayes, "
+            "nearest, network (64 tanh), network-large (1024-512-256-128 ReLU), or a callable of "
+            "your own that takes a random state and returns an untrained model.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Candidate records: .csv or .parquet with a header, or .npz with x and y.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    label: Annotated[
+        str,
+        typer.Option(
+            "--label", metavar="COLUMN", help="Column of classes.", rich_help_panel=options.TRAINING
+        ),
+    ] = "label",
+    fitted: Annotated[
+        str | None,
+        typer.Option(
+            "--fitted",
+            metavar="FILE.py:NAME",
+            help="A trained model to audit (or a function that returns it); with --member. "
+            "Without it a target is trained.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    member: Annotated[
+        str | None,
+        typer.Option(
+            "--member",
+            metavar="COLUMN",
+            help="Column that says which records the --fitted model was trained on.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--id",
+            metavar="COLUMN",
+            help="Column of the records' names.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--drop",
+            metavar="COLUMN",
+            help="A column that is no feature. May be given several times.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    records: Annotated[
+        int | None,
+        typer.Option(
+            "--records",
+            metavar="N",
+            help="Use so many records, drawn at random; all where nothing is given.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    shadows: Annotated[
+        int | None,
+        typer.Option(
+            "--shadows",
+            metavar="N",
+            help="Shadow models to train; 16 where neither this nor a budget is given.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Train as many shadow models as fit in this time, such as 10m.",
+            show_default=False,
+            rich_help_panel=options.TRAINING,
+        ),
+    ] = None,
+    jobs: options.Jobs = -1,
+    backend: options.Backend = "loky",
     out: options.Out = None,
     seed: options.Seed = 0,
     json: options.Json = None,
@@ -68,32 +177,99 @@ def classifier(
     ] = False,
     fail_above: options.FailAbove = None,
 ) -> None:
-    """Audit a classifier from its predictions alone.
+    """Audit a classifier: from its predictions alone, or by training shadow models.
 
     Example: leakscope classifier target.npz --shadow shadow.npz --out report
+
+    Example: leakscope classifier --model random-forest --data people.csv --label income --out
+    report
     """
-    from leakscope.audit import audit_classifier
     from leakscope.cli.gate import parse_limits
     from leakscope.cli.output import destination, emit
-    from leakscope.cli.provenance import file_hashes
-    from leakscope.core.attacks.posterior import Estimator, Histogram, Isotonic
+    from leakscope.core.attacks.posterior import ESTIMATORS
     from leakscope.errors import InputError
 
-    estimators: dict[str, Estimator] = {"isotonic": Isotonic(), "histogram": Histogram()}
-    if estimator not in estimators:
-        raise InputError(f"--risk must be isotonic or histogram, got {estimator!r}")
+    if estimator not in ESTIMATORS:
+        raise InputError(f"--risk must be {' or '.join(ESTIMATORS)}, got {estimator!r}")
     limits = parse_limits(fail_above)
+    if target is not None and (model is not None or data is not None):
+        raise InputError("give either TARGET, or --model and --data, not both")
+    if target is None and (model is None or data is None):
+        raise InputError(
+            "give TARGET, a file of predictions, or both --model and --data to train models"
+        )
+    if target is None:
+        _require_no_predictions(shadow, slice_by, show)
     folder = destination(out, json, "leakscope-report")
-    audit = audit_classifier(
+    if target is not None:
+        audit = _from_predictions(
+            target,
+            shadow,
+            estimator=ESTIMATORS[estimator],
+            slices=slice_by,
+            allow_missing_classes=allow_missing_classes,
+            show_columns=show or (),
+            seed=seed,
+            level=level,
+        )
+    else:
+        from leakscope.cli import backends
+        from leakscope.cli.training import TrainingRequest, audit_request
+
+        request = TrainingRequest(
+            str(model),
+            str(data),
+            label,
+            member,
+            fitted,
+            ids,
+            tuple(drop or ()),
+            records,
+            shadows,
+            budget,
+            seed,
+            level,
+            estimator,
+        )
+        run = None if folder is None else folder / RUN
+        with backends.backend(backend):
+            audit = audit_request(request, run, jobs=jobs, quiet=quiet)
+    raise typer.Exit(emit(audit, folder, json, quiet, limits))
+
+
+def _require_no_predictions(
+    shadow: Path | None, slice_by: list[str] | None, show: list[str] | None
+) -> None:
+    from leakscope.errors import InputError
+
+    for name, value in (("--shadow", shadow), ("--slice", slice_by), ("--show", show)):
+        if value:
+            raise InputError(f"{name} goes with TARGET, a file of predictions, not with --model")
+
+
+def _from_predictions(
+    target: Path,
+    shadow: Path | None,
+    *,
+    estimator: Estimator,
+    slices: list[str] | None,
+    allow_missing_classes: bool,
+    show_columns: Sequence[str],
+    seed: int,
+    level: float,
+) -> Audit:
+    from leakscope.audit import audit_classifier
+    from leakscope.cli.provenance import file_hashes
+
+    return audit_classifier(
         target,
         shadow,
-        estimator=estimators[estimator],
-        slices=slice_by,
+        estimator=estimator,
+        slices=slices,
         allow_missing_classes=allow_missing_classes,
-        show_columns=show or (),
+        show_columns=show_columns,
         seed=seed,
         level=level,
         command="classifier",
         provenance=file_hashes({"target": target, "shadow": shadow}),
     )
-    raise typer.Exit(emit(audit, folder, json, quiet, limits))

@@ -11,6 +11,8 @@ from typer.exceptions import Abort, TyperException
 
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
+from leakscope.cli.reproduce import reproduce
+from leakscope.cli.runs import report, resume, runs
 from leakscope.core.versions import own_version
 from leakscope.errors import LeakScopeError
 
@@ -47,6 +49,10 @@ def _leakscope(
 
 app.command()(demo)
 app.command()(classifier)
+app.command()(reproduce)
+app.command()(resume)
+app.command()(report)
+app.command()(runs)
 
 
 def run() -> int:

@@ -29,6 +29,27 @@ Json = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+TRAINING = "Training shadow models"
+"""The heading of options that concern training."""
+
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Models trained at the same time; -1 for one a core.",
+        rich_help_panel=TRAINING,
+    ),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="NAME[=ADDRESS]",
+        help="Where models are trained: loky (processes here), threading, dask or ray.",
+        rich_help_panel=TRAINING,
+    ),
+]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of every interval.")]
 FailAbove = Annotated[
     list[str] | None,

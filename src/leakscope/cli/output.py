@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from json import dumps
 from pathlib import Path
 
 from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 from leakscope.audit import Audit
 from leakscope.cli.gate import Limit, exceeded
@@ -23,6 +27,37 @@ def destination(out: Path | None, json: str | None, default: str) -> Path | None
     return folder
 
 
+def emit_text(text: str, to: str | Path) -> None:
+    """Write a text to a file, whole or not at all, or to the standard output for ``-``."""
+    if to == "-":
+        print(text, end="")
+        return
+    path = Path(to).absolute()
+    check_writable(path.parent)
+    write_all(path.parent, {path.name: text.encode()})
+
+
+def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
+    """Print rows as a table, or write them as JSON where asked for."""
+    if json is not None:
+        emit_text(dumps(list(rows), indent=2) + "\n", json)
+        return
+    table = Table(box=None, pad_edge=False)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(_shown(row.get(name)) for name in names))
+    Console().print(table if rows else "Nothing found.")
+
+
+def _shown(value: object) -> Text:
+    # Text, not markup: names of files may hold brackets.
+    if value is None:
+        return Text()
+    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
 def emit(
     audit: Audit,
     folder: Path | None,
@@ -34,7 +69,7 @@ def emit(
     if folder is not None:
         audit.write(folder)
     if json == "-":
-        print(audit.to_json())
+        print(audit.to_json(), end="")
     elif json is not None:
         path = Path(json).absolute()
         write_all(path.parent, {path.name: audit.to_json().encode()})

@@ -124,7 +124,7 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     end = 0.5 + checks.level(level) / 2
     student = stdtrit(n - 1, end) / stdtrit(max(n_units - 1, 1), end)
     effective = effective_size(hit, unit) * float(student) ** 2
-    low, high = clopper_pearson(successes * effective / n, effective, level)
+    low, high = clopper_pearson(successes / n * effective, effective, level)
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
 
 

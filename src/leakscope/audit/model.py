@@ -1,0 +1,194 @@
+"""The audit of a model, or of a way to train one: shadow models are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leakscope.audit import caveats
+from leakscope.audit.assembly import Request, assemble, contents_of, groups_of
+from leakscope.audit.result import Audit
+from leakscope.classifier.estimators import as_trainer, probabilities_of, require_records
+from leakscope.classifier.pool import Pool
+from leakscope.classifier.pool_game import PoolGame, numeric
+from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.classifier.shadows import Progress, Trained, failures, train_shadows
+from leakscope.classifier.suite import pool_attacks
+from leakscope.core import checks, seeds
+from leakscope.core.attacks.posterior import Estimator
+from leakscope.core.checks import Ints
+from leakscope.core.game import Attack
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A model that exists already, and which records it was trained on."""
+
+    model: object
+    """With ``predict_proba``, or a function from features to probabilities."""
+    member: ArrayLike
+    """(n,) True where the record was in its training set."""
+
+
+def audit_model(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    fitted: Fitted | None = None,
+    n_shadows: int = 16,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    slices: Mapping[str, ArrayLike] | None = None,
+    ids: ArrayLike | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_model",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> Audit:
+    """Audit a way to train a classifier, or a classifier that was trained like that.
+
+    Shadow models are trained on the records that fair, independent coins put in them; so is a
+    target, unless one is given. Every attack then plays against the target with the shadow
+    models for help.
+
+    Parameters
+    ----------
+    model : estimator, callable or Trainer
+        How a model is trained: a scikit-learn, XGBoost or LightGBM estimator; a callable that
+        takes a random state and returns an untrained one; a function of features, classes and
+        a random state that returns a trained model; or `Networks` for PyTorch modules.
+    x : array_like, shape (n, d)
+        Candidate records: those that the target may have been trained on, and others like them.
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    fitted : Fitted, optional
+        The model to audit, where it exists already.
+    n_shadows : int
+        More models make attacks on single records stronger: from 4 on they work, from 64 on
+        each record can have a variance of its own.
+    attacks : sequence of Attack, optional
+        The suite of `pool_attacks` where nothing is given.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    slices : mapping of str to array_like (n,), optional
+        Groups to look at beside the classes and the deciles of confidence.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report.
+    run : str or Path, optional
+        Folder that keeps what was trained: after an interruption the same call goes on there.
+    n_jobs : int, optional
+        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+    progress : callable, optional
+        Called with the number of models done and the number of all.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021); Long et al. (2017), section 5; Carlini et al. (2022).
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    trainer = as_trainer(model)
+    features, labels = require_records(x, y)
+    existing = None if fitted is None else _predicted(fitted, features, labels)
+    trained = train_shadows(
+        trainer,
+        features,
+        labels,
+        n_shadows=n_shadows,
+        with_target=existing is None,
+        seed=seed,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+    )
+    target, pool = _agreed(existing, trained)
+    target = _named(target, ids, slices)
+    columns, unsliced = groups_of(target, None)
+    about = {"model": trainer.name, "shadow models": str(len(pool)), **(provenance or {})}
+    request = Request(estimator, columns, contents_of(target, ()), seed, level, command, about)
+    game = PoolGame(target, pool, numeric(features))
+    suite = pool_attacks(logits=target.logits) if attacks is None else attacks
+    return assemble(
+        game.deal(1, seeds.stream(seed, "deal")),
+        suite,
+        target,
+        caveats.pool_description(target, pool, drawn=existing is None),
+        request,
+        has_shadow=True,
+        skipped=unsliced,
+        warnings=[*failures(trained.failed, n_shadows), *_few(pool)],
+    )
+
+
+def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
+    member = checks.bools(fitted.member, "member", length=len(y))
+    probs = probabilities_of(fitted.model, x, int(y.max()) + 1)
+    return predictions(probs=probs, labels=y, member=member, name="target model")
+
+
+def _agreed(existing: Predictions | None, trained: Trained) -> tuple[Predictions, Pool]:
+    """Return the target and the pool, as probabilities where either has no logits."""
+    pool = trained.pool
+    if existing is None:
+        assert trained.target is not None
+        return trained.target, pool
+    if pool.logits:
+        pool = Pool(pool.probabilities(slice(None)), False, pool.inside, pool.labels)
+    return existing, pool
+
+
+def _named(
+    target: Predictions, ids: ArrayLike | None, slices: Mapping[str, ArrayLike] | None
+) -> Predictions:
+    if ids is None and not slices:
+        return target
+    given: dict[str, Any] = {"logits" if target.logits else "probs": target.values}
+    return predictions(
+        labels=target.labels,
+        member=target.member,
+        ids=target.ids if ids is None else ids,
+        columns=slices,
+        name="target model",
+        **given,
+    )
+
+
+def _few(pool: Pool) -> list[str]:
+    count = pool.inside.sum(axis=0)
+    lone = int(np.count_nonzero((count == 0) | (count == len(pool))))
+    if not lone:
+        return []
+    return [
+        f"{lone:,} of {pool.n_targets:,} records are in all of the {len(pool)} shadow models or in "
+        "none: attacks on single records know only one side of them; train more shadow models"
+    ]

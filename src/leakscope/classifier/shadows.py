@@ -1,0 +1,353 @@
+"""Training a target and a pool of shadow models by coin flips, as a run that survives."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.classifier.pool import Pool
+from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.classifier.trainer import Trainer
+from leakscope.core import checks, seeds
+from leakscope.core.checks import Bools, Ints
+from leakscope.core.release import coin_flips
+from leakscope.core.versions import versions
+from leakscope.errors import InputError
+from leakscope.runs.contents import Static
+from leakscope.runs.execute import complete
+from leakscope.runs.plan import ArraySpec, Plan, Task
+from leakscope.runs.store import open_run, read_run
+
+Progress = Callable[[int, int], None]
+"""Called with the number of models done and the number of all."""
+
+TASKS = 256
+"""A run is cut into at most so many tasks where models are trained one by one."""
+
+TASKS_OF_STACKS = 8
+"""A run is cut into at least so many tasks where models are trained as one."""
+
+
+class StackSize(Protocol):
+    """How many models fit, as `networks.StackSize`."""
+
+    @property
+    def models(self) -> int:
+        """Models trained at once."""
+
+
+@runtime_checkable
+class Stacking(Protocol):
+    """A trainer that trains several models as one."""
+
+    @property
+    def stack(self) -> int | None:
+        """Models trained at once."""
+
+    def stack_size(
+        self,
+        x: NDArray[Any],
+        y: Ints,
+        inside: Bools,
+        seeds: Sequence[int],
+        *,
+        n_classes: int,
+        asked: Ints,
+    ) -> StackSize:
+        """Return how many models are trained at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What training left behind: predictions only."""
+
+    target: Predictions | None
+    """The target's predictions on all records; None where no target was trained."""
+    pool: Pool
+    """The shadow models' predictions, without those that failed."""
+    failed: Ints
+    """Numbers of the shadow models whose training failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Trains the models of one task: what workers are sent."""
+
+    trainer: Trainer
+    """Trains models."""
+    x: NDArray[Any]
+    """(n, d) Features."""
+    y: Ints
+    """(n,) Classes."""
+    inside: Bools
+    """(m, n) Who is trained on what."""
+    states: tuple[int, ...]
+    """(m,) Random states of the models."""
+    n_classes: int
+    """Number of classes."""
+    asked: Ints
+    """(a,) Records to predict."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the predictions of the task's models."""
+        part = slice(task.start, task.stop)
+        made = self.trainer.train(
+            self.x,
+            self.y,
+            self.inside[part],
+            self.states[part],
+            n_classes=self.n_classes,
+            asked=self.asked,
+        )
+        return {"prediction": made}
+
+
+def membership(n_shadows: int, n_records: int, seed: int, *, target: bool = True) -> Bools:
+    """Return who is trained on which records: the target first, then the shadow models.
+
+    Independent fair coins, from streams of their own, so that further shadow models change
+    nothing for the earlier ones.
+    """
+    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"))
+    if not target:
+        return shadow
+    return np.vstack([coin_flips(1, n_records, seeds.stream(seed, "target", "coins")), shadow])
+
+
+def train_shadows(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    *,
+    n_shadows: int = 16,
+    with_target: bool = True,
+    seed: int = 0,
+    run: str | Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Return predictions of a target and of shadow models on all records.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x : ndarray, shape (n, d)
+    y : ndarray of int, shape (n,)
+        Classes in 0..k-1.
+    n_shadows : int
+        At least 1.
+    with_target : bool
+        Whether to train a target beside them.
+    seed : int
+    run : str or Path, optional
+        Folder of the run. What it holds already is not trained again; without it nothing is kept.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+    n_jobs : int, optional
+        Processes; the calling one alone where nothing is given, or what
+        ``joblib.parallel_config`` says, which may name a Dask or Ray cluster.
+    progress : callable, optional
+
+    Returns
+    -------
+    Trained
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    inside = membership(n_shadows, len(y), seed, target=with_target)
+    with tempfile.TemporaryDirectory(prefix="leakscope-") as scratch:
+        values = train_all(
+            trainer,
+            x,
+            y,
+            inside,
+            seed=seed,
+            run=Path(scratch) if run is None else Path(run),
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    return _trained(values, trainer.logits, inside, y, with_target)
+
+
+def train_all(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    inside: Bools,
+    *,
+    seed: int,
+    run: Path,
+    asked: Ints | None = None,
+    states: tuple[int, ...] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Return the predictions of one model for every row of `inside`, (m, a, k).
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x, y : ndarray, shapes (n, d) and (n,)
+    inside : ndarray of bool, shape (m, n)
+    seed : int
+    run : Path
+        Folder of the run; what it holds already is not trained again.
+    asked : ndarray of int, shape (a,), optional
+        The records to predict; all where nothing is given.
+    states : tuple of int, optional
+        Random states; derived from `seed` and the number of the model where nothing is given.
+    """
+    n_classes = int(y.max()) + 1
+    asked = np.arange(len(y)) if asked is None else asked
+    own = states or tuple(
+        int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside))
+    )
+    plan = _plan(trainer, x, y, inside, own, asked, n_classes, seed, run)
+    static = {
+        "member": Static(("model", "record"), inside[:, asked]),
+        "label": Static(("record",), y[asked]),
+        "row": Static(("record",), asked),
+    }
+    opened = open_run(run, plan, static, invocation=invocation)
+    # The plan, not the memory that happens to be free, says how many are trained as one.
+    fixed = stacked(trainer, plan.units_a_task)
+    work = Work(fixed, x, y, inside, own, n_classes, asked)
+    complete(opened, work, n_jobs=n_jobs, progress=progress)
+    return np.asarray(opened.array("prediction")[:])
+
+
+def _plan(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    inside: Bools,
+    states: tuple[int, ...],
+    asked: Ints,
+    n_classes: int,
+    seed: int,
+    run: Path,
+) -> Plan:
+    shape = (len(inside), len(asked), n_classes)
+    dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
+    settings = {
+        "trainer": trainer.name,
+        **trainer.describe(),
+        "data": _digest(x, y),
+        "training sets": _digest(inside, asked, np.array(states)),
+        "versions": versions("torch" if trainer.logits else None),
+    }
+    known = plan_in(run)
+    # How many models are trained at once may depend on the machine: a run goes on as it began.
+    together = (
+        models_a_task(trainer, x, y, inside, states, n_classes=n_classes, asked=asked)
+        if known is None
+        else known.units_a_task
+    )
+    return Plan(
+        name="classifier",
+        seed=seed,
+        unit="model",
+        n_units=len(inside),
+        units_a_task=together,
+        arrays={"prediction": ArraySpec(("model", "record", "class"), shape, dtype)},
+        settings=settings,
+    )
+
+
+def plan_in(run: Path) -> Plan | None:
+    """Return the plan of the run in a folder; None where there is none that can be read."""
+    try:
+        return read_run(run).plan
+    except InputError:
+        return None
+
+
+def models_a_task(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    inside: Bools,
+    states: Sequence[int],
+    *,
+    n_classes: int,
+    asked: Ints,
+) -> int:
+    """Return how many models a worker trains before it writes them down.
+
+    Of networks as many as are trained as one; but enough tasks are left for several workers.
+    """
+    n_models = len(inside)
+    if not isinstance(trainer, Stacking):
+        return -(-n_models // TASKS)
+    size = trainer.stack_size(x, y, inside, states, n_classes=n_classes, asked=asked).models
+    n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
+    return -(-n_models // n_tasks)
+
+
+def stacked(trainer: Trainer, models: int) -> Trainer:
+    """Return the trainer that trains so many models as one, where it can."""
+    if not isinstance(trainer, Stacking):
+        return trainer
+    fixed: Trainer = replace(trainer, stack=models)  # type: ignore[type-var]
+    return fixed
+
+
+def _digest(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        if array.dtype == object:
+            digest.update(repr(array.tolist()).encode())
+        else:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _trained(
+    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
+) -> Trained:
+    finite = np.array([bool(np.isfinite(model).all()) for model in values])
+    target = _target(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
+    first = int(with_target)
+    kept = np.flatnonzero(finite[first:])
+    if not len(kept):
+        raise InputError(
+            f"training failed for all {len(finite) - first} shadow models: their predictions are "
+            "not finite, or their records hold a single class"
+        )
+    all_kept = len(kept) == len(finite) - first
+    rows = slice(first, None) if all_kept else first + kept
+    pool = Pool(values[rows], logits, inside[rows], y)
+    return Trained(target, pool, np.flatnonzero(~finite[first:]))
+
+
+def _target(
+    values: NDArray[Any], logits: bool, y: Ints, member: Bools, finite: bool
+) -> Predictions:
+    if not finite:
+        raise InputError(
+            "training the target failed: its predictions are not finite, or its records hold a "
+            "single class"
+        )
+    given: dict[str, Any] = {"logits" if logits else "probs": values}
+    return predictions(labels=y, member=member, name="target model", **given)
+
+
+def failures(failed: Ints, n_shadows: int) -> list[str]:
+    """Return a warning that names the shadow models which were left out."""
+    if not len(failed):
+        return []
+    return [
+        f"{len(failed)} of {n_shadows} shadow models failed (predictions that are not finite, or "
+        f"a single class in training) and are left out: {checks.listed(failed)}"
+    ]

@@ -1,0 +1,223 @@
+"""A user's table of records, as features and classes."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core import checks
+from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_TEXTS = 1_000
+"""A column with more different texts is no category."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records that models are trained on."""
+
+    x: Floats
+    """(n, d) Numbers as they are, a column of 0 and 1 for every text of a column of texts."""
+    y: Ints
+    """(n,) Classes in 0..k-1."""
+    names: tuple[str, ...]
+    """(k,) The classes' names, ascending."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers in the file."""
+    member: Bools | None
+    """(n,) Which records a model that exists was trained on, where the table says so."""
+    columns: Mapping[str, NDArray[Any]]
+    """The table's own columns, to look for groups that leak more."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: Ints) -> Records:
+        member = None if self.member is None else self.member[rows]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Records(self.x[rows], self.y[rows], self.names, self.ids[rows], member, columns)
+
+
+def load_records(
+    path: str | Path,
+    label: str = "label",
+    *,
+    member: str | None = None,
+    ids: str | None = None,
+    drop: Sequence[str] = (),
+) -> Records:
+    """Return the records in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv`` or ``.parquet`` with a header, or ``.npz`` with x (n, d), y (n,) and perhaps
+        member (n,).
+    label : str
+        The column of classes; of any type.
+    member : str, optional
+        The column (true or false) that tells which records a model was trained on.
+    ids : str, optional
+        The column of names.
+    drop : sequence of str
+        Columns to leave out of the features.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"{path} does not exist" if not path.exists() else f"{path} is no file")
+    if path.suffix == ".npz":
+        _require_no_columns(path, member, ids, drop)
+        return _from_npz(path, needs_member=member is not None)
+    return _from_frame(_frame(path), path, label, member, ids, drop)
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow as pa
+
+    if path.suffix not in (".csv", ".parquet"):
+        raise InputError(f"{path}: records must be a .csv, .parquet or .npz file")
+    try:
+        frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+        pa.ArrowException,
+    ) as error:
+        text = str(error).splitlines()[0]
+        raise InputError(f"{path} cannot be read as {path.suffix[1:]}: {text}") from error
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    return frame
+
+
+def _from_frame(
+    frame: pd.DataFrame,
+    path: Path,
+    label: str,
+    member: str | None,
+    ids: str | None,
+    drop: Sequence[str],
+) -> Records:
+    for name in (label, member, ids, *drop):
+        if name is not None and name not in frame.columns:
+            have = checks.listed(frame.columns)
+            raise InputError(f"{path} has no column {name!r}; its columns are {have}")
+    dropped = {label, member, ids} & set(drop)
+    if dropped:
+        raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
+    frame = frame.drop(columns=list(drop))
+    missing = frame.columns[frame.isna().any()].tolist()
+    if missing:
+        raise InputError(
+            f"{path}: {int(frame[missing[0]].isna().sum()):,} values are missing in column "
+            f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
+        )
+    apart = {label, member, ids}
+    features = frame[[name for name in frame.columns if name not in apart]]
+    if features.shape[1] == 0 or len(frame) == 0:
+        raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
+    names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
+    if 2 * len(names) > len(frame):
+        raise InputError(
+            f"{path}: column {label!r} has {len(names):,} different values in {len(frame):,} "
+            "records, which are no classes: name another column"
+        )
+    inside = None if member is None else checks.bools(frame[member].to_numpy(), member)
+    named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
+    columns = {str(name): _plain(features[name]) for name in features.columns}
+    x = _numbers(features, path)
+    return Records(x, y.astype(np.int64), _texts(names), named, inside, columns)
+
+
+def _numbers(features: pd.DataFrame, path: Path) -> Floats:
+    import pandas as pd
+
+    texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]
+    for name in texts:
+        count = features[name].nunique()
+        if count > MOST_TEXTS:
+            raise InputError(
+                f"{path}: column {name!r} has {count:,} different texts, which are no categories: "
+                "--drop it, or name it with --id"
+            )
+    x = pd.get_dummies(features, columns=texts, dtype=np.float64).to_numpy(np.float64)
+    _require_finite(x, path)
+    return x
+
+
+def _require_finite(x: NDArray[Any], path: Path) -> None:
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        raise InputError(
+            f"{path}: values must be finite, got {x[tuple(bad[0])]} in row {bad[0][0]}"
+        )
+
+
+def _plain(column: pd.Series[Any]) -> NDArray[Any]:
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return column.astype(str).to_numpy(str)
+
+
+def _texts(names: NDArray[Any]) -> tuple[str, ...]:
+    if len(names) < 2:
+        raise InputError(f"at least two classes are needed, got {checks.listed(names.tolist())}")
+    return tuple(str(name) for name in names.tolist())
+
+
+def _require_no_columns(
+    path: Path, member: str | None, ids: str | None, drop: Sequence[str]
+) -> None:
+    named = [name for name in (member, ids, *drop) if name not in (None, "member")]
+    if named:
+        raise InputError(
+            f"{path} has no column {named[0]!r}: an .npz file has no columns, but the arrays x, y "
+            "and perhaps member"
+        )
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    # A bare .npy would be read as a single array.
+    if not zipfile.is_zipfile(path):
+        raise InputError(f"{path} cannot be read as npz: it is no archive, or a damaged one")
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
+
+
+def _from_npz(path: Path, *, needs_member: bool) -> Records:
+    arrays = _arrays(path)
+    for key in ("x", "y", "member")[: 2 + needs_member]:
+        if key not in arrays:
+            raise InputError(f"{path} has no array {key!r}; it holds {checks.listed(arrays)}")
+    x = arrays["x"]
+    if x.ndim != 2 or x.dtype.kind not in "biuf":
+        raise InputError(f"{path}: x must be numbers of the shape (n, d), got {x.dtype} {x.shape}")
+    y = checks.classes(arrays["y"], f"{path}: y", length=len(x))
+    _require_finite(x, path)
+    names, codes = np.unique(y, return_inverse=True)
+    inside = arrays.get("member")
+    member = None if inside is None else checks.bools(inside, f"{path}: member", length=len(x))
+    ids = np.arange(len(x))
+    return Records(x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {})

@@ -1,0 +1,65 @@
+"""`leakscope reproduce`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leakscope.cli import options
+
+
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="Which table.", show_default=False),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="List what there is.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small form of it, with wide intervals.")
+    ] = False,
+    jobs: options.Jobs = -1,
+    backend: options.Backend = "loky",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for NAME.json and for what was trained: after an interruption the same "
+            "command goes on there.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a published table again and print it beside the paper's numbers.
+
+    Example: leakscope reproduce long-table2 --quick
+    """
+    from leakscope.cli import backends
+    from leakscope.cli.output import emit_rows, emit_text
+    from leakscope.cli.progress import bar
+    from leakscope.reproduce import REPRODUCTIONS, Effort, reproduction
+    from leakscope.runs.atomic import check_writable
+
+    if listed or name is None:
+        emit_rows([{"name": r.name, "what": r.title} for r in REPRODUCTIONS], json)
+        return
+    chosen = reproduction(name)
+    run = None if out is None else out / "runs" / name
+    if out is not None:
+        check_writable(out)
+    with backends.backend(backend), bar("Training models", quiet) as progress:
+        table = chosen.make(Effort(quick, seed, run, jobs, progress))
+    if out is not None:
+        emit_text(table.to_json(), out / f"{name}.json")
+    if json is not None:
+        emit_text(table.to_json(), json)
+    if not quiet and json != "-":
+        print(table.title)
+        emit_rows(table.lines(), None)
+        for note in table.notes:
+            print(f"Note: {note}")

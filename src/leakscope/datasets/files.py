@@ -1,0 +1,81 @@
+"""Where data files come from: a folder of the user's, or the official source, checked."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import urllib.request
+import zlib
+from http.client import HTTPException
+from pathlib import Path
+
+from leakscope.errors import InputError
+from leakscope.runs.atomic import check_writable, write_all
+
+VARIABLE = "LEAKSCOPE_DATA"
+"""Names the folder with data files of the user's own."""
+
+
+def own_file(name: str) -> Path | None:
+    """Return the file in LEAKSCOPE_DATA's folder, plain or with .gz; None if absent."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return None
+    candidates = (Path(folder) / name, Path(folder) / f"{name}.gz")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read_checked(name: str, url: str, sha256: str) -> bytes:
+    """Return the content of a data file, from the user's folder, the cache, or its source.
+
+    Parameters
+    ----------
+    name : str
+        File name.
+    url : str
+        The official source, asked only where the file is not at hand.
+    sha256 : str
+        Of the content, unpacked.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be had, or is not the one that is meant.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leakscope"
+    cached = cache / name
+    path = own_file(name) or (cached if cached.is_file() else None)
+    content = _download(url, name) if path is None else _content(path)
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise InputError(
+            f"{path or url} is not the {name} that is meant: its SHA-256 is {found[:12]}..., "
+            f"expected {sha256[:12]}...; remove it, and it is fetched from {url}"
+        )
+    if path is None:
+        check_writable(cache)
+        write_all(cache, {name: content})
+    return content
+
+
+def _content(path: Path) -> bytes:
+    packed = path.read_bytes()
+    if path.suffix != ".gz":
+        return packed
+    try:
+        return gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
+
+
+def _download(url: str, name: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            content: bytes = answer.read()
+    except (OSError, HTTPException) as error:
+        raise InputError(
+            f"{name} is not in the folder that {VARIABLE} names and cannot be fetched from {url} "
+            f"({error}): save it there by hand"
+        ) from error
+    return content

@@ -1,0 +1,23 @@
+"""Every reproduction. A further one: one line here."""
+
+from __future__ import annotations
+
+from leakscope.errors import InputError
+from leakscope.reproduce.long2017 import long_table1, long_table2
+from leakscope.reproduce.song2021 import song_table4
+from leakscope.reproduce.table import Reproduction
+
+REPRODUCTIONS: tuple[Reproduction, ...] = (
+    Reproduction("long-table1", "Long et al. (2017), Table 1: three attacks", long_table1),
+    Reproduction("long-table2", "Long et al. (2017), Table 2: models and data", long_table2),
+    Reproduction("song-table4", "Song & Mittal (2021), Table 4: Location30", song_table4),
+)
+
+
+def reproduction(name: str) -> Reproduction:
+    """Return the reproduction of that name."""
+    for known in REPRODUCTIONS:
+        if known.name == name:
+            return known
+    names = ", ".join(known.name for known in REPRODUCTIONS)
+    raise InputError(f"there is no reproduction {name!r}; there are {names}")

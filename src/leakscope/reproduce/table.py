@@ -1,0 +1,108 @@
+"""A published table beside what LeakScope measures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leakscope.core.estimate import Estimate, Skipped
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a paper beside ours."""
+
+    published: float | None
+    """What the paper prints; None where it prints nothing comparable."""
+    ours: Estimate | Skipped
+    """What was measured, or why not."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table."""
+
+    label: str
+    """What it is about."""
+    cells: Mapping[str, Cell]
+    """Column to cell."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A reproduction's result."""
+
+    name: str
+    """Its name on the command line."""
+    title: str
+    """Paper and number of the table."""
+    rows: tuple[Row, ...]
+    """In the paper's order."""
+    notes: tuple[str, ...]
+    """Where data, models or sizes differ from the paper's."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for every cell: row, column, published, ours, low, high, n, method."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
+
+    def to_json(self) -> str:
+        """Return the table as JSON text."""
+        plain = {"name": self.name, "title": self.title, "notes": list(self.notes)}
+        return json.dumps({**plain, "cells": self.lines()}, indent=2, allow_nan=False) + "\n"
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every cell."""
+        return [
+            {"row": row.label, "column": column, "published": cell.published, **_plain(cell.ours)}
+            for row in self.rows
+            for column, cell in row.cells.items()
+        ]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much of a reproduction is done, and where."""
+
+    quick: bool = False
+    """A small form that shows that it works, with wide intervals."""
+    seed: int = 0
+    """All random draws derive from it."""
+    run: Path | None = None
+    """Folder that keeps what was trained."""
+    n_jobs: int | None = None
+    """Processes."""
+    progress: Callable[[int, int], None] | None = None
+    """Called with what is done and all there is to do."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table or figure that can be made again."""
+
+    name: str
+    """Its name on the command line."""
+    title: str
+    """Paper and number."""
+    make: Callable[[Effort], Table]
+    """Returns the table."""
+
+
+def _plain(ours: Estimate | Skipped) -> dict[str, Any]:
+    if isinstance(ours, Skipped):
+        return {"ours": None, "skipped": ours.reason}
+    return {
+        "ours": ours.value,
+        "low": ours.low,
+        "high": ours.high,
+        "level": ours.level,
+        "n": ours.n,
+        "method": ours.method,
+    }
