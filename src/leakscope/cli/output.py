@@ -22,9 +22,14 @@ def destination(out: Path | None, json: str | None, default: str) -> Path | None
     folder = out if out is not None or json is not None else Path(default)
     if folder is not None:
         check_writable(folder)
+    check_json(json)
+    return folder
+
+
+def check_json(json: str | None) -> None:
+    """Prove that the file for JSON can be made, if one is asked for."""
     if json not in (None, "-"):
         check_writable(Path(str(json)).absolute().parent)
-    return folder
 
 
 def emit_text(text: str, to: str | Path) -> None:

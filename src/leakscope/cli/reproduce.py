@@ -40,7 +40,7 @@ def reproduce(
     Example: leakscope reproduce long-table2 --quick
     """
     from leakscope.cli import backends
-    from leakscope.cli.output import emit_rows, emit_text
+    from leakscope.cli.output import check_json, emit_rows, emit_text
     from leakscope.cli.progress import bar
     from leakscope.reproduce import REPRODUCTIONS, Effort, reproduction
     from leakscope.runs.atomic import check_writable
@@ -52,6 +52,7 @@ def reproduce(
     run = None if out is None else out / "runs" / name
     if out is not None:
         check_writable(out)
+    check_json(json)
     with backends.backend(backend), bar("Training models", quiet) as progress:
         table = chosen.make(Effort(quick, seed, run, jobs, progress))
     if out is not None:

@@ -208,8 +208,8 @@ def _bill(
     lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
     return (
         f"{text} The budget of {span(budget)} does not pay for {more} shadow models (about "
-        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of attacks on "
-        "single records."
+        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
+        "attacks on single records."
     )
 
 

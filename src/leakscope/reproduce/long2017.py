@@ -20,7 +20,7 @@ from leakscope.core.game import Attack
 from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
 from leakscope.datasets.location30 import location30
 from leakscope.evaluate.evaluation import Evaluation
-from leakscope.reproduce.table import Cell, Effort, Row, Table
+from leakscope.reproduce.table import Cell, Effort, Row, Table, part_of
 
 CANDIDATES = 2_000
 """Records in a candidate set; half of them train a model."""
@@ -91,7 +91,7 @@ def long_table2(effort: Effort) -> Table:
     attacks = (Distance(design="per-target"),)
     rows = []
     for number, (label, paper) in enumerate(TABLE_2.items()):
-        found = _play(label, effort, attacks, _part(effort, number, len(TABLE_2)))
+        found = _play(label, effort, attacks, part_of(effort, number, len(TABLE_2)))
         evaluation = found.evaluations[0]
         published = (paper.accuracy, paper.precision, paper.recall)
         cells = {
@@ -142,13 +142,6 @@ def _play(
         progress=progress,
         seed=effort.seed,
     )
-
-
-def _part(effort: Effort, number: int, parts: int) -> Callable[[int, int], None] | None:
-    told = effort.progress
-    if told is None:
-        return None
-    return lambda done, total: told(number * total + done, parts * total)
 
 
 def _made(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:

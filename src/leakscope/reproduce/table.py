@@ -83,6 +83,14 @@ class Effort:
     """Called with what is done and all there is to do."""
 
 
+def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], None] | None:
+    """Return the progress of one of several parts that cost about the same."""
+    told = effort.progress
+    if told is None:
+        return None
+    return lambda done, total: told(number * total + done, parts * total)
+
+
 @dataclass(frozen=True)
 class Reproduction:
     """A published table or figure that can be made again."""
