@@ -13,10 +13,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from leakscope.audit import Audit, audit_classifier
+    from leakscope.audit import (
+        Audit,
+        CandidateAudit,
+        Fitted,
+        audit_candidates,
+        audit_classifier,
+        audit_model,
+    )
+    from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.files import load_predictions, save_predictions
+    from leakscope.classifier.networks import MLP, Networks
     from leakscope.classifier.predictions import Predictions, predictions
-    from leakscope.classifier.suite import prediction_attacks
+    from leakscope.classifier.suite import pool_attacks, prediction_attacks
     from leakscope.classifier.training import train_predictions
     from leakscope.core.attacks.posterior import Histogram, Isotonic, RiskScore
     from leakscope.core.attacks.threshold import Threshold
@@ -31,11 +40,20 @@ if TYPE_CHECKING:
 # Resolved on first use: `import leakscope` itself loads nothing but this file.
 _HOME = {
     "Audit": "audit",
+    "CandidateAudit": "audit",
+    "Fitted": "audit",
+    "audit_candidates": "audit",
     "audit_classifier": "audit",
+    "audit_model": "audit",
+    "PerTargetDesign": "classifier.candidates",
+    "SharedDesign": "classifier.candidates",
     "load_predictions": "classifier.files",
     "save_predictions": "classifier.files",
+    "MLP": "classifier.networks",
+    "Networks": "classifier.networks",
     "Predictions": "classifier.predictions",
     "predictions": "classifier.predictions",
+    "pool_attacks": "classifier.suite",
     "prediction_attacks": "classifier.suite",
     "train_predictions": "classifier.training",
     "Histogram": "core.attacks.posterior",
@@ -57,24 +75,33 @@ _HOME = {
 }
 
 __all__ = [
+    "MLP",
     "Audit",
+    "CandidateAudit",
     "Decisions",
     "Estimate",
     "Evaluation",
+    "Fitted",
     "Histogram",
     "InputError",
     "Isotonic",
     "LeakScopeError",
+    "Networks",
     "OutputError",
+    "PerTargetDesign",
     "Predictions",
     "RiskScore",
+    "SharedDesign",
     "Skipped",
     "Threshold",
     "Transcript",
     "auc",
+    "audit_candidates",
     "audit_classifier",
+    "audit_model",
     "epsilon_lower_bound",
     "load_predictions",
+    "pool_attacks",
     "prediction_attacks",
     "predictions",
     "roc",

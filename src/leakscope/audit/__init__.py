@@ -1,7 +1,17 @@
 """Audits: deal, score and evaluate in a row, and what was found."""
 
 from leakscope.audit.attacks import audit
+from leakscope.audit.candidates import CandidateAudit, audit_candidates
 from leakscope.audit.classifier import audit_classifier
+from leakscope.audit.model import Fitted, audit_model
 from leakscope.audit.result import Audit
 
-__all__ = ["Audit", "audit", "audit_classifier"]
+__all__ = [
+    "Audit",
+    "CandidateAudit",
+    "Fitted",
+    "audit",
+    "audit_candidates",
+    "audit_classifier",
+    "audit_model",
+]
