@@ -89,6 +89,14 @@ def test_constant_features_are_not_blown_up():
     assert other[0].tolist() == pytest.approx([0.2, 5.0, 0.0], abs=0.6)
 
 
+def test_binary_features_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    known = np.column_stack([rng.random(50) < 0.1, rng.normal(3.0, 2.0, 50)])
+    one, other = standardised(known, np.array([[1.0, 3.0]]))
+    assert np.array_equal(one[:, 0], known[:, 0])
+    assert other[0, 0] == 1.0
+
+
 def test_prediction_vectors_are_sorted_or_left():
     game = made_pool_game(n=20, c=4, logits=True)
     rows = Rows(game.target, np.array([3, 1]))

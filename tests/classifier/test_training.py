@@ -51,7 +51,9 @@ def test_workers_change_no_number_and_progress_is_told():
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a.values, b.values)
         assert np.array_equal(a.member, b.member)
-    assert told == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert told[0] == (0, 4)
+    assert told[-1] == (4, 4)
+    assert told == sorted(told)
 
 
 def test_bad_input_is_named():

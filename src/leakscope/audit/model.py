@@ -47,6 +47,7 @@ def audit_model(
     slices: Mapping[str, ArrayLike] | None = None,
     ids: ArrayLike | None = None,
     run: str | Path | None = None,
+    weights: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
     seed: int = 0,
@@ -86,6 +87,8 @@ def audit_model(
         Names of the records in the report.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
+    weights : str or Path, optional
+        Folder for the weights of networks, which are dropped otherwise; see `train_shadows`.
     n_jobs : int, optional
         Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
     progress : callable, optional
@@ -127,6 +130,7 @@ def audit_model(
         with_target=existing is None,
         seed=seed,
         run=run,
+        weights=weights,
         invocation=invocation,
         n_jobs=n_jobs,
         progress=progress,

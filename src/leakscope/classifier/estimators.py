@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.classifier.pool import probabilities
 from leakscope.classifier.trainer import Trainer
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
@@ -147,6 +150,11 @@ def as_trainer(model: object) -> Trainer:
         raise InputError(f"give an instance, {model.__name__}(...), not the class itself")
     if isinstance(model, Trainer):
         return model
+    if _is_module(model):
+        raise InputError(
+            "a PyTorch module does not say how it is trained: give Networks(make, epochs=...), "
+            "where make(n_features, n_classes) returns an untrained module"
+        )
     if hasattr(model, "fit"):
         _require_probabilities(model)
         return Estimators(_Copies(model), type(model).__name__)
@@ -169,7 +177,12 @@ def as_trainer(model: object) -> Trainer:
 
 
 def probabilities_of(model: object, x: NDArray[Any], n_classes: int) -> Floats:
-    """Return what a trained model, or a function, predicts on every record, (n, n_classes)."""
+    """Return what a trained model, or a function, predicts on every record, (n, n_classes).
+
+    A PyTorch module, on the CPU, gives logits, of which the softmax is taken.
+    """
+    if _is_module(model):
+        return probabilities_of(partial(_of_module, model), x, n_classes)
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
     if classes.dtype.kind not in "biuf":
         raise InputError("the model was trained on names of classes: train it on 0..k-1")
@@ -244,6 +257,26 @@ def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any)
     if np.isfinite(seen).all():
         probs[:] = 0.0
         probs[:, classes] = seen
+
+
+def _is_module(model: object) -> bool:
+    # Without torch in memory nobody can have made a module.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _of_module(module: Any, x: NDArray[Any]) -> Floats:
+    torch = sys.modules["torch"]
+    parameter = next(module.parameters(), None)
+    kind = torch.get_default_dtype() if parameter is None else parameter.dtype
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            values = module(torch.as_tensor(x).to(kind)).double().numpy()
+    finally:
+        module.train(was_training)
+    return probabilities(values, logits=True)
 
 
 def _require_probabilities(model: object) -> None:

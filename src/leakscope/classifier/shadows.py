@@ -6,6 +6,7 @@ import hashlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,6 +21,7 @@ from leakscope.core.checks import Bools, Ints
 from leakscope.core.release import coin_flips
 from leakscope.core.versions import versions
 from leakscope.errors import InputError
+from leakscope.runs.atomic import check_writable, write_all
 from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
 from leakscope.runs.plan import ArraySpec, Plan, Task
@@ -94,11 +96,16 @@ class Work:
     """Number of classes."""
     asked: Ints
     """(a,) Records to predict."""
+    weights: Path | None = None
+    """Folder for the weights, where they are to be kept."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions of the task's models."""
         part = slice(task.start, task.stop)
-        made = self.trainer.train(
+        train = self.trainer.train
+        if self.weights is not None:
+            train = partial(_train_and_keep, self.trainer, self.weights, task.start)
+        made = train(
             self.x,
             self.y,
             self.inside[part],
@@ -107,6 +114,30 @@ class Work:
             asked=self.asked,
         )
         return {"prediction": made}
+
+
+def _train_and_keep(
+    trainer: Trainer, folder: Path, first: int, *records: Any, **asked: Any
+) -> NDArray[Any]:
+    """Return predictions, after each model's weights are written: ``model-000012.safetensors``."""
+    from safetensors.numpy import save
+
+    trained = require_weights(trainer).train_with_weights(*records, **asked)
+    check_writable(folder)
+    named = enumerate(trained.weights or (), start=first)
+    write_all(folder, {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named})
+    logits: NDArray[Any] = trained.logits
+    return logits
+
+
+def require_weights(trainer: Trainer) -> Any:
+    """Return the trainer if it can hand over weights, or say why not."""
+    if not hasattr(trainer, "train_with_weights"):
+        raise InputError(
+            f"weights can be kept of networks only, not of {trainer.name}: estimators would have "
+            "to be pickled"
+        )
+    return trainer
 
 
 def membership(n_shadows: int, n_records: int, seed: int, *, target: bool = True) -> Bools:
@@ -130,6 +161,7 @@ def train_shadows(
     with_target: bool = True,
     seed: int = 0,
     run: str | Path | None = None,
+    weights: str | Path | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -149,6 +181,10 @@ def train_shadows(
     seed : int
     run : str or Path, optional
         Folder of the run. What it holds already is not trained again; without it nothing is kept.
+    weights : str or Path, optional
+        Folder for the weights of networks, as safetensors, the target's first; without it they
+        are dropped as soon as the predictions are made. Models that the run holds already are
+        not trained again for their weights.
     invocation : mapping, optional
         How to start the run again, kept in its folder.
     n_jobs : int, optional
@@ -171,6 +207,7 @@ def train_shadows(
             inside,
             seed=seed,
             run=Path(scratch) if run is None else Path(run),
+            weights=None if weights is None else Path(weights),
             invocation=invocation,
             n_jobs=n_jobs,
             progress=progress,
@@ -188,6 +225,7 @@ def train_all(
     run: Path,
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
+    weights: Path | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -206,7 +244,11 @@ def train_all(
         The records to predict; all where nothing is given.
     states : tuple of int, optional
         Random states; derived from `seed` and the number of the model where nothing is given.
+    weights : Path, optional
+        Folder for the weights of networks.
     """
+    if weights is not None:
+        require_weights(trainer)
     n_classes = int(y.max()) + 1
     asked = np.arange(len(y)) if asked is None else asked
     own = states or tuple(
@@ -221,7 +263,7 @@ def train_all(
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
-    work = Work(fixed, x, y, inside, own, n_classes, asked)
+    work = Work(fixed, x, y, inside, own, n_classes, asked, weights)
     complete(opened, work, n_jobs=n_jobs, progress=progress)
     return np.asarray(opened.array("prediction")[:])
 
