@@ -86,7 +86,7 @@ def assemble(
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     told = [*warnings, *caveats.too_small(target, played[0][1]), *differ]
-    told += [*caveats.uncalibrated(risk), *(note for p, _ in played for note in p.notes)]
+    told += caveats.uncalibrated(risk)
     left_out = [result for result in results if isinstance(result, Skipped)]
     return Audit(
         request.command,

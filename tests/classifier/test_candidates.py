@@ -1,0 +1,218 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from leakscope.classifier.candidates import (
+    CandidateGame,
+    PerTargetDesign,
+    SharedDesign,
+    _pairs,
+    binned,
+)
+from leakscope.classifier.estimators import as_trainer
+from leakscope.classifier.signals import signals
+from leakscope.classifier.suite import candidate_attacks
+from leakscope.core.estimate import Skipped
+from leakscope.errors import InputError
+from tests.classifier.trainers import Counted, records
+
+X, Y = records(n=24, k=2)
+DESIGNS = (SharedDesign(8), PerTargetDesign(pairs=3, general=4))
+GAME = CandidateGame(Counted(), X, Y, iterations=3, n_targets=5, design=SharedDesign(8))
+
+
+def test_every_record_is_once_in_and_once_out_an_iteration():
+    for n in (24, 23):
+        game = replace(GAME, x=X[:n], y=Y[:n])
+        halves = game.halves().reshape(3, 2, n)
+        assert np.array_equal(halves[:, 0], ~halves[:, 1])
+        assert halves[:, 0].sum(axis=1).tolist() == [n // 2] * 3
+        assert not np.array_equal(halves[0], halves[1])
+        assert np.array_equal(game.halves(), game.halves())
+    further = replace(GAME, iterations=5)
+    assert np.array_equal(further.halves()[:6], GAME.halves())
+
+
+def test_targets_are_drawn_once_and_no_design_or_effort_changes_them():
+    assert len(set(GAME.targets.tolist())) == 5
+    other = replace(GAME, iterations=9, design=PerTargetDesign(), trainer=Counted(bad=(1,)))
+    assert np.array_equal(GAME.targets, other.targets)
+    assert not np.array_equal(GAME.targets, replace(GAME, seed=1).targets)
+    assert replace(GAME, n_targets=24).targets.tolist() == list(range(24))
+
+
+def test_a_pair_differs_in_the_target_only():
+    targets, n = np.array([0, 7, 23]), 24
+    inside = _pairs(4, targets, n, np.random.default_rng(0))
+    with_it, without = inside[:4], inside[4:]
+    for i, target in enumerate(targets):
+        assert with_it[:, i, target].all()
+        assert not without[:, i, target].any()
+        others = np.arange(n) != target
+        assert np.array_equal(with_it[:, i, others], without[:, i, others])
+        assert (without[:, i].sum(axis=1) == n // 2 - 1).all()
+    sets = {row.tobytes() for row in with_it.reshape(-1, n)}
+    assert len(sets) == 12
+    # Each of the others is as likely as any: 2,000 draws of 11 from 23.
+    drawn = _pairs(2000, np.array([7]), n, np.random.default_rng(1))[2000:, 0].mean(axis=0)
+    p = 11 / 23
+    assert np.abs(np.delete(drawn, 7) - p).max() < 5 * np.sqrt(p * (1 - p) / 2000)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_as_many_models_are_trained_as_are_announced(design):
+    game = replace(GAME, design=design, trainer=Counted())
+    told = []
+    game.train(measurements=2, progress=lambda *n: told.append(n))
+    assert len(game.trainer.trained) == game.n_models(2)
+    assert told[-1] == (game.n_models(2), game.n_models(2))
+    assert told == sorted(told)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_the_round_holds_every_target_models_word_on_every_target(design):
+    game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
+    dealt, halves, t = game.train(), game.halves(), game.targets
+    assert np.array_equal(dealt.round.target, np.tile(t, 6))
+    assert np.array_equal(dealt.round.secret, halves[:, t].ravel())
+    assert dealt.round.secret.mean() == 0.5
+    assert np.array_equal(dealt.target.labels, np.tile(Y[t], 6))
+    assert np.array_equal(dealt.pool.labels, dealt.target.labels)
+    for m, rows in enumerate(halves):
+        alone = GaussianNB().fit(X[rows], Y[rows])
+        np.testing.assert_array_equal(
+            dealt.target.values[5 * m : 5 * (m + 1)], alone.predict_proba(X[t])
+        )
+        assert dealt.train_accuracy[m] == alone.score(X[rows], Y[rows])
+        assert dealt.test_accuracy[m] == alone.score(X[~rows], Y[~rows])
+    assert dealt.pdtp is None
+    seen = dealt.round.observation
+    assert np.array_equal(seen.rows.features[seen.rows.record], X[np.tile(t, 6)])
+    own = seen.shadow_rows
+    assert np.array_equal(own.features[own.record], np.tile(X, (len(own.index) // 24, 1)))
+    # The adversary's models say the same of a target in all rows.
+    assert np.array_equal(dealt.pool.values[:, :5], dealt.pool.values[:, 25:])
+
+
+def test_models_of_a_targets_own_hold_it_in_the_first_half():
+    game = replace(GAME, design=DESIGNS[1])
+    pool = game.train().pool
+    assert pool.inside[:3].all()
+    assert not pool.inside[3:].any()
+    # `Counted` is sure of its members: the prediction belongs to the row's own target.
+    sure = pool.values.max(axis=2)
+    assert (sure[:3] > 0.85).all()
+    assert (sure[3:] < 0.65).all()
+
+
+def test_models_of_the_shared_pool_hold_what_coins_put_in_them():
+    pool = replace(GAME, design=SharedDesign(40)).train().pool
+    sure = pool.values.max(axis=2) > 0.75
+    assert np.array_equal(sure, pool.inside)
+    counts = pool.inside[:, :5].sum(axis=0)
+    assert len(np.unique(counts)) > 1
+
+
+def naive_pdtp(game, measurements):
+    """Train once more without each target, one by one."""
+    found = np.zeros((measurements, game.n_targets))
+    halves = game.halves()
+    for m in range(measurements):
+        for i, target in enumerate(game.targets):
+            number = 2 * m if halves[2 * m, target] else 2 * m + 1
+            rows = halves[number].copy()
+            q = []
+            for inside in (rows, rows & (np.arange(len(game.y)) != target)):
+                model = GaussianNB().fit(game.x[inside], game.y[inside])
+                (p,) = model.predict_proba(game.x[[target]])
+                q.append((np.minimum(np.floor((p + 1e-7) * 100), 99) + 0.5) / 100)
+            found[m, i] = np.abs(np.log(q[0]) - np.log(q[1])).max()
+    return found.mean(axis=0)
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_pdtp_is_that_of_a_plain_loop(design):
+    game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
+    found = game.train(measurements=2).pdtp
+    np.testing.assert_allclose(found, naive_pdtp(game, 2), rtol=1e-9)
+    assert found.max() > 0.05
+
+
+def test_a_model_is_trained_once_more_from_the_same_random_state():
+    game = replace(GAME, trainer=Counted())
+    game.train(measurements=2)
+    states, again = game.trainer.trained[:6], np.reshape(game.trainer.trained[-10:], (2, 5))
+    for m in range(2):
+        inside = game.halves()[2 * m, game.targets]
+        assert again[m].tolist() == [states[2 * m + (not first)] for first in inside]
+
+
+def test_bins_are_those_of_the_attacks():
+    np.testing.assert_allclose(
+        binned(np.array([0.0, 0.29, 0.2949, 1.0])), [0.005, 0.295, 0.295, 0.995]
+    )
+    assert binned(np.float64([0.3]), 0.25).tolist() == [0.375]
+
+
+def test_what_was_trained_is_kept_in_the_folder(tmp_path):
+    whole = replace(GAME, trainer=Counted())
+    expected = whole.train(measurements=1, run=tmp_path / "whole")
+    cut = replace(GAME, trainer=Counted(stop_after=9))
+    with pytest.raises(KeyboardInterrupt):
+        cut.train(measurements=1, run=tmp_path / "cut")
+    rest, told = replace(GAME, trainer=Counted()), []
+    found = rest.train(measurements=1, run=tmp_path / "cut", progress=lambda *n: told.append(n))
+    assert cut.trainer.trained + rest.trainer.trained == whole.trainer.trained
+    assert (6, 19) in told
+    assert (9, 19) in told
+    assert np.array_equal(found.target.values, expected.target.values)
+    assert np.array_equal(found.pool.values, expected.pool.values)
+    assert np.array_equal(found.pdtp, expected.pdtp)
+    with pytest.raises(InputError, match="holds another run"):
+        replace(rest, seed=1).train(run=tmp_path / "cut")
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_a_model_that_failed_stops_the_game(design):
+    game = replace(GAME, design=design, trainer=Counted(bad=(12,)))
+    with pytest.raises(InputError, match=r"training failed for 6 of the 6 models \(targets\)"):
+        game.train()
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_every_attack_of_the_suite_can_be_played(design):
+    dealt = replace(GAME, design=design).train()
+    for attack in candidate_attacks(design.name):
+        found = attack.score(dealt.round.observation, np.random.default_rng(0))
+        assert not isinstance(found, Skipped), attack
+        assert len(found.value) == 30
+
+
+def test_features_with_holes_are_no_features():
+    x = X.copy()
+    x[0, 0] = np.nan
+    seen = replace(GAME, x=x).train().round.observation
+    assert seen.rows.features is None
+    assert seen.shadow_rows.features is None
+    assert np.isfinite(signals(seen.rows.source)["loss"]).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"iterations": 0}, "iterations must be at least 1, got 0"),
+        ({"n_targets": 0}, r"n_targets must be in 1..24, the number of candidates, got 0"),
+        ({"n_targets": 25}, "got 25"),
+    ],
+)
+def test_bad_options_are_named(change, message):
+    with pytest.raises(InputError, match=message):
+        replace(GAME, **change)
+
+
+def test_no_more_is_measured_than_is_played():
+    for measurements in (-1, 4):
+        with pytest.raises(InputError, match=r"measurements must be in 0\.\.3, got"):
+            GAME.train(measurements=measurements)

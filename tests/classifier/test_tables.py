@@ -1,0 +1,159 @@
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.classifier import tables
+from leakscope.classifier.tables import load_records
+from leakscope.errors import InputError
+
+FRAME = pd.DataFrame(
+    {
+        "age": [30, 40, 50, 60],
+        "ward": ["a", "b", "a", "c"],
+        "sick": ["yes", "no", "no", "yes"],
+        "name": ["p", "q", "r", "s"],
+        "trained": [True, False, True, False],
+        "old": [False, False, True, True],
+    }
+)
+
+
+def saved(tmp_path, frame, name="t.csv"):
+    path = tmp_path / name
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_a_table_becomes_numbers_and_classes(tmp_path, name):
+    path = saved(tmp_path, FRAME, name)
+    found = load_records(path, "sick", member="trained", ids="name")
+    # Numbers and truth values as they are, then a column for every text.
+    assert found.x.tolist() == [
+        [30, 0, 1, 0, 0],
+        [40, 0, 0, 1, 0],
+        [50, 1, 1, 0, 0],
+        [60, 1, 0, 0, 1],
+    ]
+    assert found.x.dtype == np.float64
+    assert found.y.tolist() == [1, 0, 0, 1]
+    assert found.names == ("no", "yes")
+    assert found.ids.tolist() == ["p", "q", "r", "s"]
+    assert found.member.tolist() == [True, False, True, False]
+    assert set(found.columns) == {"age", "ward", "old"}
+    assert found.columns["ward"].tolist() == ["a", "b", "a", "c"]
+    assert len(found) == 4
+
+
+def test_some_rows_are_the_same_rows_of_everything(tmp_path):
+    path = saved(tmp_path, FRAME)
+    for member in (None, "trained"):
+        whole = load_records(path, "sick", member=member)
+        part = whole[np.array([3, 0])]
+        assert part.ids.tolist() == [3, 0]
+        assert np.array_equal(part.x, whole.x[[3, 0]])
+        assert part.y.tolist() == [1, 1]
+        assert part.names == whole.names
+        assert part.columns["age"].tolist() == [60, 30]
+        assert (part.member is None) == (member is None)
+
+
+def test_a_column_that_is_dropped_may_be_anything(tmp_path):
+    frame = FRAME.assign(notes=[None, "x", "y", "z"])
+    path = saved(tmp_path, frame)
+    found = load_records(path, "sick", drop=["notes", "name", "trained"])
+    assert set(found.columns) == {"age", "ward", "old"}
+
+
+def test_an_npz_holds_arrays(tmp_path):
+    x, y = np.arange(8).reshape(4, 2), np.array([5, 7, 5, 7])
+    np.savez(tmp_path / "t.npz", x=x, y=y, member=[1, 0, 1, 0])
+    found = load_records(tmp_path / "t.npz", member="member")
+    assert np.array_equal(found.x, x)
+    assert found.y.tolist() == [0, 1, 0, 1]
+    assert found.names == ("5", "7")
+    assert found.member.tolist() == [True, False, True, False]
+    assert found.ids.tolist() == [0, 1, 2, 3]
+    np.savez(tmp_path / "bare.npz", x=x, y=y)
+    assert load_records(tmp_path / "bare.npz").member is None
+
+
+def fails(path, message, **options):
+    with pytest.raises(InputError, match=message) as raised:
+        load_records(path, options.pop("label", "sick"), **options)
+    assert "\n" not in str(raised.value)
+
+
+def test_bad_tables_are_named(tmp_path):
+    def table(name="t.csv", **columns):
+        return saved(tmp_path, FRAME.assign(**columns), name)
+
+    good = table()
+    fails(tmp_path / "absent.csv", "absent.csv does not exist")
+    fails(tmp_path, "is no file")
+    for option in ("label", "member", "ids"):
+        fails(good, "no column 'wrd'; its columns are age, ward, sick", **{option: "wrd"})
+    fails(good, "no column 'wrd'", drop=["wrd"])
+    fails(good, "column 'sick' is needed and cannot be dropped", drop=["sick"])
+    fails(table(age=[1, None, 3, None]), "2 values are missing in column 'age': fill them")
+    fails(table(age=[1, np.inf, 3, 4]), "values must be finite, got inf in row 1")
+    fails(good, "column 'age' has 4 different values in 4 records, which", label="age")
+    fails(table(sick=["no"] * 4), "at least two classes are needed, got no")
+    fails(good, "ward must be true or false", member="ward")
+    fails(saved(tmp_path, FRAME[["sick"]]), "holds no features")
+    fails(saved(tmp_path, FRAME.iloc[:0]), "holds no records")
+
+
+def test_texts_that_are_no_categories_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_TEXTS", 3)
+    fails(saved(tmp_path, FRAME), "'name' has 4 different texts, which are no categories: --drop")
+    load_records(saved(tmp_path, FRAME), "sick", ids="name")
+
+
+def test_files_that_cannot_be_read_are_named(tmp_path):
+    def file(name, content):
+        (tmp_path / name).write_bytes(content)
+        return tmp_path / name
+
+    fails(file("t.xlsx", b"x"), "must be a .csv, .parquet or .npz file")
+    fails(file("empty.csv", b""), "cannot be read as csv: No columns")
+    fails(file("ragged.csv", b"a,sick\n1,2\n1,2,3\n"), "cannot be read as csv: Error tokenizing")
+    fails(file("latin.csv", "a,sick\nä,1\n".encode("latin-1")), "cannot be read as csv: 'utf-8'")
+    fails(file("t.parquet", b"none"), "cannot be read as parquet")
+    fails(file("t.npz", b"none"), "cannot be read as npz")
+    fails(file("none.npz", b""), "cannot be read as npz")
+
+
+def test_bad_archives_are_named(tmp_path):
+    x, y = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+
+    def archive(**arrays):
+        kept = {key: a for key, a in {"x": x, "y": y, **arrays}.items() if a is not None}
+        np.savez(tmp_path / "t.npz", **kept)
+        return tmp_path / "t.npz"
+
+    fails(archive(y=None), "has no array 'y'; it holds x")
+    fails(archive(), "has no array 'member'; it holds x, y", member="member")
+    fails(archive(), "no column 'age': an .npz file has no columns", drop=["age"])
+    fails(archive(), "no column 'name'", ids="name")
+    fails(archive(x=x[0]), r"x must be numbers of the shape \(n, d\), got float64 \(2,\)")
+    fails(archive(x=x.astype(str)), "x must be numbers of the shape")
+    fails(archive(x=np.full((4, 2), np.nan)), "values must be finite, got nan in row 0")
+    fails(archive(y=y[:3]), "y must have 4 rows, got 3")
+    fails(archive(y=y - 1), "y must be at least 0, got -1 in row 0")
+    fails(archive(y=y + 0.5), "y must be integers")
+    fails(archive(y=np.zeros(4, int)), "at least two classes are needed, got 0")
+    fails(archive(member=[2, 0, 1, 0]), "member must be true or false")
+    fails(archive(y=y.astype(object)), "cannot be read as npz: Object arrays")
+    whole = archive().read_bytes()
+    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    fails(tmp_path / "cut.npz", "cannot be read as npz")
+    lone = io.BytesIO()
+    np.save(lone, x)
+    (tmp_path / "lone.npz").write_bytes(lone.getvalue())
+    fails(tmp_path / "lone.npz", "cannot be read as npz")

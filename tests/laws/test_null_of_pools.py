@@ -1,0 +1,88 @@
+"""A pool of models that learnt nothing gives no attack of the suite anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from leakscope.classifier.attack_network import Network
+from leakscope.classifier.learned import Learned
+from leakscope.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from leakscope.classifier.suite import pool_attacks, single_record_attacks
+from leakscope.core.attacks import groups
+from leakscope.core.game import Attack
+from leakscope.core.transcript import Transcript
+from leakscope.evaluate.evaluation import title
+from leakscope.evaluate.roc import auc
+from tests.classifier.made import made_pool_game
+from tests.laws.numbers import of_scores
+
+SHADOWS = (4, 8, 16, 64)
+SLOW = (Learned, NeuralShokri, NeuralNasr, Untargeted)
+TINY = Network(hidden=4, epochs=1)
+
+
+def areas(
+    attacks: Sequence[Attack], k: int, n: int, games: int, *, own: bool = False
+) -> np.ndarray:
+    """Return the area of every attack in games without leakage, (games, attacks)."""
+    found = np.empty((games, len(attacks)))
+    for game, row in enumerate(found):
+        seed = 1000 * k + game
+        made = made_pool_game(n=n, k=k, features=2, logits=True, per_target=own, seed=seed)
+        dealt = made.round()
+        for a, attack in enumerate(attacks):
+            scores = of_scores(attack.score(dealt.observation, np.random.default_rng(game)))
+            row[a] = auc(Transcript(scores.value, dealt.secret)).value
+    return found
+
+
+def check(attacks: Sequence[Attack], found: np.ndarray, n: int) -> None:
+    """Fail where a mean area is further from 1/2 than chance explains.
+
+    Bits that know nothing of n scores give an area with variance 1 / (3 n), less where scores tie.
+    """
+    error = 1 / np.sqrt(3 * n * len(found))
+    off = {
+        title(attack.name, attack.variant, attack.thresholds): mean
+        for attack, mean in zip(attacks, found.mean(axis=0), strict=True)
+        if not abs(mean - 0.5) < 4.5 * error
+    }
+    assert off == {}
+
+
+@pytest.fixture(autouse=True)
+def no_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Areas need none, and learning one takes most of the time.
+    monkeypatch.setattr(groups, "MOST_PLAYED", 0)
+
+
+def plain(attacks: Sequence[Attack]) -> list[Attack]:
+    return [attack for attack in attacks if not isinstance(attack, SLOW)]
+
+
+@pytest.mark.parametrize("k", SHADOWS)
+def test_a_pool_without_leakage_gives_every_attack_one_half(k: int) -> None:
+    attacks = plain(pool_attacks(logits=True))
+    check(attacks, areas(attacks, k, 200, 20), 200)
+
+
+def test_a_pool_without_leakage_gives_attacks_that_train_one_half() -> None:
+    networks = (attack(network=TINY) for attack in (NeuralShokri, NeuralNasr, Untargeted))
+    attacks: list[Attack] = [Learned(), *networks]
+    check(attacks, areas(attacks, 4, 40, 10), 40)
+
+
+@pytest.mark.parametrize("k", [4, 16])
+def test_models_of_each_targets_own_give_one_half_without_leakage(k: int) -> None:
+    attacks = single_record_attacks("per-target")
+    check(attacks, areas(attacks, k, 200, 20, own=True), 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", SHADOWS)
+def test_a_pool_without_leakage_gives_every_attack_one_half_in_many_games(k: int) -> None:
+    attacks = pool_attacks(logits=True)
+    check(attacks, areas(attacks, k, 200, 100), 200)

@@ -1,0 +1,97 @@
+import numpy as np
+import pytest
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
+
+from leakscope.audit.candidates import audit_candidates
+from leakscope.classifier.candidates import PerTargetDesign
+from leakscope.core.estimate import Skipped
+from leakscope.reproduce import Effort, long2017
+from leakscope.reproduce.long2017 import TABLE_1, TABLE_2, MixedNaiveBayes, long_table1, long_table2
+
+
+@pytest.fixture
+def tiny(monkeypatch, data_folder):
+    """Fewer candidates, and so few models of the kinds that are quick to train."""
+    monkeypatch.setattr(long2017, "CANDIDATES", 80)
+    kept = {label: TABLE_2[label] for label in ("NB-Purchase", "NB-Adult")}
+    monkeypatch.setattr(long2017, "TABLE_2", kept)
+
+    def small(model, x, y, **options):
+        assert isinstance(options["design"], PerTargetDesign)
+        fewer = {"iterations": 2, "n_targets": 4, "design": PerTargetDesign(1, 2)}
+        return audit_candidates(model, x, y, **{**options, **fewer})
+
+    monkeypatch.setattr(long2017, "audit_candidates", small)
+
+
+def test_table_2_puts_the_papers_numbers_beside_ours(tiny, tmp_path):
+    told = []
+    effort = Effort(quick=True, run=tmp_path, n_jobs=1, progress=lambda *n: told.append(n))
+    table = long_table2(effort)
+    assert [row.label for row in table.rows] == ["NB-Purchase", "NB-Adult"]
+    for row in table.rows:
+        paper = TABLE_2[row.label]
+        published = {name: cell.published for name, cell in row.cells.items()}
+        assert published == {
+            "train accuracy": paper.train,
+            "test accuracy": paper.test,
+            "accuracy": paper.accuracy,
+            "precision": paper.precision,
+            "recall": paper.recall,
+            "mean PDTP": paper.pdtp,
+            "correlation": paper.correlation,
+        }
+        ours = row.cells["accuracy"].ours
+        assert not isinstance(ours, Skipped)
+        assert 0 <= ours.low <= ours.value <= ours.high <= 1
+    assert any("stands in for the purchase data" in note for note in table.notes)
+    assert any("Quick form" in note for note in table.notes)
+    done, total = told[-1]
+    assert done == total
+    assert told == sorted(told)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["NB-Adult", "NB-Purchase"]
+
+
+def test_table_1_has_one_row_an_attack(tiny, monkeypatch):
+    monkeypatch.setattr(long2017, "_network", lambda epochs: lambda state: BernoulliNB())
+    table = long_table1(Effort(quick=True, n_jobs=1))
+    assert [row.label for row in table.rows] == list(TABLE_1)
+    for row in table.rows:
+        assert list(row.cells) == ["accuracy", "precision", "recall", "correlation"]
+        assert [cell.published for cell in row.cells.values()] == list(TABLE_1[row.label])
+
+
+def test_candidates_are_the_same_whatever_the_model(data_folder):
+    for a, b in (("NB-Purchase", "LR-Purchase"), ("NN-Purchase", "LR-Purchase")):
+        assert np.array_equal(long2017._made(a, 0)[1], long2017._made(b, 0)[1])
+    assert np.array_equal(long2017._made("NN-Adult", 0)[2], long2017._made("NB-Adult", 0)[2])
+    assert not np.array_equal(long2017._made("NB-Adult", 1)[1], long2017._made("NB-Adult", 0)[1])
+    for label in TABLE_2:
+        _, x, y = long2017._made(label, 0)
+        assert len(x) == len(y) == 2_000
+        assert np.isfinite(x).all()
+        assert set(np.unique(y)) == set(range(2 if "Adult" in label else 30))
+
+
+def test_mixed_naive_bayes_is_the_two_kinds_together():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=300)
+    numbers = rng.normal(size=(300, 2)) + y[:, None]
+    codes = np.column_stack([rng.integers(4, size=300), (y + rng.integers(2, size=300)) % 3])
+    both = np.column_stack([numbers, codes])
+    found = MixedNaiveBayes(2, (4, 3))(0).fit(both, y).predict_proba(both)
+    p = GaussianNB().fit(numbers, y).predict_proba(numbers)
+    q = CategoricalNB(min_categories=[4, 3]).fit(codes, y).predict_proba(codes)
+    expected = p * q / (np.bincount(y) / 300)
+    np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True))
+    alone = MixedNaiveBayes(0, (4, 3))(0).fit(codes, y).predict_proba(codes)
+    np.testing.assert_allclose(alone, q)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+@pytest.mark.parametrize("make", [long_table1, long_table2])
+def test_the_quick_form_can_be_made(make, data_folder):
+    pytest.importorskip("torch")
+    table = make(Effort(quick=True, n_jobs=1))
+    assert all(not isinstance(row.cells["accuracy"].ours, Skipped) for row in table.rows)

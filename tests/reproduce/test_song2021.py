@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from leakscope.core.estimate import Skipped
+from leakscope.reproduce import Effort, song2021
+from leakscope.reproduce.song2021 import TABLE_4, song_table4
+
+
+def test_the_interval_is_students():
+    found = song2021._mean([0.6, 0.7, 0.8])
+    half = 4.302652729749464 * 0.1 / np.sqrt(3)
+    assert found.value == pytest.approx(0.7)
+    assert found.high == pytest.approx(0.7 + half)
+    assert found.low == pytest.approx(0.7 - half)
+    assert found.n == 3
+
+
+@pytest.mark.torch
+def test_a_tiny_form_puts_the_papers_numbers_beside_ours(monkeypatch, data_folder):
+    """Models that know their members by heart, in place of networks."""
+    pytest.importorskip("torch")
+    trained = []
+
+    def remembered(trainer, x, y, inside, **options):
+        trained.append(inside)
+        logits = np.zeros((len(inside), len(y), 30), np.float32)
+        logits[:, np.arange(len(y)), y] = np.where(inside, 9.0, 1.0)
+        return logits
+
+    monkeypatch.setattr(song2021, "train_all", remembered)
+    table = song_table4(Effort(quick=True, n_jobs=1))
+    assert [row.label for row in table.rows] == list(TABLE_4)
+    for row in table.rows:
+        first, *others = row.cells.values()
+        assert first.published == TABLE_4[row.label]
+        assert [cell.published for cell in others] == [None] * len(others)
+        # Right on all records, and far surer of members: every metric but correctness tells.
+        expected = 0.5 if row.label == "correctness" else 1.0
+        assert all(cell.ours.value == expected for cell in row.cells.values())
+    inside = np.vstack(trained)
+    targets = inside[:, :1000].any(axis=1)
+    assert inside[targets, :1000].all()
+    assert not inside[targets, 1000:].any()
+    # No shadow model saw a record of the targets, member or not.
+    assert not inside[~targets, :2000].any()
+    assert inside[~targets].any(axis=1).all()
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_quick_form_can_be_made(data_folder):
+    pytest.importorskip("torch")
+    for row in song_table4(Effort(quick=True, n_jobs=1)).rows:
+        for cell in row.cells.values():
+            assert not isinstance(cell.ours, Skipped)
+            assert 0 <= cell.ours.value <= 1
