@@ -21,7 +21,7 @@ def test_it_is_a_trainer_that_can_be_sent_to_another_process():
     again = pickle.loads(pickle.dumps(trainer))  # noqa: S301
     assert again == trainer
     assert trainer.logits
-    assert trainer.name == "MLP(hidden=(5, 4), activation='relu')"
+    assert trainer.name == "MLP(hidden=(5, 4), activation='relu', initial='torch')"
     x, y, inside = made.data()
     given = (x, y, inside, range(4))
     asked = np.array([3, 1, 1])
@@ -67,7 +67,7 @@ def test_features_of_any_number_type_are_taken():
 def test_the_description_tells_results_apart_and_leaves_speed_out():
     plain = Networks(LONG_2017)
     told = json.loads(json.dumps(plain.describe()))
-    assert told["make"]["fields"] == {"hidden": [64], "activation": "tanh"}
+    assert told["make"]["fields"] == {"hidden": [64], "activation": "tanh", "initial": "torch"}
     assert told["epochs"] == 50
     for same in (replace(plain, stack=3), replace(plain, memory=9), replace(plain, workers=2)):
         assert same.describe() == told
@@ -179,3 +179,13 @@ def test_without_torch_the_way_out_is_told(monkeypatch):
     x, y, inside = made.data()
     with pytest.raises(InputError, match=r"pip install 'leakscope\[torch\]'"):
         Networks().train(x, y, inside, range(4), n_classes=3, asked=np.arange(40))
+
+
+def test_glorots_weights_are_kerass() -> None:
+    torch.manual_seed(0)
+    layer = MLP((300,), "relu", "glorot")(200, 10)[0]
+    bound = (6 / 500) ** 0.5
+    assert 0.99 * bound < float(layer.weight.detach().abs().max()) <= bound
+    assert not layer.bias.detach().any()
+    with pytest.raises(InputError, match="initial must be torch or glorot, got 'zeros'"):
+        MLP((3,), "relu", "zeros")
