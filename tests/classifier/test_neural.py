@@ -284,7 +284,10 @@ def test_a_game_of_two_files_is_attacked():
         assert len(played.transcript) == 600
 
 
-@pytest.fixture(scope="module", params=["tc_output", "defense_output"])
+@pytest.fixture(
+    scope="module",
+    params=["tc_output", pytest.param("defense_output", marks=pytest.mark.slow)],
+)
 def location30(request, data_folder):
     with np.load(data_folder / "location_labels_membership.npz") as known:
         labels = {side: known[f"y_{side}"] for side in ("target", "shadow")}

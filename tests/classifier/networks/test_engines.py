@@ -21,7 +21,7 @@ def trained(networks, x, y, inside, seeds, k=3):
     return networks.train(x, y, inside, seeds, n_classes=k, asked=np.arange(len(x)))
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     hidden=st.sampled_from([(), (3,), (16,), (7, 4)]),
     activation=st.sampled_from(["tanh", "relu", "sigmoid"]),
