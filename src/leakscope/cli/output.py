@@ -50,7 +50,7 @@ def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
     table = Table(box=None, pad_edge=False)
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
-        table.add_column(name)
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*(_shown(row.get(name)) for name in names))
     Console().print(table if rows else "Nothing found.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -61,6 +62,19 @@ def reproduce(
         emit_text(table.to_json(), json)
     if not quiet and json != "-":
         print(table.title)
-        emit_rows(table.lines(), None)
+        emit_rows([_shown(line) for line in table.lines()], None)
         for note in table.notes:
             print(f"Note: {note}")
+
+
+def _shown(line: Mapping[str, Any]) -> dict[str, object]:
+    """Return a cell as people read it."""
+    start = {"": line["row"], " ": line["column"], "paper": line["published"]}
+    if line["ours"] is None:
+        return {**start, "ours": "-", "from": line["skipped"]}
+    return {
+        **start,
+        "ours": f"{line['ours']:.3f}",
+        f"{100 * line['level']:g}% interval": f"{line['low']:.3f} to {line['high']:.3f}",
+        "from": f"n = {line['n']}, {line['method']}",
+    }
