@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import zipfile
-import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.core import checks
+from leakscope.datasets.reading import plain, read_content
 from leakscope.errors import InputError
 from leakscope.runs.atomic import write_all
 
@@ -89,53 +88,10 @@ def load_predictions(path: str | Path) -> Predictions:
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    readers = {".npz": _read_npz, ".csv": _read_table, ".parquet": _read_table}
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, not a prediction file")
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
-    if path.suffix.lower() not in readers:
-        raise InputError(f"{path} must end in .npz, .parquet or .csv")
-    try:
-        if path.stat().st_size == 0:
-            raise InputError(f"{path} is empty")
-        fields = readers[path.suffix.lower()](path)
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
+    content = read_content(path, "prediction")
+    read = _fields_of_npz if isinstance(content, Mapping) else _fields_of_table
+    fields = read(content, path)  # type: ignore[arg-type]
     return predictions(name=str(path), **fields)
-
-
-def _read_npz(path: Path) -> dict[str, Any]:
-    damaged = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError)
-    try:
-        # Opened here: numpy leaves the file open when it turns out to be damaged.
-        with path.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(
-                    f"{path} holds a single array, not the named arrays of an npz file"
-                )
-            arrays = {key: _array(archive, key, path) for key in archive.files}
-    except InputError:
-        raise
-    except damaged as error:
-        # What is no archive numpy takes for a pickle, and recommends to load it unsafely.
-        reason = "not a zip archive" if "pickle" in str(error) else _first_line(error)
-        raise InputError(f"{path} is damaged or no npz file ({reason})") from error
-    return _fields_of_npz(arrays, path)
-
-
-def _array(archive: Any, key: str, path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = archive[key]
-    except ValueError as error:
-        if "pickle" in str(error).lower() or "object" in str(error).lower():
-            raise InputError(
-                f"{path}: {key!r} is an object array, which could run code when loaded and is "
-                "never unpickled; save it as a plain numeric or string array"
-            ) from error
-        raise
-    return array
 
 
 def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path | str) -> dict[str, Any]:
@@ -159,24 +115,6 @@ def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path | str) -> dict
     }
 
 
-def _read_table(path: Path) -> dict[str, Any]:
-    import pandas as pd
-    import pyarrow as pa
-
-    try:
-        read = pd.read_csv if path.suffix.lower() == ".csv" else pd.read_parquet
-        frame = read(path)
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        UnicodeDecodeError,
-        pa.ArrowException,
-    ) as error:
-        kind = path.suffix[1:]
-        raise InputError(f"{path} is damaged or no {kind} file ({_first_line(error)})") from error
-    return _fields_of_table(frame, path)
-
-
 def _fields_of_table(frame: pd.DataFrame, path: Path | str) -> dict[str, Any]:
     _require(frame, ("label", "member"), path)
     key, prefix = ("logits", "z") if "z_0" in frame else ("probs", "p")
@@ -198,7 +136,7 @@ def _fields_of_table(frame: pd.DataFrame, path: Path | str) -> dict[str, Any]:
         "labels": _numbers(frame["label"], path),
         "member": _numbers(frame["member"], path),
         "ids": frame["id"].to_numpy() if "id" in frame else None,
-        "columns": {str(name): _plain(frame[name]) for name in frame.columns if name not in used},
+        "columns": {str(name): plain(frame[name]) for name in frame.columns if name not in used},
     }
 
 
@@ -213,12 +151,6 @@ def _numbers(column: pd.Series[Any], path: Path | str) -> NDArray[Any]:
     return column.to_numpy()
 
 
-def _plain(column: pd.Series[Any]) -> NDArray[Any]:
-    if column.dtype.kind in "biuf":
-        return column.to_numpy()
-    return column.astype(str).to_numpy(dtype=np.str_)
-
-
 def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) -> None:
     missing = [name for name in wanted if name not in names]
     if missing:
@@ -227,10 +159,6 @@ def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) 
 
 def _list(names: Any) -> str:
     return checks.listed(names, most=12) or "nothing"
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def save_predictions(predictions: Predictions, path: str | Path) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +12,7 @@ from numpy.typing import NDArray
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.datasets.reading import Content, plain, read_content
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -80,33 +78,11 @@ def load_records(
         One line: what is wrong, and the way out.
     """
     path = Path(path)
-    if not path.is_file():
-        raise InputError(f"{path} does not exist" if not path.exists() else f"{path} is no file")
-    if path.suffix == ".npz":
+    content = read_content(path, "records")
+    if isinstance(content, Mapping):
         _require_no_columns(path, member, ids, drop)
-        return _from_npz(path, needs_member=member is not None)
-    return _from_frame(_frame(path), path, label, member, ids, drop)
-
-
-def _frame(path: Path) -> pd.DataFrame:
-    import pandas as pd
-    import pyarrow as pa
-
-    if path.suffix not in (".csv", ".parquet"):
-        raise InputError(f"{path}: records must be a .csv, .parquet or .npz file")
-    try:
-        frame = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        UnicodeDecodeError,
-        pa.ArrowException,
-    ) as error:
-        text = str(error).splitlines()[0]
-        raise InputError(f"{path} cannot be read as {path.suffix[1:]}: {text}") from error
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
-    return frame
+        return _from_npz(content, path, needs_member=member is not None)
+    return _from_frame(content, path, label, member, ids, drop)
 
 
 def _from_frame(
@@ -143,7 +119,7 @@ def _from_frame(
         )
     inside = None if member is None else checks.bools(frame[member].to_numpy(), member)
     named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
-    columns = {str(name): _plain(features[name]) for name in features.columns}
+    columns = {str(name): plain(features[name]) for name in features.columns}
     x = _numbers(features, path)
     return Records(x, y.astype(np.int64), _texts(names), named, inside, columns)
 
@@ -172,12 +148,6 @@ def _require_finite(x: NDArray[Any], path: Path) -> None:
         )
 
 
-def _plain(column: pd.Series[Any]) -> NDArray[Any]:
-    if column.dtype.kind in "biuf":
-        return column.to_numpy()
-    return column.astype(str).to_numpy(str)
-
-
 def _texts(names: NDArray[Any]) -> tuple[str, ...]:
     if len(names) < 2:
         raise InputError(f"at least two classes are needed, got {checks.listed(names.tolist())}")
@@ -195,19 +165,7 @@ def _require_no_columns(
         )
 
 
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    # A bare .npy would be read as a single array.
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path} cannot be read as npz: it is no archive, or a damaged one")
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        raise InputError(f"{path} cannot be read as npz: {str(error).splitlines()[0]}") from error
-
-
-def _from_npz(path: Path, *, needs_member: bool) -> Records:
-    arrays = _arrays(path)
+def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
     for key in ("x", "y", "member")[: 2 + needs_member]:
         if key not in arrays:
             raise InputError(f"{path} has no array {key!r}; it holds {checks.listed(arrays)}")

@@ -1,0 +1,111 @@
+"""Reading what users bring: archives of arrays and tables, checked and never unpickled."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Content = Mapping[str, NDArray[Any]]
+"""The arrays of an npz file."""
+
+_SUFFIXES = (".npz", ".parquet", ".csv")
+
+
+def read_content(path: Path, what: str) -> Content | pd.DataFrame:
+    """Return the arrays of an npz file, or the table in a parquet or csv file.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What messages call the file, such as ``prediction``.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, not a {what} file")
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    if path.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"{path} must end in .npz, .parquet or .csv")
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty")
+        return _read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+
+
+def plain(column: pd.Series[Any]) -> NDArray[Any]:
+    """Return a column as an array of numbers or of texts."""
+    if column.dtype.kind in "biuf":
+        return column.to_numpy()
+    return column.astype(str).to_numpy(dtype=np.str_)
+
+
+def _read_npz(path: Path) -> Content:
+    damaged = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError)
+    try:
+        # Opened here: numpy leaves the file open when it turns out to be damaged.
+        with path.open("rb") as stream:
+            archive = np.load(stream, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InputError(
+                    f"{path} holds a single array, not the named arrays of an npz file"
+                )
+            return {key: _array(archive, key, path) for key in archive.files}
+    except InputError:
+        raise
+    except damaged as error:
+        # What is no archive numpy takes for a pickle, and recommends to load it unsafely.
+        reason = "not a zip archive" if "pickle" in str(error) else _first_line(error)
+        raise InputError(f"{path} is damaged or no npz file ({reason})") from error
+
+
+def _array(archive: Any, key: str, path: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = archive[key]
+    except ValueError as error:
+        if "pickle" in str(error).lower() or "object" in str(error).lower():
+            raise InputError(
+                f"{path}: {key!r} is an object array, which could run code when loaded and is "
+                "never unpickled; save it as a plain numeric or string array"
+            ) from error
+        raise
+    return array
+
+
+def _read_table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+    import pyarrow as pa
+
+    try:
+        read = pd.read_csv if path.suffix.lower() == ".csv" else pd.read_parquet
+        frame: pd.DataFrame = read(path)
+    except (
+        pd.errors.ParserError,
+        pd.errors.EmptyDataError,
+        UnicodeDecodeError,
+        pa.ArrowException,
+    ) as error:
+        kind = path.suffix[1:]
+        raise InputError(f"{path} is damaged or no {kind} file ({_first_line(error)})") from error
+    return frame
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
