@@ -210,3 +210,31 @@ def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):
     large = Together(fit=16)
     train_shadows(large, X, Y, n_shadows=15, run=tmp_path)
     assert len(large.trained) == 12
+
+
+def test_weights_are_dropped_unless_asked_for(tmp_path):
+    torch = pytest.importorskip("torch")
+    load_file = pytest.importorskip("safetensors.numpy").load_file
+    from leakscope.classifier.networks import MLP, Networks
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 5)), np.arange(40) % 3
+    networks = Networks(MLP((4,)), epochs=2)
+    given = {"n_shadows": 3, "run": tmp_path / "run"}
+    trained = train_shadows(networks, x, y, weights=tmp_path / "weights", **given)
+    names = [f"model-{i:06}.safetensors" for i in range(4)]
+    assert sorted(p.name for p in (tmp_path / "weights").iterdir()) == names
+    module = networks.make(5, 3)
+    state = load_file(tmp_path / "weights" / names[0])
+    module.load_state_dict({key: torch.from_numpy(value) for key, value in state.items()})
+    with torch.no_grad():
+        logits = module(torch.from_numpy(x).float()).numpy()
+    np.testing.assert_allclose(logits, trained.target.values, atol=1e-5)
+    without = train_shadows(networks, x, y, n_shadows=3, run=tmp_path / "other")
+    np.testing.assert_array_equal(without.pool.values, trained.pool.values)
+    assert sorted(p.name for p in (tmp_path / "other").iterdir()) == [
+        "observations.zarr",
+        "run.json",
+    ]
+    with pytest.raises(InputError, match="weights can be kept of networks only, not of"):
+        train_shadows(as_trainer(DecisionTreeClassifier()), x, y, weights=tmp_path / "w")

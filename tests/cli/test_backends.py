@@ -1,0 +1,48 @@
+"""Clusters on the command line: the folders of a run are the same byte for byte."""
+
+import pytest
+
+from leakscope.cli.backends import backend
+from leakscope.errors import InputError
+from tests.classifier.test_shadows import content
+from tests.cli.test_main import leakscope
+
+MODEL = """
+from sklearn.naive_bayes import GaussianNB
+
+def make(random_state):
+    return GaussianNB()
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("cluster")
+    (place / "mine.py").write_text(MODEL)
+    rows = "".join(f"{i % 7},{i % 5},{i % 2}\n" for i in range(60))
+    (place / "data.csv").write_text("a,b,label\n" + rows)
+    return place
+
+
+def run_on(name, folder):
+    options = ("--data", "data.csv", "--shadows", 5, "--jobs", 2, "--quiet")
+    out = folder / name
+    done = leakscope(
+        *("classifier", "--model", "mine.py:make", "--backend", name, "--out", out, *options),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    return content(out / "run")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["dask", "ray"])
+def test_a_cluster_trains_the_same_bytes(name, folder):
+    pytest.importorskip({"dask": "distributed"}.get(name, name))
+    assert run_on(name, folder) == run_on("loky", folder)
+
+
+@pytest.mark.parametrize("name", ["spark", "loky=here", ""])
+def test_other_backends_are_refused(name):
+    with pytest.raises(InputError, match=r"--backend must be loky, threading, dask\[=ADDRESS\]"):
+        backend(name).__enter__()
