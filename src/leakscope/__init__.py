@@ -20,10 +20,12 @@ if TYPE_CHECKING:
         audit_candidates,
         audit_classifier,
         audit_model,
+        audit_pool,
     )
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.files import load_predictions, save_predictions
     from leakscope.classifier.networks import MLP, Networks
+    from leakscope.classifier.pool import Pool
     from leakscope.classifier.predictions import Predictions, predictions
     from leakscope.classifier.suite import pool_attacks, prediction_attacks
     from leakscope.classifier.training import train_predictions
@@ -45,6 +47,8 @@ _HOME = {
     "audit_candidates": "audit",
     "audit_classifier": "audit",
     "audit_model": "audit",
+    "audit_pool": "audit",
+    "Pool": "classifier.pool",
     "PerTargetDesign": "classifier.candidates",
     "SharedDesign": "classifier.candidates",
     "load_predictions": "classifier.files",
@@ -89,6 +93,7 @@ __all__ = [
     "Networks",
     "OutputError",
     "PerTargetDesign",
+    "Pool",
     "Predictions",
     "RiskScore",
     "SharedDesign",
@@ -99,6 +104,7 @@ __all__ = [
     "audit_candidates",
     "audit_classifier",
     "audit_model",
+    "audit_pool",
     "epsilon_lower_bound",
     "load_predictions",
     "pool_attacks",

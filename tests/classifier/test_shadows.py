@@ -238,3 +238,15 @@ def test_weights_are_dropped_unless_asked_for(tmp_path):
     ]
     with pytest.raises(InputError, match="weights can be kept of networks only, not of"):
         train_shadows(as_trainer(DecisionTreeClassifier()), x, y, weights=tmp_path / "w")
+
+
+def test_a_run_may_lie_where_fsspec_can_reach():
+    pytest.importorskip("fsspec")
+    trainer = as_trainer(DecisionTreeClassifier())
+    there = "memory://test_a_run/here"
+    first = train_shadows(trainer, X, Y, n_shadows=3, run=there)
+    assert plan_in(there).n_units == 4
+    assert not Path("memory:").exists()
+    np.testing.assert_array_equal(
+        train_shadows(trainer, X, Y, n_shadows=3).pool.values, first.pool.values
+    )

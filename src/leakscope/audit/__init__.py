@@ -3,7 +3,7 @@
 from leakscope.audit.attacks import audit
 from leakscope.audit.candidates import CandidateAudit, audit_candidates
 from leakscope.audit.classifier import audit_classifier
-from leakscope.audit.model import Fitted, audit_model
+from leakscope.audit.model import Fitted, audit_model, audit_pool
 from leakscope.audit.result import Audit
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "audit_candidates",
     "audit_classifier",
     "audit_model",
+    "audit_pool",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,11 @@ from leakscope.audit import caveats
 from leakscope.audit.assembly import Request, assemble, contents_of, groups_of
 from leakscope.audit.result import Audit
 from leakscope.classifier.estimators import as_trainer, probabilities_of, require_records
-from leakscope.classifier.pool import Pool
+from leakscope.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
+from leakscope.classifier.pool import Pool, probabilities
 from leakscope.classifier.pool_game import PoolGame, numeric
 from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.classifier.shadows import Progress, Trained, failures, train_shadows
+from leakscope.classifier.shadows import Progress, failures, train_shadows
 from leakscope.classifier.suite import pool_attacks
 from leakscope.core import checks, seeds
 from leakscope.core.attacks.posterior import Estimator
@@ -135,22 +136,87 @@ def audit_model(
         n_jobs=n_jobs,
         progress=progress,
     )
-    target, pool = _agreed(existing, trained)
-    target = _named(target, ids, slices)
-    columns, unsliced = groups_of(target, None)
-    about = {"model": trainer.name, "shadow models": str(len(pool)), **(provenance or {})}
-    request = Request(estimator, columns, contents_of(target, ()), seed, level, command, about)
-    game = PoolGame(target, pool, numeric(features))
-    suite = pool_attacks(logits=target.logits) if attacks is None else attacks
+    target = existing or trained.target
+    assert target is not None  # one was given, or trained
+    return audit_pool(
+        _named(target, ids, slices),
+        trained.pool,
+        features=features,
+        attacks=attacks,
+        estimator=estimator,
+        drawn=existing is None,
+        warnings=failures(trained.failed, n_shadows),
+        seed=seed,
+        level=level,
+        command=command,
+        provenance={"model": trainer.name, **(provenance or {})},
+    )
+
+
+def audit_pool(
+    target: PredictionsLike,
+    pool: PoolLike,
+    *,
+    features: NDArray[Any] | None = None,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+    show_columns: Sequence[str] = (),
+    drawn: bool = False,
+    warnings: Sequence[str] = (),
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_pool",
+    provenance: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit a classifier from its predictions and those of shadow models on the same records.
+
+    Parameters
+    ----------
+    target : Predictions, path, mapping of arrays, or data frame
+        As in `audit_classifier`.
+    pool : Pool, path, or mapping of arrays
+        Predictions of shadow models on the target's records, in the same order; see `as_pool`.
+        Who was trained on what must come from independent coins: exact halves would give the
+        target's bit away.
+    features : ndarray, shape (n, d), optional
+        The records themselves, for attacks that look at them.
+    attacks : sequence of Attack, optional
+        The suite of `pool_attacks` where nothing is given.
+    estimator, slices, show_columns, drawn, seed, level, command, provenance
+        As in `audit_classifier`.
+    warnings : sequence of str
+        What the reader has to know beside.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    target = as_predictions(target, "target")
+    pool = as_pool(pool, "pool")
+    if pool.logits != target.logits:
+        target, pool = _as_probabilities(target, pool)
+    columns, unsliced = groups_of(target, slices)
+    about = {"shadow models": str(len(pool)), **(provenance or {})}
+    contents = contents_of(target, show_columns)
     return assemble(
-        game.deal(1, seeds.stream(seed, "deal")),
-        suite,
+        PoolGame(target, pool, None if features is None else numeric(features)).deal(
+            1, seeds.stream(seed, "deal")
+        ),
+        pool_attacks(logits=target.logits) if attacks is None else attacks,
         target,
-        caveats.pool_description(target, pool, drawn=existing is None),
-        request,
+        caveats.pool_description(target, pool, drawn=drawn),
+        Request(estimator, columns, contents, seed, level, command, about),
         has_shadow=True,
         skipped=unsliced,
-        warnings=[*failures(trained.failed, n_shadows), *_few(pool)],
+        warnings=[*warnings, *_few(pool)],
     )
 
 
@@ -160,15 +226,12 @@ def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
     return predictions(probs=probs, labels=y, member=member, name="target model")
 
 
-def _agreed(existing: Predictions | None, trained: Trained) -> tuple[Predictions, Pool]:
-    """Return the target and the pool, as probabilities where either has no logits."""
-    pool = trained.pool
-    if existing is None:
-        assert trained.target is not None
-        return trained.target, pool
+def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
+    """Return both as probabilities: one of them has no logits."""
     if pool.logits:
-        pool = Pool(pool.probabilities(slice(None)), False, pool.inside, pool.labels)
-    return existing, pool
+        values = pool.probabilities(slice(None))
+        return target, Pool(values, False, pool.inside, pool.labels)
+    return replace(target, values=probabilities(target.values, logits=True), logits=False), pool
 
 
 def _named(

@@ -134,7 +134,7 @@ class CandidateGame:
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
         with _folder(run) as folder:
-            training = _Training(self, Path(folder), n_jobs, progress, self.n_models(measurements))
+            training = _Training(self, str(folder), n_jobs, progress, self.n_models(measurements))
             models = training.targets()
             pool, general = training.shadows()
             pdtp = training.pdtp(models, measurements) if measurements else None
@@ -164,7 +164,7 @@ class _Training:
     """Trains the models of a game, part by part, each a run of its own."""
 
     game: CandidateGame
-    folder: Path
+    folder: str
     n_jobs: int | None
     progress: Progress | None
     total: int
@@ -181,7 +181,7 @@ class _Training:
             game.y,
             inside,
             seed=int(seeds.stream(game.seed, "candidates", name).integers(2**31)),
-            run=self.folder / name,
+            run=f"{self.folder}/{name}",
             n_jobs=self.n_jobs,
             progress=told,
             **options,

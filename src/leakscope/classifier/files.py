@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from leakscope.classifier.pool import Pool, pool_of
 from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.core import checks
 from leakscope.datasets.reading import plain, read_content
@@ -31,6 +32,9 @@ class FrameLike(Protocol):
 
 PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
 """What `as_predictions` takes."""
+
+PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
+"""What `as_pool` takes."""
 
 _KNOWN = {"probs", "logits", "labels", "member", "ids"}
 
@@ -159,6 +163,35 @@ def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) 
 
 def _list(names: Any) -> str:
     return checks.listed(names, most=12) or "nothing"
+
+
+def as_pool(given: PoolLike, name: str = "pool") -> Pool:
+    """Return a pool of shadow models from whatever holds it.
+
+    Parameters
+    ----------
+    given : Pool, path, or mapping of arrays
+        ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
+        and ``member`` (k, n), for k shadow models, n records and c classes.
+    name : str
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    if isinstance(given, Pool):
+        return given
+    arrays: Any = given
+    if isinstance(given, str | Path):
+        arrays, name = read_content(Path(given), "pool"), str(given)
+        if not isinstance(arrays, Mapping):
+            raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
+    _require(arrays, ("labels", "member"), name)
+    key = "logits" if "logits" in arrays else "probs"
+    _require(arrays, (key,), name)
+    return pool_of(np.asarray(arrays[key]), arrays["member"], arrays["labels"], key, name)
 
 
 def save_predictions(predictions: Predictions, path: str | Path) -> None:

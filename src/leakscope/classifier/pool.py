@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from leakscope.classifier.predictions import Predictions
+from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
@@ -74,6 +74,35 @@ class Pool:
             self.inside.reshape(k * n),
             np.arange(k * n),
         )
+
+
+def pool_of(
+    values: NDArray[Any], member: ArrayLike, labels: ArrayLike, key: str, name: str
+) -> Pool:
+    """Return a checked pool.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (k, n, c)
+    member : array_like of bool, shape (k, n)
+    labels : array_like of int, shape (n,)
+    key : str
+        ``probs`` or ``logits``: what `values` are.
+    name : str
+        What error messages call the input.
+    """
+    inside = np.asarray(member)
+    if values.ndim != 3 or inside.shape != values.shape[:2]:
+        raise InputError(
+            f"{name}: {key} must have the shape (k, n, c) and member (k, n), for k models, n "
+            f"records and c classes, got {values.shape} and {inside.shape}"
+        )
+    k, n, c = values.shape
+    y = checks.classes(labels, f"{name}: labels", length=n)
+    given: dict[str, Any] = {key: values.reshape(k * n, c)}
+    # The same checks as for one model: all rows below each other.
+    checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
+    return Pool(values, checked.logits, checked.member.reshape(k, n), y)
 
 
 def probabilities(values: NDArray[Any], *, logits: bool) -> Floats:

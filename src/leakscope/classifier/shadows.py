@@ -180,7 +180,8 @@ def train_shadows(
         Whether to train a target beside them.
     seed : int
     run : str or Path, optional
-        Folder of the run. What it holds already is not trained again; without it nothing is kept.
+        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again;
+        without it nothing is kept.
     weights : str or Path, optional
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
@@ -206,7 +207,7 @@ def train_shadows(
             y,
             inside,
             seed=seed,
-            run=Path(scratch) if run is None else Path(run),
+            run=scratch if run is None else run,
             weights=None if weights is None else Path(weights),
             invocation=invocation,
             n_jobs=n_jobs,
@@ -222,7 +223,7 @@ def train_all(
     inside: Bools,
     *,
     seed: int,
-    run: Path,
+    run: str | Path,
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
     weights: Path | None = None,
@@ -238,8 +239,8 @@ def train_all(
     x, y : ndarray, shapes (n, d) and (n,)
     inside : ndarray of bool, shape (m, n)
     seed : int
-    run : Path
-        Folder of the run; what it holds already is not trained again.
+    run : str or Path
+        Folder of the run, or a URL that fsspec knows; what it holds already is not trained again.
     asked : ndarray of int, shape (a,), optional
         The records to predict; all where nothing is given.
     states : tuple of int, optional
@@ -277,7 +278,7 @@ def _plan(
     asked: Ints,
     n_classes: int,
     seed: int,
-    run: Path,
+    run: str | Path,
 ) -> Plan:
     shape = (len(inside), len(asked), n_classes)
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
@@ -306,7 +307,7 @@ def _plan(
     )
 
 
-def plan_in(run: Path) -> Plan | None:
+def plan_in(run: str | Path) -> Plan | None:
     """Return the plan of the run in a folder; None where there is none that can be read."""
     try:
         return read_run(run).plan

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,7 +12,6 @@ from leakscope.cli import options
 
 if TYPE_CHECKING:
     from leakscope.audit import Audit
-    from leakscope.core.attacks.posterior import Estimator
 
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
@@ -139,6 +138,16 @@ def classifier(
     ] = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
+    pool: Annotated[
+        Path | None,
+        typer.Option(
+            "--pool",
+            metavar="POOL",
+            help="Predictions of many shadow models on TARGET's records, for attacks on single "
+            "records: .npz with probs (or logits) (k, n, c), labels (n,), member (k, n).",
+            show_default=False,
+        ),
+    ] = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     json: options.Json = None,
@@ -181,8 +190,7 @@ def classifier(
 
     Example: leakscope classifier target.npz --shadow shadow.npz --out report
 
-    Example: leakscope classifier --model random-forest --data people.csv --label income --out
-    report
+    Example: leakscope classifier --model random-forest --data people.csv --label income
     """
     from leakscope.cli.gate import parse_limits
     from leakscope.cli.output import destination, emit
@@ -199,15 +207,20 @@ def classifier(
             "give TARGET, a file of predictions, or both --model and --data to train models"
         )
     if target is None:
-        _require_no_predictions(shadow, slice_by, show)
+        _require_no_predictions(
+            {"--shadow": shadow, "--pool": pool, "--slice": slice_by, "--show": show}
+        )
+    if shadow is not None and pool is not None:
+        raise InputError("give either --shadow or --pool, not both")
     folder = destination(out, json, "leakscope-report")
     if target is not None:
         audit = _from_predictions(
             target,
             shadow,
+            pool,
+            allow_missing_classes=allow_missing_classes,
             estimator=ESTIMATORS[estimator],
             slices=slice_by,
-            allow_missing_classes=allow_missing_classes,
             show_columns=show or (),
             seed=seed,
             level=level,
@@ -237,12 +250,10 @@ def classifier(
     raise typer.Exit(emit(audit, folder, json, quiet, limits))
 
 
-def _require_no_predictions(
-    shadow: Path | None, slice_by: list[str] | None, show: list[str] | None
-) -> None:
+def _require_no_predictions(options: Mapping[str, object]) -> None:
     from leakscope.errors import InputError
 
-    for name, value in (("--shadow", shadow), ("--slice", slice_by), ("--show", show)):
+    for name, value in options.items():
         if value:
             raise InputError(f"{name} goes with TARGET, a file of predictions, not with --model")
 
@@ -250,26 +261,22 @@ def _require_no_predictions(
 def _from_predictions(
     target: Path,
     shadow: Path | None,
+    pool: Path | None,
     *,
-    estimator: Estimator,
-    slices: list[str] | None,
     allow_missing_classes: bool,
-    show_columns: Sequence[str],
-    seed: int,
-    level: float,
+    **options: Any,
 ) -> Audit:
-    from leakscope.audit import audit_classifier
+    from leakscope.audit import audit_classifier, audit_pool
     from leakscope.cli.provenance import file_hashes
 
+    files = file_hashes({"target": target, "shadow": shadow, "pool": pool})
+    if pool is not None:
+        return audit_pool(target, pool, command="classifier", provenance=files, **options)
     return audit_classifier(
         target,
         shadow,
-        estimator=estimator,
-        slices=slices,
         allow_missing_classes=allow_missing_classes,
-        show_columns=show_columns,
-        seed=seed,
-        level=level,
         command="classifier",
-        provenance=file_hashes({"target": target, "shadow": shadow}),
+        provenance=files,
+        **options,
     )

@@ -33,7 +33,10 @@ def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools
     """
     if n_worlds < 1 or n_records < 1:
         raise InputError(f"at least one world and one record, got {n_worlds} and {n_records}")
-    return rng.random((n_worlds, n_records)) < 0.5
+    coins = np.empty((n_worlds, n_records), np.bool_)
+    for row in coins:  # the same draws as all at once, in a ninth of the memory
+        np.less(rng.random(n_records), 0.5, out=row)
+    return coins
 
 
 @dataclass(frozen=True, eq=False)

@@ -59,7 +59,7 @@ def static_layout(plan: Plan, array: Static) -> Layout:
 
 def digest_layout(plan: Plan) -> dict[str, Layout]:
     """Return how the digests lie: 32 bytes and one chunk a task."""
-    shape = (len(plan.tasks), 32)
+    shape = (plan.n_tasks, 32)
     return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
 
 

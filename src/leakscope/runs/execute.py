@@ -100,11 +100,16 @@ class _Tally:
     left: Sequence[Task]
     progress: Progress | None
 
+    @functools.cached_property
+    def n_units(self) -> int:
+        """Units of the tasks that are left."""
+        return sum(task.n_units for task in self.left)
+
     def tell(self, n_tasks: int) -> None:
         # Only the last task may be shorter, and it is counted once all are done.
         if self.progress is not None:
             plan = self.run.plan
-            here = sum(task.n_units for task in self.left)
+            here = self.n_units
             new = here if n_tasks == len(self.left) else n_tasks * plan.units_a_task
             self.progress(plan.n_units - here + min(new, here), plan.n_units)
 

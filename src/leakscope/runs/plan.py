@@ -119,6 +119,11 @@ class Plan:
         """The sha256 of the canonical JSON, in hexadecimal: equal for equal plans only."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    @property
+    def n_tasks(self) -> int:
+        """The number of tasks, without making them."""
+        return -(-self.n_units // self.units_a_task)
+
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks in the order of their units; the last one may have fewer."""

@@ -104,7 +104,7 @@ class Run:
         names = set(self.folder.names(f"{_GROUP}/{DIGEST}/c"))
         if not verify:
             return [task for task in self.plan.tasks if str(task.number) not in names]
-        digests = np.zeros((len(self.plan.tasks), 32), np.uint8)
+        digests = np.zeros((self.plan.n_tasks, 32), np.uint8)
         for task in self.plan.tasks:
             if str(task.number) in names:
                 digests[task.number] = self._digest_of_stored(task)
