@@ -84,7 +84,7 @@ def test_bad_pools_are_named(trained, files, tmp_path):
         as_pool({"labels": pool.labels, "member": pool.inside})
     table = tmp_path / "pool.csv"
     table.write_text("a\n1\n")
-    with pytest.raises(ls.InputError, match="must be in an .npz file"):
+    with pytest.raises(ls.InputError, match=r"must be in an \.npz file"):
         as_pool(table)
     with pytest.raises(ls.InputError, match="the pool predicts"):
         ls.audit_pool(trained.target[:20], pool)
