@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leakscope.errors import LeakScopeError
 from leakscope.runs.execute import complete
 from leakscope.runs.plan import Task
-from leakscope.runs.store import open_run
+from leakscope.runs.store import Run, open_run
 from tests.runs.sample import N_MODELS, Work, contents, made, plan, static
 
 ROOT = Path(__file__).parents[2]
@@ -223,3 +224,21 @@ def test_a_disk_that_becomes_full(n_jobs: int, whole: Path, tmp_path: Path) -> N
     )
     made(path)
     assert contents(path) == contents(whole)
+
+
+def test_workers_that_started_elsewhere_write_to_the_same_folder(tmp_path, monkeypatch):
+    # Workers live on from one run to the next, in the folder that was current at first.
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        run = open_run("run", plan(), static())
+        complete(run, Work(), n_jobs=2)
+        assert run.path == str(tmp_path / name / "run")
+        assert not run.missing()
+
+
+def test_results_that_are_nowhere_to_be_seen_are_an_error(tmp_path, monkeypatch):
+    run = open_run(tmp_path / "run", plan(), static())
+    monkeypatch.setattr(Run, "write", lambda self, task, values: None)
+    with pytest.raises(LeakScopeError, match="all machines must see the same folder"):
+        complete(run, Work())

@@ -208,7 +208,7 @@ def train_shadows(
             inside,
             seed=seed,
             run=scratch if run is None else run,
-            weights=None if weights is None else Path(weights),
+            weights=None if weights is None else Path(weights).absolute(),
             invocation=invocation,
             n_jobs=n_jobs,
             progress=progress,

@@ -82,7 +82,10 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
     while in_vain < _ROUNDS:
         tally = _Tally(run, left, progress)
         tally.tell(0)
-        if not left or _attempt(tally, work, n_jobs):
+        if not left:
+            return
+        if _attempt(tally, work, n_jobs):
+            _require_here(run)
             return
         still = run.missing(verify=False)
         in_vain = 0 if len(still) < len(left) else in_vain + 1
@@ -92,6 +95,16 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
         f"with fewer workers or more memory; the {run.n_done()} {run.plan.unit}s done in "
         f"{run.path} are kept"
     )
+
+
+def _require_here(run: Run) -> None:
+    """Raise where workers wrote to a folder of their own."""
+    lost = run.missing(verify=False)
+    if lost:
+        raise LeakScopeError(
+            f"workers say they are done, but the results of {len(lost)} tasks are not in "
+            f"{run.path}: all machines must see the same folder under this path"
+        )
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ _FREE_SOME = "make room or allow writing there, then start again; what is done i
 _PARTIAL = ".partial"
 
 
+def located(path: str | Path) -> str:
+    """Return the same place for every process, wherever it works: absolute, or a URL."""
+    return str(path) if "://" in str(path) else os.path.abspath(path)
+
+
 @dataclass(frozen=True)
 class Folder:
     """A place that holds bytes by key; every key is written whole or not at all."""

@@ -27,7 +27,7 @@ from leakscope.runs.contents import (
     task_digest,
 )
 from leakscope.runs.encoding import chunk_files, chunk_keys, metadata
-from leakscope.runs.folder import Folder, folders_below
+from leakscope.runs.folder import Folder, folders_below, located
 from leakscope.runs.plan import Plan, Task, difference
 from leakscope.runs.record import Record, record_in
 
@@ -203,7 +203,7 @@ def open_run(
     """
     static = static or {}
     _check_names(plan, static)
-    folder = Folder(str(path))
+    folder = Folder(located(path))
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
     if stored is not None:
@@ -235,7 +235,7 @@ def read_run(path: str | Path) -> Run:
             f"{path} holds no run whose plan can be read: name the folder of a run, or start the "
             "run again with the same settings to repair it"
         )
-    return Run(str(path), stored.plan, stored.invocation)
+    return Run(located(path), stored.plan, stored.invocation)
 
 
 def runs_in(path: str | Path) -> list[Summary]:
