@@ -106,7 +106,7 @@ def test_prediction_vectors_are_sorted_or_left():
 
 
 @every_attack
-@pytest.mark.parametrize("k", [4, 8, 16, 64])
+@pytest.mark.parametrize("k", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16, 64))])
 def test_without_leakage_there_is_nothing_to_find(attack, k):
     games = 24
     areas, rates = np.empty(games), np.empty(games)
@@ -286,7 +286,7 @@ def test_a_game_of_two_files_is_attacked():
 
 @pytest.fixture(
     scope="module",
-    params=["tc_output", pytest.param("defense_output", marks=pytest.mark.slow)],
+    params=[pytest.param(name, marks=pytest.mark.slow) for name in ("tc_output", "defense_output")],
 )
 def location30(request, data_folder):
     with np.load(data_folder / "location_labels_membership.npz") as known:

@@ -143,7 +143,9 @@ def test_the_python_call_finds_the_same(place, straight):
     }
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "stop", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
+)
 def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, inside, stop):
     out = tmp_path / "out"
     running = started(place, out, pause=0.2)

@@ -20,7 +20,7 @@ from leakscope.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, ON_WORLDS, deal, label
 from tests.laws.numbers import of_play, of_scores
 
-GAMES = 200
+GAMES = 100
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=label)
@@ -55,7 +55,9 @@ def areas(
     )
 
 
-@pytest.mark.parametrize("n_worlds", [4, 8, 16, 64])
+@pytest.mark.parametrize(
+    "n_worlds", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16)), 64]
+)
 @pytest.mark.parametrize("attack", ON_WORLDS, ids=label)
 def test_whatever_the_number_of_worlds_chance_is_the_mean_area(
     attack: Attack, n_worlds: int, monkeypatch: pytest.MonkeyPatch
