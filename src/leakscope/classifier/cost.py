@@ -84,7 +84,7 @@ def measure(
 def span(seconds: float) -> str:
     """Return a duration as people write it: ``45 s``, ``12 min``, ``3.5 h``."""
     if seconds < 1:
-        return "under a second"
+        return "1 s"
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 5400:
