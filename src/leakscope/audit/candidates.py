@@ -8,9 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from leakscope.audit.attacks import audit
 from leakscope.classifier.candidates import (
@@ -29,6 +27,7 @@ from leakscope.core.game import Attack
 from leakscope.errors import InputError
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.per_target import Correlation, PerTarget, per_target
+from leakscope.evaluate.rates import mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +59,7 @@ class CandidateAudit:
     @property
     def mean_pdtp(self) -> Estimate | None:
         """The mean PDTP over the targets."""
-        return None if self.pdtp is None else _mean(self.pdtp, self.level, "t over targets")
+        return None if self.pdtp is None else mean(self.pdtp, self.level, unit="targets")
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for every target: PDTP, and each attack's accuracy with its interval."""
@@ -154,15 +153,8 @@ def _evaluated(
         game.targets,
         None if dealt.pdtp is None else checks.frozen(dealt.pdtp),
         MappingProxyType(correlations),
-        _mean(dealt.train_accuracy, level, "t over target models"),
-        _mean(dealt.test_accuracy, level, "t over target models"),
+        mean(dealt.train_accuracy, level, unit="target models"),
+        mean(dealt.test_accuracy, level, unit="target models"),
         tuple(result for result in results if isinstance(result, Skipped)),
         level,
     )
-
-
-def _mean(values: Floats, level: float, method: str) -> Estimate:
-    n, value = len(values), float(np.mean(values))
-    spread = float(np.std(values, ddof=1)) if n > 1 else 0.0
-    half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * spread / np.sqrt(n)
-    return Estimate(value, value - half, value + half, level, n, method)

@@ -7,8 +7,6 @@ knows the candidates, the size of the training set and how models are trained.
 
 from __future__ import annotations
 
-import tempfile
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -27,6 +25,7 @@ from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.game import Round
 from leakscope.core.release import coin_flips
 from leakscope.errors import InputError
+from leakscope.runs.folder import kept_or_scratch
 
 BIN = 0.01
 """Width of the bins of published predictions (Long et al. 2017, section 5.1)."""
@@ -133,8 +132,8 @@ class CandidateGame:
         """
         if not 0 <= measurements <= self.iterations:
             raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
-        with _folder(run) as folder:
-            training = _Training(self, str(folder), n_jobs, progress, self.n_models(measurements))
+        with kept_or_scratch(run) as folder:
+            training = _Training(self, folder, n_jobs, progress, self.n_models(measurements))
             models = training.targets()
             pool, general = training.shadows()
             pdtp = training.pdtp(models, measurements) if measurements else None
@@ -232,10 +231,11 @@ class _Training:
         probabilities with and without the record in training, both binned.
         """
         game, t = self.game, self.game.targets
-        halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
-        side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
+        halves = game.halves()
+        first = halves[: 2 * measurements].reshape(measurements, 2, -1)
+        side = np.argmax(first[:, :, t], axis=1)  # (measurements, t): the half that holds it
         number = 2 * np.arange(measurements)[:, None] + side
-        without = game.halves()[number]
+        without = halves[number]
         without[:, np.arange(len(t)), t] = False
         states = np.array(self.states())[number].ravel().tolist()
         done = self.total - measurements * game.n_targets
@@ -305,7 +305,3 @@ def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools
             inside[:, j, i, others + (others >= target)] = True
             inside[0, j, i, target] = True
     return inside.reshape(2 * pairs, len(targets), n)
-
-
-def _folder(run: str | Path | None) -> AbstractContextManager[str | Path]:
-    return tempfile.TemporaryDirectory(prefix="leakscope-") if run is None else nullcontext(run)

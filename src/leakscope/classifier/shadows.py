@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -24,6 +23,7 @@ from leakscope.errors import InputError
 from leakscope.runs.atomic import check_writable, write_all
 from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
+from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import open_run, read_run
 
@@ -200,14 +200,14 @@ def train_shadows(
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
     inside = membership(n_shadows, len(y), seed, target=with_target)
-    with tempfile.TemporaryDirectory(prefix="leakscope-") as scratch:
+    with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
             x,
             y,
             inside,
             seed=seed,
-            run=scratch if run is None else run,
+            run=folder,
             weights=None if weights is None else Path(weights).absolute(),
             invocation=invocation,
             n_jobs=n_jobs,

@@ -11,8 +11,6 @@ from leakscope.classifier.estimators import Estimators, ProbabilisticClassifier,
 from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.classifier.shadows import train_shadows
 
-__all__ = ["ProbabilisticClassifier", "train_predictions"]
-
 
 def train_predictions(
     model: Callable[[int], ProbabilisticClassifier],

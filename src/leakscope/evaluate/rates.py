@@ -1,4 +1,4 @@
-"""Proportions with exact intervals."""
+"""Proportions with exact intervals, and means with Student's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
 from leakscope.core import checks
-from leakscope.core.checks import Bools, Ints
+from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 
@@ -126,6 +126,23 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     effective = effective_size(hit, unit) * float(student) ** 2
     low, high = clopper_pearson(successes / n * effective, effective, level)
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
+
+
+def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
+    """Return the mean of independent values with Student's interval.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+    level : float
+        In (0, 1).
+    unit : str
+        What a value belongs to, for the name of the method.
+    """
+    n, value = len(values), float(np.mean(values))
+    spread = float(np.std(values, ddof=1)) if n > 1 else 0.0
+    half = float(stdtrit(max(n - 1, 1), 0.5 + checks.level(level) / 2)) * spread / np.sqrt(n)
+    return Estimate(value, value - half, value + half, level, n, f"t over {unit}")
 
 
 def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from leakscope.audit.attacks import audit
 from leakscope.classifier.game import PredictionGame
@@ -23,7 +20,9 @@ from leakscope.core.attacks.threshold import Threshold
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.datasets.location30 import location30
+from leakscope.evaluate.rates import mean
 from leakscope.reproduce.table import Cell, Effort, Row, Table, part_of
+from leakscope.runs.folder import kept_or_scratch
 
 TABLE_4 = {
     "train accuracy": 1.0,
@@ -47,7 +46,7 @@ def song_table4(effort: Effort) -> Table:
     """
     x, y = location30()
     n = 2 if effort.quick else 10
-    with _folder(effort.run) as folder:
+    with kept_or_scratch(effort.run) as folder:
         parts = [_Part(Path(folder) / name, number, effort) for number, name in enumerate(_PARTS)]
         inside = np.repeat([TARGET.inside(len(y)), ALIKE.inside(len(y))], n, axis=0)
         values = parts[0].train(x, y, inside, TARGET.epochs)
@@ -168,12 +167,4 @@ def _measured(target: Predictions, shadow: Predictions, seed: int) -> dict[str, 
 
 
 def _mean(values: list[float]) -> Estimate:
-    array: Floats = np.array(values)
-    n = len(array)
-    half = float(stdtrit(n - 1, 0.5 + LEVEL / 2)) * float(array.std(ddof=1)) / np.sqrt(n)
-    value = float(array.mean())
-    return Estimate(value, value - half, value + half, LEVEL, n, "t over pairs of models")
-
-
-def _folder(run: Path | None) -> AbstractContextManager[str | Path]:
-    return tempfile.TemporaryDirectory(prefix="leakscope-") if run is None else nullcontext(run)
+    return mean(np.array(values), LEVEL, unit="pairs of models")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import tempfile
 from collections.abc import Coroutine, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,13 @@ _PARTIAL = ".partial"
 def located(path: str | Path) -> str:
     """Return the same place for every process, wherever it works: absolute, or a URL."""
     return str(path) if "://" in str(path) else os.path.abspath(path)
+
+
+def kept_or_scratch(path: str | Path | None) -> AbstractContextManager[str]:
+    """Return the place for a run that is to be kept, or a folder that is removed afterwards."""
+    if path is None:
+        return tempfile.TemporaryDirectory(prefix="leakscope-")
+    return contextlib.nullcontext(str(path))
 
 
 @dataclass(frozen=True)
