@@ -139,3 +139,13 @@ def test_impossible_counts_are_refused() -> None:
         rates.proportion(np.array([], bool))
     with pytest.raises(InputError, match=r"level must be in \(0, 1\), got 1.5"):
         rates.clopper_pearson(1, 2, 1.5)
+
+
+def test_a_mean_has_students_interval_and_a_single_value_none() -> None:
+    values = np.random.default_rng(0).normal(size=12)
+    found = rates.mean(values, 0.9, unit="models")
+    expected = stats.ttest_1samp(values, 0.0).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert (found.n, found.method) == (12, "t over models")
+    lone = rates.mean(values[:1], unit="models")
+    assert (lone.low, lone.value, lone.high) == (-np.inf, values[0], np.inf)

@@ -129,7 +129,7 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
 
 
 def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
-    """Return the mean of independent values with Student's interval.
+    """Return the mean of independent values with Student's interval; unbounded for a single one.
 
     Parameters
     ----------
@@ -140,8 +140,10 @@ def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
         What a value belongs to, for the name of the method.
     """
     n, value = len(values), float(np.mean(values))
-    spread = float(np.std(values, ddof=1)) if n > 1 else 0.0
-    half = float(stdtrit(max(n - 1, 1), 0.5 + checks.level(level) / 2)) * spread / np.sqrt(n)
+    half = np.inf
+    if n > 1:
+        error = float(np.std(values, ddof=1)) / np.sqrt(n)
+        half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
     return Estimate(value, value - half, value + half, level, n, f"t over {unit}")
 
 
