@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
+from leakscope.classifier.binning import binned
 from leakscope.classifier.candidates import (
     CandidateGame,
     PerTargetDesign,
     SharedDesign,
     _pairs,
-    binned,
 )
 from leakscope.classifier.estimators import as_trainer
 from leakscope.classifier.signals import signals

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.classifier import targeted
+from leakscope.classifier.binning import bin_numbers
 from leakscope.classifier.game import PredictionObservation, Rows
 from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions
-from leakscope.classifier.targeted import Distance, Frequency, bin_numbers, infinity
+from leakscope.classifier.targeted import Distance, Frequency, infinity
 from leakscope.core.estimate import Skipped
 from leakscope.core.exact import GaussianGame
 from leakscope.core.game import play

@@ -14,11 +14,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.classifier.binning import BIN
+from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.classifier.pool import Pool, probabilities
 from leakscope.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from leakscope.classifier.predictions import Predictions
 from leakscope.classifier.shadows import Progress, train_all
-from leakscope.classifier.targeted import bin_numbers
 from leakscope.classifier.trainer import Trainer
 from leakscope.core import seeds
 from leakscope.core.checks import Bools, Floats, Ints
@@ -26,9 +27,6 @@ from leakscope.core.game import Round
 from leakscope.core.release import coin_flips
 from leakscope.errors import InputError
 from leakscope.runs.folder import kept_or_scratch
-
-BIN = 0.01
-"""Width of the bins of published predictions (Long et al. 2017, section 5.1)."""
 
 
 @dataclass(frozen=True)
@@ -245,16 +243,10 @@ class _Training:
         rows = np.arange(len(t))
         values = values.reshape(measurements, len(t), len(t), -1)[:, rows, rows]
         logits = game.trainer.logits
-        with_it = binned(probabilities(models[number, t], logits=logits))
-        without_it = binned(probabilities(values, logits=logits))
-        ratio = np.abs(np.log(with_it) - np.log(without_it)).max(axis=2)
-        mean: Floats = ratio.mean(axis=0)
+        with_it = probabilities(models[number, t], logits=logits)
+        without_it = probabilities(values, logits=logits)
+        mean: Floats = log_ratio(with_it, without_it, BIN).mean(axis=0)
         return mean
-
-
-def binned(p: Floats, width: float = BIN) -> Floats:
-    """Return the centre of each probability's bin; the last bin holds 1."""
-    return np.asarray((bin_numbers(p, width) + 0.5) * width, np.float64)
 
 
 def _round(

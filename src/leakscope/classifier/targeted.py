@@ -8,9 +8,10 @@ from typing import Literal
 
 import numpy as np
 
+from leakscope.classifier.binning import bin_numbers, n_bins
 from leakscope.classifier.game import PredictionObservation
 from leakscope.classifier.pool import Pool, probabilities
-from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
@@ -23,7 +24,6 @@ BLOCK = 1 << 18
 """Entries of the pool that are worked on at a time."""
 
 _FLOOR = 1e-30
-_EDGE = 1e-7  # float32 rounds a probability by less
 _ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is no member")
 
 
@@ -176,31 +176,6 @@ def infinity(n_models: int, n_classes: int) -> float:
     Two products of `n_classes` ratios of shares of at most `n_models` models each differ by less.
     """
     return 1.0 + 2.0 * n_classes * float(np.log(max(n_models, 1)))
-
-
-def n_bins(width: float) -> int:
-    """Return how many bins of a width there are in [0, 1].
-
-    Raises
-    ------
-    InputError
-        If the width is not 1 over a whole number.
-    """
-    number = round(1 / width) if 0 < width <= 1 else 0
-    if not number or abs(number * width - 1) > 1e-9:
-        raise InputError(f"bin must be 1 over a whole number, such as 0.01, got {width}")
-    return number
-
-
-def bin_numbers(probability: Floats, width: float) -> Ints:
-    """Return the bin of every probability, 0, 1, ...; the last one holds 1 too.
-
-    A bin holds its lower edge, and what rounding to single precision puts just below it: 0.29 is
-    28.999... hundredths as a float, and predictions may be rounded to hundredths.
-    """
-    number = n_bins(width)
-    bins: Ints = ((probability + _EDGE) * number).astype(np.int64)
-    return bins.clip(0, number - 1)
 
 
 Ranking = Callable[[Floats, Floats, Bools], Floats]

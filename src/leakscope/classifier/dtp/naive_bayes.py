@@ -1,0 +1,157 @@
+"""Naive Bayes on categories and numbers; a record is left out by taking it from the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from leakscope.classifier.dtp.counts import Counts, Removal, count
+from leakscope.classifier.dtp.learner import Box, DtpRange
+from leakscope.classifier.dtp.naive_bayes_dtp import dtp_range
+from leakscope.classifier.dtp.normal import Normals
+from leakscope.core.checks import Floats, Ints
+from leakscope.errors import InputError
+
+BLOCK = 1 << 22
+"""So many values are worked on at a time."""
+
+
+@dataclass(frozen=True)
+class NaiveBayes:
+    """Naive Bayes: categories with Laplace smoothing, numbers with normal distributions.
+
+    The classes have the probabilities n_y / n. Attributes of 0 and 1 are categories too:
+    Bernoulli naive Bayes is this one with two categories each.
+    """
+
+    categories: tuple[int | None, ...]
+    """(d,) How many categories 0, 1, ... an attribute has; None for a number."""
+    alpha: float = 1.0
+    """Added to every count of a category, at least 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be at least 0, got {self.alpha}")
+        if not self.categories or any(v is not None and v < 1 for v in self.categories):
+            raise InputError("every attribute needs at least one category, or None for a number")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "naive Bayes"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the smoothing and the categories, as JSON values."""
+        return {"alpha": self.alpha, "categories": list(self.categories)}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNaiveBayes:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        codes, numbers = self.parts(x)
+        return FittedNaiveBayes(self, codes, numbers, y, n_classes)
+
+    def parts(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
+        """Return the codes of categories (n, c) and the numbers (n, m) of records."""
+        x = np.asarray(x)
+        if x.ndim != 2 or x.shape[1] != len(self.categories):
+            raise InputError(f"x must have the shape (n, {len(self.categories)}), got {x.shape}")
+        sizes = np.array([v for v in self.categories if v is not None], np.int64)
+        named = np.array([v is not None for v in self.categories])
+        codes = x[:, named].astype(np.int64)
+        bad = np.argwhere((codes < 0) | (codes >= sizes) | (codes != x[:, named]))
+        if len(bad):
+            row, column = (int(v) for v in bad[0])
+            raise InputError(
+                f"attribute {int(np.flatnonzero(named)[column])} has the categories "
+                f"0..{sizes[column] - 1}, got {x[:, named][row, column]} in row {row}"
+            )
+        return codes, x[:, ~named].astype(np.float64)
+
+
+def naive_bayes_of(
+    x: NDArray[Any], continuous: Sequence[int] = (), alpha: float = 1.0
+) -> NaiveBayes:
+    """Return a naive Bayes learner whose categories are those that occur in all records."""
+    sizes = [None if j in continuous else int(x[:, j].max()) + 1 for j in range(x.shape[1])]
+    return NaiveBayes(tuple(sizes), alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNaiveBayes:
+    """Naive Bayes with its counts and moments, from which any one record can be taken."""
+
+    learner: NaiveBayes
+    """How it was trained."""
+    codes: Ints
+    """(n, c) Categories of the training set."""
+    numbers: Floats
+    """(n, m) Numbers of the training set."""
+    y: Ints
+    """(n,) Classes."""
+    n_classes: int
+    """Number of classes."""
+
+    @cached_property
+    def counts(self) -> Counts:
+        """The counts of categories."""
+        sizes = tuple(v for v in self.learner.categories if v is not None)
+        return count(self.codes, self.y, sizes, self.n_classes, self.learner.alpha)
+
+    @cached_property
+    def normals(self) -> Normals:
+        """The moments of numbers."""
+        return Normals.of(self.numbers, self.y, self.n_classes)
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k); NaN where none is possible."""
+        return self.predict_parts(*self.learner.parts(queries))
+
+    def predict_own(self, rows: Ints) -> Floats:
+        """Return what records of the training set are told, (r, k)."""
+        return self.predict_parts(self.codes[rows], self.numbers[rows])
+
+    def predict_parts(self, codes: Ints, numbers: Floats) -> Floats:
+        """Return the probability of every class for categories and numbers, (q, k)."""
+        return answers(self.counts.log_joint(codes) + self.normals.log_density(numbers))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        return self.paired_parts(rows, self.codes[rows], self.numbers[rows])
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        codes, numbers = self.learner.parts(queries)
+        result = np.empty((len(rows), len(codes), self.n_classes))
+        for i, row in enumerate(rows):
+            result[i] = self.paired_parts(np.full(len(codes), row), codes, numbers)
+        return result
+
+    def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
+        """Return the range of each record's DTP: exact over categories where that is feasible."""
+        return dtp_range(self, rows, width, box)
+
+    @cached_property
+    def removal(self) -> Removal:
+        """What leaving out each record of the training set changes in the counts."""
+        return self.counts.leaving_out(self.codes, self.y)
+
+    def paired_parts(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
+        """Return what the i-th query would be told had the i-th record been left out, (r, k)."""
+        joint = self.counts.log_joint(codes)
+        removal = self.removal
+        agree = codes == self.codes[rows]
+        change = removal.base[rows] + np.where(agree, removal.step[rows], 0.0).sum(axis=1)
+        joint[np.arange(len(rows)), self.y[rows]] += change
+        joint += self.normals.log_density_without(rows, numbers)
+        return answers(joint)
+
+
+def answers(joint: Floats) -> Floats:
+    """Return the posterior of log joints (q, k); NaN where no class is possible."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(softmax(joint, axis=1), np.float64)

@@ -1,0 +1,163 @@
+"""Between which numbers the DTP of naive Bayes lies: exact where feasible, certified elsewhere."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leakscope.classifier.dtp.domain import (
+    dtp_over_cells,
+    dtp_over_cells_binned,
+    is_small,
+    n_cells,
+)
+from leakscope.classifier.dtp.frontier import dtp_of_two_classes
+from leakscope.classifier.dtp.learner import Box, DtpRange
+from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from leakscope.core.checks import Floats, Ints
+
+if TYPE_CHECKING:
+    from leakscope.classifier.dtp.naive_bayes import FittedNaiveBayes
+
+MOST_ANSWERS = 200_000_000
+"""So many answers are binned and compared at most."""
+
+MOST_CLASSES = 10
+"""Queries are searched against so many other classes at most."""
+
+EXACT = "exact: every query of the domain"
+EXACT_FOR_TWO = "exact: every set of attributes in which a query may agree with the record"
+CERTIFIED = "certified bound over the domain; the lower end from queries that were tried"
+
+
+def dtp_range(fitted: FittedNaiveBayes, rows: Ints, width: float, box: Box) -> DtpRange:
+    """Return the range of each record's DTP over all queries.
+
+    Parameters
+    ----------
+    fitted : FittedNaiveBayes
+    rows : ndarray of int, shape (r,)
+    width : float
+        Of the bins; 0 for none.
+    box : Box
+        The domain of all attributes; only its numbers are used.
+    """
+    if fitted.numbers.shape[1] == 0:
+        distinct, group = _distinct(fitted, rows)
+        found = _exact(fitted, distinct, width)
+        if found is not None:
+            values, method = found
+            return DtpRange(values[group], values[group], method)
+        parts = _certified(fitted, distinct, width, box)
+        return DtpRange(parts.low[group], parts.high[group], parts.method)
+    return _certified(fitted, rows, width, box)
+
+
+def _exact(fitted: FittedNaiveBayes, rows: Ints, width: float) -> tuple[Floats, str] | None:
+    counts, codes, y = fitted.counts, fitted.codes[rows], fitted.y[rows]
+    if width:
+        if len(rows) * n_cells(counts.sizes) > MOST_ANSWERS:
+            return None
+        return dtp_over_cells_binned(counts, codes, y, width), EXACT
+    if is_small(counts):
+        return dtp_over_cells(counts, codes, y), EXACT
+    if len(counts.n) != 2 or counts.alpha == 0:
+        return None
+    values = dtp_of_two_classes(counts, codes, y)
+    return None if np.isnan(values).any() else (values, EXACT_FOR_TWO)
+
+
+def _distinct(fitted: FittedNaiveBayes, rows: Ints) -> tuple[Ints, Ints]:
+    """Return one row for every different record, and which of them each record is."""
+    sizes = fitted.counts.sizes
+    if n_cells(sizes) * fitted.n_classes < 2**62:
+        key = np.ravel_multi_index(tuple(fitted.codes[rows].T), sizes)
+        key = key * fitted.n_classes + fitted.y[rows]
+        _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    else:
+        whole = np.column_stack([fitted.codes[rows], fitted.y[rows]])
+        _, first, group = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    return rows[first], group.ravel()
+
+
+def _certified(fitted: FittedNaiveBayes, rows: Ints, width: float, box: Box) -> DtpRange:
+    low = log_ratio(fitted.predict_own(rows), fitted.without(rows), width)
+    for queries in _candidates(fitted, rows, box):
+        np.maximum(low, _shown(fitted, rows, queries, width), out=low)
+    bound = posterior_bound(fitted, rows, box)
+    # A classifier that has no answer left is told from one that has, bins or not.
+    silent = np.isinf(bound) & (fitted.learner.alpha == 0 or len(fitted.y) == 1)
+    high = np.where(silent, np.inf, np.minimum(binned_bound(bound, width), cap(width)))
+    # Both are rounded; what was shown is shown.
+    return DtpRange(low, np.maximum(high, low), CERTIFIED)
+
+
+def posterior_bound(fitted: FittedNaiveBayes, rows: Ints, box: Box) -> Floats:
+    """Return what no log ratio of the posterior exceeds over the domain, (r,).
+
+    Notes
+    -----
+    With ``D_y`` the change of class y's log joint, the posterior of y changes by
+    ``D_y - log(sum_z p_z exp(D_z))``, a weighted mean of ``D_y - D_z``: its size is at most the
+    largest ``D_y - D_z`` over pairs of different classes. For categories alone ``D`` is 0 but
+    for the record's own class, where its extremes over all queries are those of agreement
+    everywhere and nowhere: O(number of attributes) for a record.
+    """
+    low, high = np.zeros((2, len(rows), fitted.n_classes))
+    some, y = np.arange(len(rows)), fitted.y[rows]
+    removal = fitted.removal
+    low[some, y], high[some, y] = removal.at_record[rows], removal.base[rows]
+    if fitted.numbers.shape[1]:
+        ends = _numbers_of(fitted, box)
+        for into, change in zip((low, high), fitted.normals.change_over(rows, *ends), strict=True):
+            into += change
+    found = np.zeros(len(rows))
+    for a, b in product(range(fitted.n_classes), repeat=2):
+        if a != b:
+            np.maximum(found, high[:, a] - low[:, b], out=found)
+    return found
+
+
+def _numbers_of(fitted: FittedNaiveBayes, box: Box) -> tuple[Floats, Floats]:
+    numeric = np.array([v is None for v in fitted.learner.categories])
+    return box.low[numeric], box.high[numeric]
+
+
+Queries = tuple[Ints, Floats]
+"""Categories and numbers of one query for each record."""
+
+
+def _candidates(fitted: FittedNaiveBayes, rows: Ints, box: Box) -> list[Queries]:
+    """Return queries, one for each record, that may show more than the record itself."""
+    codes, numbers = fitted.codes[rows], fitted.numbers[rows]
+    places = [numbers]
+    if numbers.shape[1]:
+        places += [np.broadcast_to(end, numbers.shape) for end in _numbers_of(fitted, box)]
+    named = [codes]
+    for other in range(min(fitted.n_classes, MOST_CLASSES)):
+        named += _extreme_codes(fitted, rows, other)
+    return [(c, x) for c, x in product(named, places)][1:]
+
+
+def _extreme_codes(fitted: FittedNaiveBayes, rows: Ints, other: int) -> list[Ints]:
+    """Return the categories that speak most against and for the own class, but for the own."""
+    lowest, highest = fitted.codes[rows].copy(), fitted.codes[rows].copy()
+    y = fitted.y[rows]
+    for j, size in enumerate(fitted.counts.sizes):
+        if size < 2:
+            continue
+        conditional = fitted.counts.log_conditional(j)
+        with np.errstate(invalid="ignore"):
+            odds = np.nan_to_num(conditional - conditional[other])[y]
+        own = np.arange(len(rows)), fitted.codes[rows, j]
+        odds[own] = np.inf
+        lowest[:, j] = odds.argmin(axis=1)
+        odds[own] = -np.inf
+        highest[:, j] = odds.argmax(axis=1)
+    return [lowest, highest]
+
+
+def _shown(fitted: FittedNaiveBayes, rows: Ints, queries: Queries, width: float) -> Floats:
+    return log_ratio(fitted.predict_parts(*queries), fitted.paired_parts(rows, *queries), width)
