@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from leakscope.classifier import tables
-from leakscope.classifier.tables import load_records
+from leakscope.classifier.tables import load_categories, load_records
 from leakscope.errors import InputError
 
 FRAME = pd.DataFrame(
@@ -157,3 +157,45 @@ def test_bad_archives_are_named(tmp_path):
     np.save(lone, x)
     (tmp_path / "lone.npz").write_bytes(lone.getvalue())
     fails(tmp_path / "lone.npz", "holds a single array")
+
+
+def test_categories_are_coded_over_the_whole_file(tmp_path):
+    path = saved(tmp_path, FRAME.assign(ward=["a", None, "a", "c"], old=[1, 2, 2, 1]))
+    found = load_categories(path, "sick", continuous=["age"], ids="name", drop=["trained"])
+    assert found.columns == ("age", "ward", "old")
+    # What is missing is a category of its own.
+    assert found.categories == (None, 3, 2)
+    assert found.x[:, 0].tolist() == [30, 40, 50, 60]
+    assert found.x[:, 1].tolist() == [0, 1, 0, 2]
+    assert found.x[:, 2].tolist() == [0, 1, 1, 0]
+    assert found.y.tolist() == [1, 0, 0, 1]
+    assert found.names == ("no", "yes")
+    assert found.ids.tolist() == ["p", "q", "r", "s"]
+    assert len(found) == 4
+
+
+def test_categories_of_an_npz_are_its_values(tmp_path):
+    np.savez(tmp_path / "t.npz", x=[[5, 0.5], [7, 0.5], [5, 1.5]], y=[0, 1, 1])
+    found = load_categories(tmp_path / "t.npz", continuous=["1"])
+    assert found.categories == (2, None)
+    assert found.x.tolist() == [[0, 0.5], [1, 0.5], [0, 1.5]]
+
+
+def test_a_single_record_may_be_a_class(tmp_path):
+    frame = pd.DataFrame({"a": [1, 2, 1], "label": ["x", "x", "y"]})
+    assert load_categories(saved(tmp_path, frame)).y.tolist() == [0, 0, 1]
+
+
+def test_bad_categories_are_named(tmp_path):
+    path = saved(tmp_path, FRAME.assign(age=[1.0, None, 2.0, 3.0]))
+    for options, message in (
+        ({"continuous": ["age"]}, "'age' must hold finite numbers, got nan in row 1: fill them"),
+        ({"continuous": ["ward"]}, "column 'ward' holds texts: it is not continuous"),
+        ({"continuous": ["wrd"]}, "no attribute 'wrd'; the attributes are age, ward"),
+        ({"drop": ["wrd"]}, "no column 'wrd'"),
+    ):
+        with pytest.raises(InputError, match=message) as raised:
+            load_categories(path, "sick", **options)
+        assert "\n" not in str(raised.value)
+    with pytest.raises(InputError, match="1 values are missing in column 'sick'"):
+        load_categories(saved(tmp_path, FRAME.assign(sick=["y", None, "n", "n"])), "sick")

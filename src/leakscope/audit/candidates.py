@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.audit.attacks import audit
@@ -43,8 +44,8 @@ class CandidateAudit:
     """Attack title to the right guesses on each target."""
     targets: Ints
     """(t,) Rows of the attacked records."""
-    pdtp: Floats | None
-    """(t,) Mean PDTP of each target, where it was measured."""
+    measured: Floats | None
+    """(measurements, t) PDTP of each target in each of the first iterations, where measured."""
     correlations: Mapping[str, Correlation | Skipped]
     """Attack title to the correlation of per-target accuracy with PDTP; empty without PDTP."""
     train_accuracy: Estimate
@@ -57,9 +58,15 @@ class CandidateAudit:
     """Of every interval."""
 
     @property
+    def pdtp(self) -> Floats | None:
+        """(t,) Mean PDTP of each target, where it was measured."""
+        return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
+
+    @property
     def mean_pdtp(self) -> Estimate | None:
         """The mean PDTP over the targets."""
-        return None if self.pdtp is None else mean(self.pdtp, self.level, unit="targets")
+        pdtp = self.pdtp
+        return None if pdtp is None else mean(pdtp, self.level, unit="targets")
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for every target: PDTP, and each attack's accuracy with its interval."""
@@ -108,7 +115,8 @@ def audit_candidates(
     design : PerTargetDesign or SharedDesign, optional
         One shared pool of 64 shadow models where nothing is given.
     measurements : int
-        Iterations in which the targets' PDTP is measured by retraining.
+        Iterations in which the targets' PDTP is measured, exactly for a learner and by
+        retraining for any other model.
     attacks : sequence of Attack, optional
         The suite of `candidate_attacks` where nothing is given.
     run, n_jobs, progress, seed, level
@@ -140,18 +148,17 @@ def _evaluated(
     if not played:
         raise InputError("no attack could be played in the candidate-set game")
     found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
+    pdtp = dealt.pdtp
     correlations = (
         {}
-        if dealt.pdtp is None
-        else {
-            title: accuracy.correlation_with(dealt.pdtp, level) for title, accuracy in found.items()
-        }
+        if pdtp is None
+        else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
     )
     return CandidateAudit(
         tuple(evaluation for _, evaluation in played),
         MappingProxyType(found),
         game.targets,
-        None if dealt.pdtp is None else checks.frozen(dealt.pdtp),
+        None if dealt.measured is None else checks.frozen(dealt.measured),
         MappingProxyType(correlations),
         mean(dealt.train_accuracy, level, unit="target models"),
         mean(dealt.test_accuracy, level, unit="target models"),

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.classifier.binning import BIN
+from leakscope.classifier.dtp.learner import Learner
 from leakscope.classifier.dtp.ratios import log_ratio
+from leakscope.classifier.dtp.training import LearnerTrainer
 from leakscope.classifier.pool import Pool, probabilities
 from leakscope.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from leakscope.classifier.predictions import Predictions
@@ -106,7 +108,9 @@ class CandidateGame:
     def n_models(self, measurements: int = 0) -> int:
         """Return how many models the game trains in all."""
         shadows = self.design.n_models(self.n_targets)
-        return 2 * self.iterations + shadows + measurements * self.n_targets
+        # A learner takes records out of models that it has.
+        again = 0 if isinstance(self.trainer, LearnerTrainer) else measurements * self.n_targets
+        return 2 * self.iterations + shadows + again
 
     def train(
         self,
@@ -121,7 +125,8 @@ class CandidateGame:
         Parameters
         ----------
         measurements : int
-            Iterations in which the targets' PDTP is measured by training once more without each.
+            Iterations in which the targets' PDTP is measured: by training once more without each,
+            or, for a learner, by leaving each out without training.
         run : str or Path, optional
             Folder that keeps what was trained.
         n_jobs : int, optional
@@ -134,8 +139,8 @@ class CandidateGame:
             training = _Training(self, folder, n_jobs, progress, self.n_models(measurements))
             models = training.targets()
             pool, general = training.shadows()
-            pdtp = training.pdtp(models, measurements) if measurements else None
-        return _round(self, models, pool, general, pdtp)
+            measured = training.pdtp(models, measurements) if measurements else None
+        return _round(self, models, pool, general, measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +157,13 @@ class CandidateRound:
     """(2 * iterations,) Accuracy of each target model on its training half."""
     test_accuracy: Floats
     """(2 * iterations,) Accuracy of each target model on the other half."""
-    pdtp: Floats | None
-    """(n_targets,) Mean PDTP of each target, where it was measured."""
+    measured: Floats | None
+    """(measurements, n_targets) PDTP of each target in each of the first iterations."""
+
+    @property
+    def pdtp(self) -> Floats | None:
+        """(n_targets,) Mean PDTP of each target, where it was measured."""
+        return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,13 +193,7 @@ class _Training:
             progress=told,
             **options,
         )
-        bad = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
-        if len(bad):
-            raise InputError(
-                f"training failed for {len(bad)} of the {len(values)} models ({name}): the game "
-                "needs all of them; take more candidates or another learning rate"
-            )
-        return values
+        return _all_trained(values, name)
 
     def targets(self) -> NDArray[Any]:
         return self.part("targets", self.game.halves(), 0, states=self.states())
@@ -223,34 +227,66 @@ class _Training:
         return Pool(aimed, game.trainer.logits, held, y[t]), everything
 
     def pdtp(self, models: NDArray[Any], measurements: int) -> Floats:
-        """Return each target's mean PDTP over the first iterations, (n_targets,).
+        """Return each target's PDTP in each of the first iterations, (measurements, n_targets).
 
         Long et al. (2017), definition 4.3: the largest log ratio, over the classes, of the
         probabilities with and without the record in training, both binned.
         """
         game, t = self.game, self.game.targets
-        halves = game.halves()
-        first = halves[: 2 * measurements].reshape(measurements, 2, -1)
-        side = np.argmax(first[:, :, t], axis=1)  # (measurements, t): the half that holds it
+        halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
+        side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
         number = 2 * np.arange(measurements)[:, None] + side
-        without = halves[number]
-        without[:, np.arange(len(t)), t] = False
+        with_it = probabilities(models[number, t], logits=game.trainer.logits)
+        if isinstance(game.trainer, LearnerTrainer):
+            without = self.left_out(game.trainer.learner, number)
+        else:
+            without = self.trained_without(number)
+        return log_ratio(with_it, without, BIN)
+
+    def trained_without(self, number: Ints) -> Floats:
+        """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
+        game, t = self.game, self.game.targets
+        inside = game.halves()[number]
+        inside[:, np.arange(len(t)), t] = False
         states = np.array(self.states())[number].ravel().tolist()
-        done = self.total - measurements * game.n_targets
         values = self.part(
-            "without", without.reshape(-1, len(game.y)), done, asked=t, states=tuple(states)
+            "without",
+            inside.reshape(-1, len(game.y)),
+            self.total - number.size,
+            asked=t,
+            states=tuple(states),
         )
         rows = np.arange(len(t))
-        values = values.reshape(measurements, len(t), len(t), -1)[:, rows, rows]
-        logits = game.trainer.logits
-        with_it = probabilities(models[number, t], logits=logits)
-        without_it = probabilities(values, logits=logits)
-        mean: Floats = log_ratio(with_it, without_it, BIN).mean(axis=0)
-        return mean
+        own = values.reshape(*number.shape, len(t), -1)[:, rows, rows]
+        return probabilities(own, logits=game.trainer.logits)
+
+    def left_out(self, learner: Learner, number: Ints) -> Floats:
+        """Return what `trained_without` does, from the learner's own account of each record."""
+        game, t = self.game, self.game.targets
+        halves, k = game.halves(), int(game.y.max()) + 1
+        result = np.empty((*number.shape, k))
+        for target_model in np.unique(number):
+            inside = halves[target_model]
+            fitted = learner.fit(game.x[inside], game.y[inside], n_classes=k)
+            asked = number == target_model
+            place = np.cumsum(inside) - 1  # a record's row in the training set
+            result[asked] = fitted.without(place[t[np.nonzero(asked)[1]]])
+        return _all_trained(result, "without")
+
+
+def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the predictions (m, a, k), if every model made all of them."""
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
+    if len(bad):
+        raise InputError(
+            f"training failed for {len(bad)} of the {len(values)} models ({name}): the game "
+            "needs all of them; take more candidates or another learning rate"
+        )
+    return values
 
 
 def _round(
-    game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, pdtp: Floats | None
+    game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
 ) -> CandidateRound:
     """Return all target models' words as one round: what attacks learn, they learn once."""
     t, logits = game.targets, game.trainer.logits
@@ -275,7 +311,7 @@ def _round(
     right = models.argmax(axis=2) == game.y
     train = (right & inside).sum(axis=1) / inside.sum(axis=1)
     test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
-    return CandidateRound(dealt, target, rows, train, test, pdtp)
+    return CandidateRound(dealt, target, rows, train, test, measured)
 
 
 def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bools:

@@ -14,6 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.classifier.dtp.learner import Learner
+from leakscope.classifier.dtp.training import LearnerTrainer
 from leakscope.classifier.pool import probabilities
 from leakscope.classifier.trainer import Trainer
 from leakscope.core import checks
@@ -150,6 +152,8 @@ def as_trainer(model: object) -> Trainer:
         raise InputError(f"give an instance, {model.__name__}(...), not the class itself")
     if isinstance(model, Trainer):
         return model
+    if isinstance(model, Learner):
+        return LearnerTrainer(model)
     if _is_module(model):
         raise InputError(
             "a PyTorch module does not say how it is trained: give Networks(make, epochs=...), "

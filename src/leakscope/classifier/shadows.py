@@ -285,8 +285,8 @@ def _plan(
     settings = {
         "trainer": trainer.name,
         **trainer.describe(),
-        "data": _digest(x, y),
-        "training sets": _digest(inside, asked, np.array(states)),
+        "data": digest_of(x, y),
+        "training sets": digest_of(inside, asked, np.array(states)),
         "versions": versions("torch" if trainer.logits else None),
     }
     known = plan_in(run)
@@ -345,7 +345,8 @@ def stacked(trainer: Trainer, models: int) -> Trainer:
     return fixed
 
 
-def _digest(*arrays: NDArray[Any]) -> str:
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """Return a hash of arrays, of their shapes and of their types."""
     digest = hashlib.sha256()
     for array in arrays:
         digest.update(f"{array.dtype} {array.shape}".encode())

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.cli import options
+from leakscope.cli.runs import RUN
 
 if TYPE_CHECKING:
     from leakscope.audit import Audit
-
-RUN = "run"
-"""Folder inside of the report's that keeps what was trained."""
 
 
 def classifier(

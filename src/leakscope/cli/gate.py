@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evaluate.findings import Findings
@@ -20,6 +21,18 @@ _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "tpr@0.01": lambda f: _rates(f, 0.01),
     "tpr@0.001": lambda f: _rates(f, 0.001),
 }
+_OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
+    "pdtp": lambda f: f.highest,
+    "mean": lambda f: f.mean.value,
+    "dtp": lambda f: float(f.dtp.low.max()),
+    "dtp-upper": lambda f: float(f.dtp.high.max()),
+    "share": lambda f: f.share_above.value,
+}
+METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
+"""What an audit of attacks may be held to."""
+
+METRICS_OF_DTP = tuple(_OF_DTP)
+"""What an audit of differential training privacy may be held to."""
 
 
 @dataclass(frozen=True)
@@ -31,39 +44,50 @@ class Limit:
     value: float
     """The largest value that passes."""
 
-    def measured(self, findings: Findings) -> float | None:
-        """Return the metric's highest value over all attacks; None where it was not computed."""
-        name, low = self.metric.removesuffix(".low"), self.metric.endswith(".low")
-        if self.metric == "accuracy.low":
-            # The best of many attacks: the headline's interval allows for the choice.
-            return findings.headline.accuracy.low
-        # A bound on epsilon has one honest number: its lower end.
-        low = low or name == "epsilon"
-        values = [e.low if low else e.value for e in _METRICS[name](findings)]
-        return max(values) if values else None
 
-
-def parse_limits(texts: list[str] | None) -> tuple[Limit, ...]:
+def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) -> tuple[Limit, ...]:
     """Return the limits in texts such as ``accuracy=0.6``."""
-    return tuple(_parse(text) for text in texts or ())
+    return tuple(_parse(text, metrics) for text in texts or ())
 
 
 def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed, or that could not be checked."""
+    return _lines(limits, lambda metric: measured(findings, metric))
+
+
+def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed."""
+    return _lines(limits, lambda metric: _OF_DTP[metric](findings))
+
+
+def _lines(limits: tuple[Limit, ...], measure: Callable[[str], float | None]) -> list[str]:
     lines = []
     for limit in limits:
-        measured = limit.measured(findings)
-        if measured is None:
+        found = measure(limit.metric)
+        if found is None:
             lines.append(f"{limit.metric} was not computed, so its limit cannot be checked")
-        elif measured > limit.value:
-            lines.append(f"{limit.metric} is {measured:.4g}, above the limit of {limit.value:g}")
+        elif found > limit.value:
+            lines.append(f"{limit.metric} is {found:.4g}, above the limit of {limit.value:g}")
     return lines
 
 
-def _parse(text: str) -> Limit:
+def measured(findings: Findings, metric: str) -> float | None:
+    """Return the metric's highest value over all attacks; None where it was not computed."""
+    name, low = metric.removesuffix(".low"), metric.endswith(".low")
+    if metric == "accuracy.low":
+        # The best of many attacks: the headline's interval allows for the choice.
+        return findings.headline.accuracy.low
+    # A bound on epsilon has one honest number: its lower end.
+    low = low or name == "epsilon"
+    values = [e.low if low else e.value for e in _METRICS[name](findings)]
+    return max(values) if values else None
+
+
+def _parse(text: str, metrics: Collection[str]) -> Limit:
     name, _, number = text.partition("=")
-    if name.removesuffix(".low") not in _METRICS:
-        raise InputError(f"--fail-above: no metric {name!r}; there are {', '.join(_METRICS)}")
+    if name not in metrics:
+        known = [metric for metric in metrics if not metric.endswith(".low")]
+        raise InputError(f"--fail-above: no metric {name!r}; there are {', '.join(known)}")
     try:
         value = float(number)
     except ValueError as error:

@@ -11,6 +11,7 @@ from typer.exceptions import Abort, TyperException
 
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
+from leakscope.cli.dtp import dtp
 from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
 from leakscope.core.versions import own_version
@@ -49,6 +50,7 @@ def _leakscope(
 
 app.command()(demo)
 app.command()(classifier)
+app.command()(dtp)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from json import dumps
 from pathlib import Path
+from typing import Protocol
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from leakscope.audit import Audit
-from leakscope.cli.gate import Limit, exceeded
+from leakscope.audit import Audit, DtpAudit
+from leakscope.cli.gate import Limit, exceeded, exceeded_by_dtp
+from leakscope.report import dtp
 from leakscope.report.terminal import terminal_summary
 from leakscope.runs.atomic import check_writable, write_all
 
@@ -63,6 +66,16 @@ def _shown(value: object) -> Text:
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
+class Written(Protocol):
+    """What an audit returns."""
+
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write the report; return the paths of its files."""
+
+    def to_json(self) -> str:
+        """Return the text of ``report.json``."""
+
+
 def emit(
     audit: Audit,
     folder: Path | None,
@@ -71,18 +84,38 @@ def emit(
     limits: tuple[Limit, ...] = (),
 ) -> int:
     """Write and print the audit; return the exit code."""
+    shown = partial(terminal_summary, audit)
+    return _emit(audit, shown, folder, json, quiet, exceeded(audit, limits))
+
+
+def emit_dtp(
+    audit: DtpAudit,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    limits: tuple[Limit, ...] = (),
+) -> int:
+    """Write and print an audit of differential training privacy; return the exit code."""
+    shown = partial(dtp.terminal_summary, audit)
+    return _emit(audit, shown, folder, json, quiet, exceeded_by_dtp(audit, limits))
+
+
+def _emit(
+    audit: Written,
+    shown: Callable[[], RenderableType],
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    failures: list[str],
+) -> int:
     if folder is not None:
         audit.write(folder)
-    if json == "-":
-        print(audit.to_json(), end="")
-    elif json is not None:
-        path = Path(json).absolute()
-        write_all(path.parent, {path.name: audit.to_json().encode()})
+    if json is not None:
+        emit_text(audit.to_json(), json)
     if not quiet and json != "-":
-        Console().print(terminal_summary(audit))
+        Console().print(shown())
         if folder is not None:
             print(f"Report: {folder / 'report.html'}")
-    failures = exceeded(audit, limits)
     for line in failures:
         print(f"leakscope: {line}", file=sys.stderr)
     return 3 if failures else 0

@@ -9,6 +9,9 @@ import typer
 
 from leakscope.cli import options
 
+RUN = "run"
+"""Folder inside of the report's that keeps what was trained."""
+
 RunArgument = Annotated[
     Path,
     typer.Argument(
@@ -96,22 +99,28 @@ def _go_on(
     fail_above: list[str] | None,
 ) -> int:
     from leakscope.cli import backends
-    from leakscope.cli.gate import parse_limits
-    from leakscope.cli.output import destination, emit
+    from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
+    from leakscope.cli.gate import METRICS, METRICS_OF_DTP, parse_limits
+    from leakscope.cli.output import destination, emit, emit_dtp
     from leakscope.cli.training import audit_request, request_in
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
 
-    limits = parse_limits(fail_above)
     place = _folder(run)
     invocation = read_run(place).invocation
     if not invocation:
         raise InputError(
             f"{run} was started from Python: make the same call again, with the same folder"
         )
+    is_dtp = invocation["command"] == "dtp"
+    limits = parse_limits(fail_above, METRICS_OF_DTP if is_dtp else METRICS)
     usual = place.parent if out is None and json is None else out
     folder = destination(usual, json, "leakscope-report")
     with backends.backend(backend):
+        if is_dtp:
+            asked = dtp_request_in(invocation["options"])
+            found = dtp_of_request(asked, place, jobs=jobs, quiet=quiet)
+            return emit_dtp(found, folder, json, quiet, limits)
         audit = audit_request(request_in(invocation["options"]), place, jobs=jobs, quiet=quiet)
     return emit(audit, folder, json, quiet, limits)
 
@@ -119,7 +128,6 @@ def _go_on(
 def _folder(given: Path) -> Path:
     """Return the run's own folder, given it or the folder of its report."""
     from leakscope.classifier.shadows import plan_in
-    from leakscope.cli.classifier import RUN
     from leakscope.errors import InputError
 
     for place in (given, given / RUN):

@@ -93,7 +93,7 @@ def audit_request(
     x = standardised(records.x) if request.model in NETWORKS else records.x
     fitted = _fitted(request, records)
     shadows = _shadows(request, trainer, x, records, run, jobs, quiet)
-    with _told_how_to_go_on(run), bar("Training models", quiet) as progress:
+    with told_how_to_go_on(run), bar("Training models", quiet) as progress:
         return audit_model(
             trainer,
             x,
@@ -223,7 +223,8 @@ def _provenance(request: TrainingRequest, records: Records) -> dict[str, str]:
 
 
 @contextmanager
-def _told_how_to_go_on(run: Path | None) -> Iterator[None]:
+def told_how_to_go_on(run: Path | None) -> Iterator[None]:
+    """Say how to go on when the run is interrupted."""
     try:
         yield
     except KeyboardInterrupt:

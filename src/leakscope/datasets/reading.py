@@ -94,8 +94,9 @@ def _read_table(path: Path) -> pd.DataFrame:
     import pyarrow as pa
 
     try:
-        read = pd.read_csv if path.suffix.lower() == ".csv" else pd.read_parquet
-        frame: pd.DataFrame = read(path)
+        # Read in parts, a column may hold both 1 and "1".
+        csv = path.suffix.lower() == ".csv"
+        frame = pd.read_csv(path, low_memory=False) if csv else pd.read_parquet(path)
     except (
         pd.errors.ParserError,
         pd.errors.EmptyDataError,

@@ -49,7 +49,7 @@ def to_dict(findings: Findings) -> Json:
         "risk": _risk(findings.risk),
         "slices": _slices(findings.slices),
         "facts": [_fact(fact) for fact in findings.facts],
-        "skipped": _left_out(findings.skipped),
+        "skipped": left_out(findings.skipped),
         "warnings": list(findings.warnings),
         "provenance": dict(sorted(findings.provenance.items())),
     }
@@ -57,7 +57,12 @@ def to_dict(findings: Findings) -> Json:
 
 def to_json(findings: Findings) -> str:
     """Return `to_dict` as strict JSON in ASCII: equal findings give equal text."""
-    return json.dumps(to_dict(findings), allow_nan=False, indent=2) + "\n"
+    return as_text(to_dict(findings))
+
+
+def as_text(document: Json) -> str:
+    """Return a document as strict JSON in ASCII."""
+    return json.dumps(document, allow_nan=False, indent=2) + "\n"
 
 
 def estimate_dict(estimate: Estimate | Skipped) -> Json:
@@ -65,20 +70,22 @@ def estimate_dict(estimate: Estimate | Skipped) -> Json:
     if isinstance(estimate, Skipped):
         return {"skipped": estimate.reason}
     return {
-        "value": _finite(estimate.value),
-        "low": _finite(estimate.low),
-        "high": _finite(estimate.high),
+        "value": finite(estimate.value),
+        "low": finite(estimate.low),
+        "high": finite(estimate.high),
         "level": float(estimate.level),
         "n": int(estimate.n),
         "method": estimate.method,
     }
 
 
-def _finite(value: float) -> float | None:
+def finite(value: float) -> float | None:
+    """Return a number as a plain float; None for infinity."""
     return float(value) if math.isfinite(value) else None
 
 
-def _left_out(skipped: tuple[Skipped, ...]) -> list[Json]:
+def left_out(skipped: tuple[Skipped, ...]) -> list[Json]:
+    """Return what was left out, and why."""
     return [{"name": s.name, "reason": s.reason} for s in skipped]
 
 
@@ -97,7 +104,7 @@ def _headline(headline: Headline) -> Json:
         "accuracy": estimate_dict(headline.accuracy),
         "epsilon": estimate_dict(headline.epsilon),
         "epsilon_attack": headline.epsilon_attack,
-        "epsilon_limit": _finite(headline.epsilon_limit),
+        "epsilon_limit": finite(headline.epsilon_limit),
     }
 
 
@@ -176,7 +183,7 @@ def _slices(slices: SliceTable | Skipped) -> Json:
         "attack": slices.attack,
         "level": float(slices.level),
         "slices": [_slice(s) for s in slices.slices],
-        "skipped": _left_out(slices.skipped),
+        "skipped": left_out(slices.skipped),
     }
 
 

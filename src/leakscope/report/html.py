@@ -29,7 +29,7 @@ def render_html(findings: Findings) -> str:
         The page asks for nothing from outside and runs no script.
     """
     found = verdict(findings)
-    template = _environment().get_template("report.html.j2")
+    template = environment().get_template("report.html.j2")
     return template.render(
         f=findings,
         verdict=found,
@@ -47,10 +47,11 @@ def render_html(findings: Findings) -> str:
     )
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what renders templates: everything is escaped, a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    found = Environment(
         loader=PackageLoader("leakscope.report"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -58,7 +59,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    found.filters |= {
         "percent": numbers.percent,
         "shown": numbers.percent_estimate,
         "tpr": numbers.tpr_estimate,
@@ -71,7 +72,7 @@ def _environment() -> Environment:
         "p_value": numbers.p_value,
         "whisker": views.whisker,
     }
-    return environment
+    return found
 
 
 def _readable(value: object) -> object:

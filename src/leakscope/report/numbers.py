@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
 
 from leakscope.core.estimate import Estimate, Skipped
 
@@ -121,6 +121,20 @@ def rounded_down(value: float, decimals: int = 2) -> str:
         return fixed(value, 0)
     step = Decimal(1).scaleb(-decimals)
     return f"{Decimal(repr(float(value))).quantize(step, ROUND_FLOOR)}"
+
+
+def rounded_up(value: float, decimals: int = 2) -> str:
+    """Return an upper bound that is at least 0, rounded so that it never promises too much.
+
+    Examples
+    --------
+    >>> rounded_up(0.851), rounded_up(0.0)
+    ('0.86', '0')
+    """
+    if value <= 0 or math.isinf(value):
+        return fixed(value, 0)
+    step = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(repr(float(value))).quantize(step, ROUND_CEILING)}"
 
 
 def at_least(estimate: Estimate, decimals: int = 2) -> str:

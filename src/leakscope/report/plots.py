@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,30 +13,12 @@ from leakscope.evaluate.calibration import Bin
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
 from leakscope.evaluate.risk import ClassRow, Risk
+from leakscope.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, short
 from leakscope.report.curves import Curve, as_evaluations, risk_cdf, roc_curves, score_shares
-from leakscope.report.numbers import count, fixed, plain
+from leakscope.report.numbers import count, fixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
-"""Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""
-
-INK, FAINT, OTHER, PAPER = "#1a1c1f", "#c9ccd1", "#8b9097", "#fefefe"
-"""Text and axes, grid, curves beyond the named ones, and what is behind them."""
-
-DASHES = (
-    "solid",
-    (0, (5, 1.6)),
-    (0, (1.2, 1.2)),
-    (0, (6, 1.5, 1.2, 1.5)),
-    (0, (3, 1)),
-    (0, (8, 3)),
-)
-"""Line styles, so that no curve is told by its colour alone."""
-
-SIZE = (4.0, 3.5)
-"""Inches; small, so that text stays legible on a phone."""
 
 
 def plot_roc(
@@ -57,7 +39,7 @@ def plot_roc(
     matplotlib.axes.Axes
         The six attacks with the largest AUC are named, the highest first; others are grey.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     curves = sorted(roc_curves(findings), key=lambda c: -c.attack.auc.value)
     if not curves:
         raise InputError("at least one evaluation is needed for a ROC plot")
@@ -82,7 +64,7 @@ def plot_scores(findings: Findings, attack: str | None = None, ax: Axes | None =
         The attack's title; the headline's where none is given.
     ax : matplotlib.axes.Axes, optional
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     shares = score_shares(findings, attack)
     inside, outside = shares.members * 100, shares.nonmembers * 100
     # Filled against hollow: the two are not told apart by colour alone.
@@ -91,7 +73,7 @@ def plot_scores(findings: Findings, attack: str | None = None, ax: Axes | None =
     top = 100 * max(shares.members.max(), shares.nonmembers.max())
     ax.set(xlabel="Score (higher: more likely a member)", ylabel="Share of records, %")
     ax.set(xlim=(shares.edges[0], shares.edges[-1]), ylim=(0, top * 1.3))
-    _legend(ax, loc="upper left", ncols=2)
+    legend(ax, loc="upper left", ncols=2)
     return ax
 
 
@@ -107,7 +89,7 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
     -----
     Song & Mittal (2021), Figure 5.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     cdf = risk_cdf(risk)
     x = np.concatenate([[0.0], cdf.risk, [1.0]])
     y = np.concatenate([[0.0], cdf.share, [1.0]]) * 100
@@ -133,7 +115,7 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
     Song & Mittal (2021), Figure 3. A bar is the interval of the share; the number is that of the
     records in the bin.
     """
-    ax = _axes(ax)
+    ax = axes(ax)
     bins = risk.reliability.bins
     ax.plot([0, 1], [0, 1], color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1, label="calibrated")
     x = [b.mean_score for b in bins]
@@ -145,7 +127,7 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
         _name_bin(ax, b)
     ax.set(xlabel="Privacy risk score", ylabel="Realised share of members")
     ax.set(xlim=(-0.04, 1.06), ylim=(-0.02, 1.04))
-    _legend(ax, loc="upper left")
+    legend(ax, loc="upper left")
     return ax
 
 
@@ -164,7 +146,7 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     """
     if not risk.classes:
         raise InputError("no class has both members and non-members: nothing to draw")
-    ax = _axes(ax)
+    ax = axes(ax)
     x = [row.generalisation_error for row in risk.classes]
     y = [row.mean_risk for row in risk.classes]
     ax.scatter(x, y, s=22, color=SERIES[0], alpha=0.75, lw=0)
@@ -174,23 +156,6 @@ def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="Generalisation error of the class", ylabel="Mean risk of its members")
     ax.margins(0.1)
     ax.set_title(_correlation(risk.correlation), fontsize=8.5, loc="left", color=INK)
-    return ax
-
-
-def _axes(ax: Axes | None) -> Axes:
-    """Return `ax`, or the axes of a new figure that no window knows of."""
-    if ax is not None:
-        return ax
-    from matplotlib.figure import Figure
-
-    ax = Figure(figsize=SIZE, layout="constrained").subplots()
-    ax.grid(color=FAINT, lw=0.6)
-    ax.set_axisbelow(True)
-    ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=8.5)
-    for side, spine in ax.spines.items():
-        spine.set(color=INK, linewidth=0.8, visible=side in ("left", "bottom"))
-    for axis in (ax.xaxis, ax.yaxis):
-        axis.label.set(color=INK, fontsize=9)
     return ax
 
 
@@ -217,7 +182,7 @@ def _draw_roc(ax: Axes, curve: Curve, place: int, floor: float) -> None:
         # Between thresholds nothing is achieved for certain; ties are shared on a linear scale.
         drawstyle="steps-post" if floor else "default",
         zorder=3 if named else 2,
-        label=f"{_short(curve.attack.title)}  {fixed(curve.attack.auc.value, 3)}",
+        label=f"{short(curve.attack.title)}  {fixed(curve.attack.auc.value, 3)}",
     )
 
 
@@ -229,16 +194,7 @@ def _name_curves(ax: Axes, curves: Sequence[Curve]) -> None:
     if len(curves) > len(named):
         handles.append(lines[-1])
         labels.append(f"{len(curves) - len(named)} further")
-    _legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")
-
-
-def _legend(ax: Axes, **options: Any) -> None:
-    legend = ax.legend(
-        fontsize=7.5, labelcolor=INK, handlelength=2.0, handletextpad=0.5, labelspacing=0.3,
-        borderaxespad=0.2, borderpad=0.2, columnspacing=1.2,
-        facecolor=PAPER, edgecolor="none", framealpha=0.85, **options
-    )  # fmt: skip
-    legend.get_title().set(fontsize=7.5, color=INK)
+    legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")
 
 
 def _correlation(found: Estimate | Skipped) -> str:
@@ -275,8 +231,3 @@ def _apart(classes: Sequence[ClassRow]) -> list[ClassRow]:
         ):
             kept.append(row)
     return kept
-
-
-def _short(title: str) -> str:
-    text = plain(title)
-    return (text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")

@@ -44,7 +44,7 @@ def records_frame(findings: Findings) -> pd.DataFrame:
     import pandas as pd
 
     records = findings.records
-    columns: dict[str, NDArray[Any]] = {"id": _ids(records.ids), "member": records.member}
+    columns: dict[str, NDArray[Any]] = {"id": names_of(records.ids), "member": records.member}
     columns |= {f"score:{title}": score for title, score in records.scores.items()}
     columns |= {f"guess:{title}": guess for title, guess in records.guesses.items()}
     missing = np.full(len(records.member), np.nan)
@@ -54,8 +54,13 @@ def records_frame(findings: Findings) -> pd.DataFrame:
 
 def records_parquet(findings: Findings) -> bytes:
     """Return `records_frame` as a Parquet file."""
+    return parquet(records_frame(findings))
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    """Return a frame as a Parquet file."""
     file = io.BytesIO()
-    records_frame(findings).to_parquet(file, engine="pyarrow", index=False)
+    frame.to_parquet(file, engine="pyarrow", index=False)
     return file.getvalue()
 
 
@@ -148,7 +153,8 @@ def _named(e: Evaluation) -> str:
     return f"{e.name} ({e.variant})" if e.variant else e.name
 
 
-def _ids(ids: NDArray[Any]) -> NDArray[Any]:
+def names_of(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as a column: numbers as they are, anything else as text in UTF-8."""
     if ids.dtype.kind in "biuf":
         return ids
     # Surrogates from undecodable file names and the like have no place in UTF-8.

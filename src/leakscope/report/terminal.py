@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,11 @@ from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
 from leakscope.report.numbers import decimal_estimate, percent_estimate, plain, rate
 from leakscope.report.tables import epsilon_line, rate_at, risk_line
-from leakscope.report.verdict import GRADES, Verdict, verdict
+from leakscope.report.verdict import GRADES, verdict
 
 if TYPE_CHECKING:
-    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.console import RenderableType as RenderableType
     from rich.table import Table
 
 _COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
@@ -36,21 +38,84 @@ def terminal_summary(findings: Findings) -> RenderableType:
         Nothing in it is read as markup, so names from the user's data cannot style or forge
         lines.
     """
-    from rich.console import Group
     from rich.text import Text
 
     found = verdict(findings)
-    parts: list[RenderableType] = [_heading(found), Text(found.sentences[0]), Text()]
+    parts: list[RenderableType] = [
+        heading(found.headline, _COLOURS[found.grade]),
+        Text(found.sentences[0]),
+        Text(),
+    ]
     parts += [Text(f"! {plain(w)}", style="yellow") for w in findings.warnings]
     parts += [Text()] if findings.warnings else []
     parts += [_Attacks(findings), *map(Text, _below(findings))]
+    return stacked(*parts)
+
+
+def stacked(*parts: RenderableType) -> RenderableType:
+    """Return renderables one below the other."""
+    from rich.console import Group
+
     return Group(*parts)
 
 
-def _heading(found: Verdict) -> RenderableType:
+def text(line: str, style: str = "") -> RenderableType:
+    """Return a text in which nothing is read as markup."""
     from rich.text import Text
 
-    return Text(found.headline, style=f"bold {_COLOURS[found.grade]}")
+    return Text(line, style=style)
+
+
+def heading(line: str, colour: str) -> RenderableType:
+    """Return the verdict in one line."""
+    return text(line, f"bold {colour}")
+
+
+def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
+    """Return numbers below each other, each after its name."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(overflow="fold")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(Text(name), Text(value))
+    return table
+
+
+@dataclass(frozen=True)
+class Roomy:
+    """What is printed where there is room, and what instead where there is not."""
+
+    wide: RenderableType
+    """From `least` columns on."""
+    narrow: RenderableType
+    """Below."""
+    least: int = 60
+    """Columns."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self.wide if options.max_width >= self.least else self.narrow
+
+
+def rows_of(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
+) -> RenderableType:
+    """Return a table; the first columns are names of the user's and may wrap, others may not."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, title in enumerate(titles):
+        if place < names:
+            table.add_column(title, overflow="fold")
+        else:
+            table.add_column(title, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(plain(cell)) for cell in row))
+    return table
 
 
 @dataclass(frozen=True)

@@ -196,11 +196,11 @@ def riskiest(findings: Findings) -> Riskiest | None:
     rows = np.argsort(-by, kind="stable")[:RECORDS]
     found = tuple(
         Record(
-            _shortened(str(records.ids[i])),
+            shortened(str(records.ids[i])),
             bool(records.member[i]),
             fixed(float(by[i]), 3),
             sum(bool(guess[i]) for guess in records.guesses.values()),
-            tuple(_shortened(str(column[i])) for column in records.contents.values()),
+            tuple(shortened(str(column[i])) for column in records.contents.values()),
         )
         for i in rows
     )
@@ -234,7 +234,8 @@ def unresolved(findings: Findings) -> bool:
     return any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr)
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a name without the middle where it is very long."""
     return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
 

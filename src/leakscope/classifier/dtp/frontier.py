@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from leakscope.classifier.dtp.counts import Counts, Removal, moved
@@ -54,14 +56,16 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     return result
 
 
+@dataclass(frozen=True, eq=False)
 class _Sums:
     """What each attribute adds to log rho and to the log odds, if it agrees and if not."""
 
-    def __init__(
-        self, base: Floats, step: Floats, prior: float, same: Floats, low: Floats, high: Floats
-    ) -> None:
-        self.base, self.step, self.prior = base, step, prior
-        self.same, self.low, self.high = same, low, high
+    base: Floats
+    step: Floats
+    prior: float
+    same: Floats
+    low: Floats
+    high: Floats
 
     @classmethod
     def of(cls, counts: Counts, codes: Ints, label: int, removal: Removal, rows: Ints) -> _Sums:
@@ -77,7 +81,7 @@ class _Sums:
 
     @property
     def n_subsets(self) -> int:
-        return 2 ** self.step.shape[1]
+        return int(2 ** self.step.shape[1])
 
     def all_subsets(self) -> Floats:
         """Return the largest change over all sets of attributes, for blocks of records."""
@@ -139,6 +143,7 @@ def _best(first: Floats, second: Floats) -> Ints:
     """Return the entries that no other one beats in both: larger is better."""
     real = np.flatnonzero(np.isfinite(second))
     order = real[np.lexsort((-second[real], -first[real]))]
-    reached = np.maximum.accumulate(second[order])
-    new = np.concatenate([[True], second[order][1:] > reached[:-1]]) if len(order) else []
-    return np.asarray(order[np.asarray(new, np.bool_)], np.int64)
+    ordered = second[order]
+    new = np.ones(len(order), np.bool_)
+    new[1:] = ordered[1:] > np.maximum.accumulate(ordered)[:-1]
+    return np.asarray(order[new], np.int64)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from leakscope.classifier.dtp.counts import Counts, Removal, count
+from leakscope.classifier.dtp.domain import MOST_CELLS, n_cells
 from leakscope.classifier.dtp.learner import Box, DtpRange
 from leakscope.classifier.dtp.naive_bayes_dtp import dtp_range
 from leakscope.classifier.dtp.normal import Normals
@@ -55,12 +56,22 @@ class NaiveBayes:
         codes, numbers = self.parts(x)
         return FittedNaiveBayes(self, codes, numbers, y, n_classes)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Categories of each attribute that is no number."""
+        return tuple(v for v in self.categories if v is not None)
+
+    @property
+    def has_small_domain(self) -> bool:
+        """Whether there are no numbers, and few enough queries to look at each."""
+        return len(self.sizes) == len(self.categories) and n_cells(self.sizes) <= MOST_CELLS
+
     def parts(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
         """Return the codes of categories (n, c) and the numbers (n, m) of records."""
         x = np.asarray(x)
         if x.ndim != 2 or x.shape[1] != len(self.categories):
             raise InputError(f"x must have the shape (n, {len(self.categories)}), got {x.shape}")
-        sizes = np.array([v for v in self.categories if v is not None], np.int64)
+        sizes = np.array(self.sizes, np.int64)
         named = np.array([v is not None for v in self.categories])
         codes = x[:, named].astype(np.int64)
         bad = np.argwhere((codes < 0) | (codes >= sizes) | (codes != x[:, named]))
@@ -99,8 +110,9 @@ class FittedNaiveBayes:
     @cached_property
     def counts(self) -> Counts:
         """The counts of categories."""
-        sizes = tuple(v for v in self.learner.categories if v is not None)
-        return count(self.codes, self.y, sizes, self.n_classes, self.learner.alpha)
+        return count(
+            self.codes, self.y, self.learner.sizes, self.n_classes, self.learner.alpha
+        )
 
     @cached_property
     def normals(self) -> Normals:

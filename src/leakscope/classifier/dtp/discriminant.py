@@ -1,0 +1,491 @@
+"""Linear and quadratic discriminant analysis; a record left out is a change of rank one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.classifier.dtp.multinomial import (
+    class_probabilities,
+    log_priors,
+    log_priors_without,
+    matrix,
+    training_set,
+)
+from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.errors import InputError
+
+Divisor = Literal["degrees of freedom", "records"]
+
+TOLERANCE = 1e-4
+"""Directions of a smaller deviation, relative to the attributes' own, are collinear."""
+
+BLOCK = 1 << 22
+"""So many values are worked on at a time."""
+
+_LOST = 1e-6
+"""A record with 1 - leverage below this is left out by training anew: the formula is inexact."""
+
+
+def _check_divisor(divisor: str) -> None:
+    if divisor not in ("degrees of freedom", "records"):
+        raise InputError(f"divisor must be 'degrees of freedom' or 'records', got {divisor!r}")
+
+
+@dataclass(frozen=True)
+class LinearDiscriminant:
+    """Linear discriminant analysis: normal classes with one covariance in common.
+
+    ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. Where attributes
+    are collinear within the classes, the pseudo-inverse of S is taken after each attribute is
+    divided by its deviation within the classes, as scikit-learn's solver "svd" does it.
+    No answer (NaN) unless there are more records than classes.
+    """
+
+    divisor: Divisor = "degrees of freedom"
+    """Of the squares in S: n - k, or n as in scikit-learn from 1.9 on."""
+
+    def __post_init__(self) -> None:
+        _check_divisor(self.divisor)
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "linear discriminant analysis"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the divisor, as JSON values."""
+        return {"divisor": self.divisor}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLinearDiscriminant:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedLinearDiscriminant(*training_set(x, y, n_classes), n_classes, self.divisor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scatter:
+    """Squares within the classes, and the inverse of their sum."""
+
+    means: Floats
+    """(k, d) Of the classes; 0 for one without records."""
+    squares: Floats
+    """(d,) Sum of each attribute's squares."""
+    constant: Bools
+    """(d,) Which attributes do not vary within any class."""
+    inverse: Floats
+    """(d, d) Pseudo-inverse of the scatter."""
+    null: Floats
+    """(d, m) Directions without scatter, in units that undo the attributes' deviations."""
+    least: float
+    """Smallest square of a scaled direction that counts."""
+    clear: bool
+    """Whether directions that do not count have no scatter at all but what rounding leaves."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLinearDiscriminant:
+    """Linear discriminant analysis, with and without each of the records.
+
+    Without record i of class y the scatter A loses ``c v v'`` with v = x_i - m_y and
+    c = n_y / (n_y - 1), so its inverse gains ``c A^-1 v v' A^-1 / (1 - h)`` with the leverage
+    h = c v' A^-1 v (Sherman and Morrison). The leverages sum to at most twice the rank, so few
+    records have one close to 1; they are trained anew.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    divisor: Divisor
+    """Of the squares."""
+
+    @cached_property
+    def _counts(self) -> Ints:
+        return np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
+
+    def _divide_by(self, n: Floats, present: Floats) -> Floats:
+        """Return what squares are divided by; NaN where no answer is possible."""
+        divisor = n - present if self.divisor == "degrees of freedom" else n
+        return np.where(n > present, divisor, np.nan)
+
+    @cached_property
+    def _n_over(self) -> float:
+        n, present = float(len(self.x)), float(np.count_nonzero(self._counts))
+        return float(self._divide_by(np.array(n), np.array(present)))
+
+    @cached_property
+    def _scatter(self) -> _Scatter:
+        means = np.zeros((self.n_classes, self.x.shape[1]))
+        for label in np.unique(self.y):
+            means[label] = self.x[self.y == label].mean(axis=0)
+        deviations = self.x - means[self.y]
+        squares = (deviations**2).sum(axis=0)
+        rounding = np.finfo(np.float64).eps * len(self.x) * np.abs(self.x).max(axis=0)
+        constant = np.sqrt(squares / len(self.x)) <= rounding
+        deviations[:, constant] = 0.0
+        spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
+        divisor = self._n_over if self._n_over > 0 else 1.0
+        triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
+        _, s, vt = np.linalg.svd(triangle, full_matrices=True)
+        rank = int(np.count_nonzero(s > TOLERANCE))
+        scaled = vt[:rank] / spread / s[:rank, None]
+        return _Scatter(
+            means,
+            squares,
+            constant,
+            scaled.T @ scaled / divisor,
+            (vt[rank:] / spread).T,
+            float(s[rank - 1] ** 2) if rank else np.inf,
+            bool((s[rank:] < 1e-5 * TOLERANCE).all()),
+        )
+
+    def coefficients(self) -> tuple[Floats, Floats]:
+        """Return W (d, k) and b (k,) of the log probabilities ``x' W + b`` up to a constant.
+
+        b is minus infinity for a class without records; NaN throughout without an answer.
+        """
+        if np.isnan(self._n_over):
+            return np.full((self.x.shape[1], self.n_classes), np.nan), np.full(
+                self.n_classes, np.nan
+            )
+        centre = self.x.mean(axis=0)
+        apart = np.where((self._counts > 0)[:, None], self._scatter.means - centre, 0.0)
+        weights = self._n_over * apart @ self._scatter.inverse
+        bias = log_priors(self.y, self.n_classes) - (weights * (apart / 2 + centre)).sum(axis=1)
+        return weights.T, bias
+
+    def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Return W (r, d, k) and b (r, k) had each record been left out."""
+        d = self.x.shape[1]
+        weights = np.full((len(rows), d, self.n_classes), np.nan)
+        biases = np.full((len(rows), self.n_classes), np.nan)
+        for part in _blocks(len(rows), d * (self.n_classes + self._scatter.null.shape[1])):
+            weights[part], biases[part] = self._without(np.asarray(rows[part], np.int64))
+        return weights, biases
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        weights, bias = self.coefficients()
+        return class_probabilities(asked @ weights + bias)
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        found = np.empty((len(rows), self.n_classes))
+        for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
+            weights, bias = self.coefficients_without(rows[part])
+            joint = np.einsum("rd,rdk->rk", self.x[rows[part]], weights) + bias
+            found[part] = class_probabilities(joint)
+        return found
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        weights, bias = self.coefficients_without(rows)
+        return class_probabilities(asked @ weights + bias[:, None, :])
+
+    def _without(self, rows: Ints) -> tuple[Floats, Floats]:
+        scatter, labels, n = self._scatter, self.y[rows], len(self.x)
+        counts = self._counts - np.eye(self.n_classes)[labels]
+        rest = self._counts[labels] - 1.0
+        present = counts > 0
+        divisor = self._divide_by(np.full(len(rows), n - 1.0), present.sum(axis=1).astype(float))
+        v = self.x[rows] - scatter.means[labels]
+        ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
+        inverse_v = v @ scatter.inverse
+        left = 1 - ratio * (v * inverse_v).sum(axis=1)
+        lost = ~((left > _LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = (n * self.x.mean(axis=0) - self.x[rows]) / np.float64(n - 1)
+        means = np.repeat(scatter.means[None], len(rows), axis=0)
+        means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
+        apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
+        projection = self._projection(v, ratio, lost)
+        weights = projection.onto(apart) @ scatter.inverse
+        gain = ratio / np.where(lost, 1.0, left)
+        along = (weights @ v[:, :, None])[:, :, 0] * gain[:, None]
+        weights = projection.back(weights + along[:, :, None] * inverse_v[:, None, :])
+        weights = weights * divisor[:, None, None]
+        bias = log_priors_without(self.y, rows, self.n_classes)
+        bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
+        weights = weights.transpose(0, 2, 1).copy()
+        for number in np.flatnonzero(lost & ~np.isnan(divisor)):
+            weights[number], bias[number] = self._anew(int(rows[number])).coefficients()
+        return weights, bias
+
+    def _anew(self, row: int) -> FittedLinearDiscriminant:
+        others = np.arange(len(self.x)) != row
+        return replace(self, x=self.x[others], y=self.y[others])
+
+    def _projection(self, v: Floats, ratio: Floats, lost: Bools) -> _Projection:
+        scatter = self._scatter
+        squares = scatter.squares - ratio[:, None] * v**2
+        squares[:, scatter.constant] = 1.0
+        squares[lost] = 1.0  # whatever: they are trained anew
+        return _Projection(scatter.null, squares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """Where a difference of means goes when the classes have no scatter in its direction.
+
+    The pseudo-inverse drops, of each attribute divided by its deviation, what is orthogonal to
+    the scatter. The deviations change with the record that is left out, so what is dropped does.
+    """
+
+    null: Floats
+    """(d, m) Directions N without scatter."""
+    squares: Floats
+    """(r, d) Each attribute's squares D without the record."""
+
+    @cached_property
+    def _gram(self) -> Floats:
+        d, m = self.null.shape
+        products = (self.null[:, :, None] * self.null[:, None, :]).reshape(d, m * m)
+        return (self.squares @ products).reshape(-1, m, m)
+
+    def onto(self, u: Floats) -> Floats:
+        """Return ``u - D N (N' D N)^-1 N' u`` for u (r, k, d)."""
+        if not self.null.shape[1]:
+            return u
+        solved = np.linalg.solve(self._gram, (u @ self.null).transpose(0, 2, 1))
+        return u - (self.null @ solved).transpose(0, 2, 1) * self.squares[:, None, :]
+
+    def back(self, w: Floats) -> Floats:
+        """Return ``w - N (N' D N)^-1 N' D w`` for w (r, k, d)."""
+        if not self.null.shape[1]:
+            return w
+        inner = ((w * self.squares[:, None, :]) @ self.null).transpose(0, 2, 1)
+        return w - (self.null @ np.linalg.solve(self._gram, inner)).transpose(0, 2, 1)
+
+
+@dataclass(frozen=True)
+class QuadraticDiscriminant:
+    """Quadratic discriminant analysis: normal classes, each with its own covariance.
+
+    ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)``
+    with S_y the covariance times 1 - reg plus reg times the identity. No answer (NaN) while a
+    class has one record only, or a covariance without an inverse.
+    """
+
+    reg: float = 0.0
+    """How far covariances are shrunk towards the identity, in [0, 1]."""
+    divisor: Divisor = "degrees of freedom"
+    """Of the squares in S_y: n_y - 1, or n_y as in scikit-learn from 1.9 on."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reg <= 1:
+            raise InputError(f"reg must be in [0, 1], got {self.reg}")
+        _check_divisor(self.divisor)
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "quadratic discriminant analysis"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the shrinkage and the divisor, as JSON values."""
+        return {"reg": self.reg, "divisor": self.divisor}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedQuadraticDiscriminant:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedQuadraticDiscriminant(*training_set(x, y, n_classes), n_classes, self)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedQuadraticDiscriminant:
+    """Quadratic discriminant analysis, with and without each of the records.
+
+    Leaving record i out changes its own class only, whose scatter loses ``c v v'`` with
+    v = x_i - m_y and c = n_y / (n_y - 1). With M the class's covariance for the smaller number of
+    records, before that loss, and a the factor of the scatter in it, ``S^-1 = M^-1 + a c M^-1 v
+    v' M^-1 / (1 - h)`` and ``|S| = |M| (1 - h)`` for h = a c v' M^-1 v. The few records with h
+    close to 1 are trained anew.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    learner: QuadraticDiscriminant
+    """The shrinkage and the divisor."""
+
+    @cached_property
+    def _normals(self) -> list[_Normal]:
+        return [_normal_of(self.x[self.y == label]) for label in range(self.n_classes)]
+
+    def _log_densities(self, queries: Floats) -> Floats:
+        """Return the log density of queries in each class, (q, k); NaN without an inverse."""
+        each = [normal.log_density(queries, self.learner) for normal in self._normals]
+        return np.stack(each, axis=1)
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        return class_probabilities(self._log_densities(asked) + log_priors(self.y, self.n_classes))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        asked, labels = self.x[rows], self.y[rows]
+        joint = self._log_densities(asked)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            loss = _Loss(self._normals[label], self.learner, asked[own])
+            joint[own, label] = loss.own()
+            for number in own[loss.lost]:
+                joint[number, label] = self._anew(rows[number], asked[[number]])[0]
+        return class_probabilities(joint + log_priors_without(self.y, rows, self.n_classes))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        asked, labels = matrix(queries, "queries", columns=self.x.shape[1]), self.y[rows]
+        joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            loss = _Loss(self._normals[label], self.learner, self.x[rows][own])
+            joint[own, :, label] = loss.at(asked)
+            for number in own[loss.lost]:
+                joint[number, :, label] = self._anew(rows[number], asked)
+        priors = log_priors_without(self.y, rows, self.n_classes)
+        return class_probabilities(joint + priors[:, None, :])
+
+    def _anew(self, row: int, queries: Floats) -> Floats:
+        same = (self.y == self.y[row]) & (np.arange(len(self.x)) != row)
+        return _normal_of(self.x[same]).log_density(queries, self.learner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """A class's mean and scatter."""
+
+    count: int
+    """Records."""
+    mean: Floats
+    """(d,)"""
+    axes: Floats
+    """(d, d) Principal axes of the scatter, one a row."""
+    squares: Floats
+    """(d,) Sum of squares along each; 0 for what is left by rounding."""
+    rounding: float
+    """What rounding may leave of a deviation that is 0."""
+
+    def variances(self, learner: QuadraticDiscriminant, count: int) -> Floats:
+        """Return the variances along the axes for so many records, (d,)."""
+        divisor = count - 1 if learner.divisor == "degrees of freedom" else count
+        return np.asarray((1 - learner.reg) * self.squares / divisor + learner.reg, np.float64)
+
+    def log_density(self, queries: Floats, learner: QuadraticDiscriminant) -> Floats:
+        """Return the log density up to a constant, (q,); 0 in an empty class, NaN if unknown."""
+        if self.count == 0:
+            return np.zeros(len(queries))
+        if self.count == 1:
+            return np.full(len(queries), np.nan)
+        variances = self.variances(learner, self.count)
+        if variances.min() <= 0:
+            return np.full(len(queries), np.nan)
+        far = ((queries - self.mean) @ self.axes.T) ** 2 / variances
+        return np.asarray(-(far.sum(axis=1) + np.log(variances).sum()) / 2, np.float64)
+
+
+def _normal_of(x: Floats) -> _Normal:
+    d = x.shape[1]
+    if not len(x):
+        return _Normal(0, np.zeros(d), np.eye(d), np.zeros(d), 0.0)
+    mean = x.mean(axis=0)
+    _, s, axes = np.linalg.svd(np.linalg.qr(x - mean, mode="r"), full_matrices=True)
+    singular = np.zeros(d)
+    singular[: len(s)] = s
+    largest = max(float(s.max()), float(np.abs(x).max()))
+    rounding = 10 * max(x.shape) * float(np.finfo(np.float64).eps) * largest
+    squares = np.where(singular > rounding, singular**2, 0.0)
+    return _Normal(len(x), mean, axes, squares, rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """What a class is without each of some of its records; see the formulas above."""
+
+    normal: _Normal
+    """The class with all of them."""
+    learner: QuadraticDiscriminant
+    """The shrinkage and the divisor."""
+    x: Floats
+    """(r, d) The records that are left out one by one."""
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return self.normal.variances(self.learner, self.normal.count - 1)
+
+    @cached_property
+    def _v(self) -> Floats:
+        """(r, d) The records' differences from the mean, each axis over its deviation."""
+        return self._whitened(self.x)
+
+    @cached_property
+    def inner(self) -> Floats:
+        """(r,) v' M^-1 v."""
+        return np.asarray((self._v**2).sum(axis=1), np.float64)
+
+    @cached_property
+    def _factor(self) -> float:
+        count = self.normal.count
+        divisor = count - 2 if self.learner.divisor == "degrees of freedom" else count - 1
+        return (1 - self.learner.reg) / divisor * count / (count - 1)
+
+    @cached_property
+    def lost(self) -> Bools:
+        """(r,) Where the formula is not exact, or may hide that no inverse is left."""
+        if not self._known:
+            return np.zeros(len(self.x), np.bool_)
+        left = 1 - self._factor * self.inner
+        singular = self.normal.squares.min() * left <= 2 * self.normal.rounding**2
+        return np.asarray((left < _LOST) | (singular & (self.learner.reg == 0)), np.bool_)
+
+    @property
+    def _known(self) -> bool:
+        return self.normal.count > 2 and bool(self._variances.min() > 0)
+
+    @property
+    def _unknown(self) -> float:
+        """An empty class is impossible by its prior; one of too few records has no answer."""
+        return 0.0 if self.normal.count == 1 else float("nan")
+
+    def _whitened(self, queries: Floats) -> Floats:
+        """Return the queries' differences from the mean, each axis over its deviation."""
+        return (queries - self.normal.mean) @ self.normal.axes.T / np.sqrt(self._variances)
+
+    def own(self) -> Floats:
+        """Return each record's log density without it, (r,)."""
+        if not self._known:
+            return np.full(len(self.x), self._unknown)
+        return self._log_density(self.inner, self.inner, self.inner)
+
+    def at(self, queries: Floats) -> Floats:
+        """Return every query's log density without each record, (r, q)."""
+        if not self._known:
+            return np.full((len(self.x), len(queries)), self._unknown)
+        asked = self._whitened(queries)
+        return self._log_density(self._v @ asked.T, (asked**2).sum(axis=1), self.inner[:, None])
+
+    def _log_density(self, cross: Floats, norms: Floats, inner: Floats) -> Floats:
+        """Return the log density from v' M^-1 q, q' M^-1 q and v' M^-1 v."""
+        rest = self.normal.count - 1
+        left = np.maximum(1 - self._factor * inner, _LOST)
+        far = norms + 2 * cross / rest + inner / rest**2
+        far = far + self._factor * (cross + inner / rest) ** 2 / left
+        return np.asarray(-(far + np.log(self._variances).sum() + np.log(left)) / 2, np.float64)
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield parts of n rows of this size each."""
+    step = max(1, BLOCK // max(size, 1))
+    return (slice(i, i + step) for i in range(0, n, step))

@@ -1,0 +1,62 @@
+"""Leave-one-out the slow way: the record is taken away, and the learner trained again."""
+
+from functools import cache
+
+import numpy as np
+
+from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
+
+
+def honest_without(learner, x, y, rows, n_classes):
+    """Return what a refit on the other records tells each record, (r, k)."""
+    own = [honest_without_at(learner, x, y, [row], x[[row]], n_classes)[0, 0] for row in rows]
+    return np.array(own).reshape(len(rows), n_classes)
+
+
+def honest_without_at(learner, x, y, rows, queries, n_classes):
+    """Return what a refit on the other records tells every query, (r, q, k)."""
+    found = np.full((len(rows), len(queries), n_classes), np.nan)
+    for number, row in enumerate(rows):
+        others = np.arange(len(x)) != row
+        if others.any():
+            fitted = learner.fit(x[others], y[others], n_classes=n_classes)
+            found[number] = fitted.predict(queries)
+    return found
+
+
+def assert_honest(learner, x, y, n_classes, *, rows=None, queries=None, atol=1e-9):
+    """Compare everything that leaves a record out with refits, one a record."""
+    rows = np.arange(len(x)) if rows is None else rows
+    queries = x if queries is None else queries
+    fitted = learner.fit(x, y, n_classes=n_classes)
+    own, others = fitted.without(rows), fitted.without_at(rows, queries)
+    assert own.shape == (len(rows), n_classes)
+    assert others.shape == (len(rows), len(queries), n_classes)
+    for number, row in enumerate(rows):
+        asked = np.vstack([x[[row]], queries])
+        anew = honest_without_at(learner, x, y, [row], asked, n_classes)[0]
+        np.testing.assert_allclose(own[number], anew[0], rtol=0, atol=atol)
+        np.testing.assert_allclose(others[number], anew[1:], rtol=0, atol=atol)
+
+
+@cache
+def _adult():
+    return adult()
+
+
+def adult_numbers(n):
+    """Return the six numbers of the first people, each of deviation 1, and their income."""
+    x, y = adult_binary(_adult()[:n])
+    return x[:, : len(CONTINUOUS)], y
+
+
+def adult_all(n):
+    """Return numbers and categories (as binary attributes) of the first people."""
+    return adult_binary(_adult()[:n])
+
+
+def adult_codes(n):
+    """Return the eight categories of the first people as codes 0, 1, ..."""
+    frame = _adult()[:n]
+    codes = [np.unique(frame[name], return_inverse=True)[1] for name in CATEGORICAL]
+    return np.column_stack(codes), frame["income"].to_numpy(np.int64)

@@ -1,0 +1,62 @@
+"""Log ratios of what is said with and without a record."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from leakscope.errors import InputError
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("with_it", "without", "width", "expected"),
+    [
+        ([0.5, 0.5], [0.25, 0.75], 0.0, np.log(2)),
+        ([0.9, 0.1], [0.5, 0.5], 0.0, np.log(5)),  # the other class moves further
+        ([1.0, 0.0], [1.0, 0.0], 0.0, 0.0),  # nothing to nothing
+        ([1.0, 0.0], [0.9, 0.1], 0.0, np.inf),
+        ([1.0, 0.0], [0.9, 0.1], 0.01, np.log(0.105 / 0.005)),  # binned, nothing is 0
+        ([0.5, 0.5], [NAN, NAN], 0.0, np.inf),  # no answer without it
+        ([0.5, 0.5], [NAN, NAN], 0.01, np.inf),  # bins hide no silence
+        ([NAN, NAN], [NAN, NAN], 0.0, 0.0),
+        ([0.504, 0.496], [0.5, 0.5], 0.01, np.log(0.505 / 0.495)),
+    ],
+)
+def test_the_largest_log_ratio_over_the_classes(
+    with_it: list[float], without: list[float], width: float, expected: float
+) -> None:
+    assert_allclose(log_ratio(np.array(with_it), np.array(without), width), expected, rtol=1e-12)
+
+
+def test_shapes_are_broadcast() -> None:
+    shown = np.full((4, 2), 0.5)
+    without = np.full((3, 4, 2), [0.25, 0.75])
+    assert log_ratio(shown, without).shape == (3, 4)
+
+
+def test_no_binned_ratio_exceeds_the_cap() -> None:
+    assert cap(0) == np.inf
+    assert_allclose(cap(0.01), np.log(0.995 / 0.005))
+    assert_allclose(log_ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]), 0.01), cap(0.01))
+
+
+@given(st.floats(0, 20), st.floats(0, 20), st.sampled_from([0.0, 0.01, 0.1]))
+def test_the_bound_of_binned_ratios_grows_with_that_of_the_plain_ones(
+    one: float, other: float, width: float
+) -> None:
+    low, high = sorted((one, other))
+    assert binned_bound(np.array(low), width) <= binned_bound(np.array(high), width)
+    assert binned_bound(np.array(0.0), width) == 0.0
+    assert binned_bound(np.array(high), 0.0) == high
+    assert width == 0 or binned_bound(np.array(np.inf), width) == pytest.approx(cap(width))
+
+
+def test_bins_must_fill_the_unit_interval() -> None:
+    with pytest.raises(InputError, match="bin must be 1 over a whole number"):
+        log_ratio(np.array([0.5, 0.5]), np.array([0.4, 0.6]), 0.3)

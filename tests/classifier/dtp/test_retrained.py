@@ -1,0 +1,113 @@
+"""Training once more without each record: same draws, same runs, honest about failures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from leakscope.classifier.dtp.naive_bayes import NaiveBayes
+from leakscope.classifier.dtp.ratios import log_ratio
+from leakscope.classifier.dtp.retrained import failures, retrained
+from leakscope.classifier.estimators import as_trainer
+from leakscope.core.checks import Floats, Ints
+from leakscope.errors import InputError
+
+
+def records(n: int = 30, seed: int = 0) -> tuple[Floats, Ints]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    return x, (x[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
+
+
+def test_it_equals_exact_leave_one_out() -> None:
+    x, y = records()
+    rows, queries = np.array([3, 7, 29]), np.array([0, 1, 2])
+    found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, queries=queries)
+    fitted = NaiveBayes((None,) * 3).fit(x, y, n_classes=2)
+    assert_allclose(found.with_it, fitted.predict(x[rows]), atol=1e-9)
+    assert_allclose(found.without, fitted.without(rows), atol=1e-9)
+    asked = fitted.without_at(rows, x[queries])
+    there = log_ratio(fitted.predict(x[queries]), asked).max(axis=1)
+    own = log_ratio(found.with_it, found.without)
+    assert_allclose(found.searched, np.maximum(own, there), atol=1e-9)
+    assert not len(found.failed)
+
+
+def test_only_members_are_trained_on() -> None:
+    x, y = records()
+    members = np.arange(30) < 20
+    rows = np.array([3, 7])
+    found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, members=members)
+    alone = retrained(as_trainer(GaussianNB()), x[:20], y[:20], rows, n_classes=2)
+    assert_allclose(found.without, alone.without, atol=1e-12)
+    assert_allclose(found.with_it, alone.with_it, atol=1e-12)
+
+
+def test_models_differ_by_the_record_alone() -> None:
+    # A record that nothing depends on: a tree with random features draws the same ones.
+    x, y = records()
+    x, y = np.vstack([x, x[:1]]), np.append(y, y[:1])
+    tree = DecisionTreeClassifier(max_features=1, splitter="random")
+    found = retrained(as_trainer(tree), x, y, np.array([30]), n_classes=2)
+    assert log_ratio(found.with_it, found.without).tolist() == [0.0]
+
+
+def test_a_run_goes_on_and_changes_nothing(tmp_path: object) -> None:
+    x, y = records()
+    model, rows = as_trainer(LogisticRegression()), np.arange(30)
+    first = retrained(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run")
+    told = []
+    again = retrained(
+        model,
+        x,
+        y,
+        rows,
+        n_classes=2,
+        run=f"{tmp_path}/run",
+        progress=lambda n, total: told.append((n, total)),
+    )
+    assert told == [(30, 30)]
+    assert np.array_equal(first.without, again.without)
+    with pytest.raises(InputError, match="another"):
+        retrained(model, x, y, rows, n_classes=2, run=f"{tmp_path}/run", width=0.01)
+
+
+def test_an_emptied_class_is_an_infinite_value_and_no_exception() -> None:
+    x, y = records()
+    y = np.where(np.arange(30) == 4, 2, y)
+    found = retrained(as_trainer(GaussianNB()), x, y, np.array([4, 5]), n_classes=3)
+    ratio = log_ratio(found.with_it, found.without)
+    assert np.isinf(ratio).tolist() == [True, False]
+    # Two classes: without one of them scikit-learn has nothing to train.
+    few = retrained(
+        as_trainer(GaussianNB()), x[:9], (np.arange(9) == 4) * 1, np.array([4]), n_classes=2
+    )
+    assert few.failed.tolist() == [0]
+    assert np.isinf(few.searched).tolist() == [True]
+    assert "rows 4" in failures(few.failed, np.array([4]))[0]
+    assert failures(np.zeros(0, np.int64), np.array([4])) == []
+
+
+def test_one_class_alone_cannot_be_trained() -> None:
+    x, _ = records()
+    with pytest.raises(InputError, match="cannot be trained on all 30 records"):
+        retrained(as_trainer(GaussianNB()), x, np.zeros(30, np.int64), np.arange(3), n_classes=2)
+
+
+@pytest.mark.torch
+def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
+    pytest.importorskip("torch")
+    from leakscope.classifier.networks import MLP, Networks
+
+    x, y = records(40)
+    made = Networks(MLP((8,), "tanh"), epochs=3, batch_size=8, learning_rate=0.1, optimiser="sgd")
+    rows = np.arange(12)
+    found = retrained(made, x, y, rows, n_classes=2, queries=np.arange(20, 25))
+    one = retrained(made, x, y, rows[3:4], n_classes=2, queries=np.arange(20, 25))
+    assert_allclose(found.with_it[3], one.with_it[0], atol=1e-5)
+    assert_allclose(found.without[3], one.without[0], atol=1e-5)
+    assert (log_ratio(found.with_it, found.without) > 0).all()

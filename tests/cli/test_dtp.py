@@ -1,0 +1,164 @@
+"""`leakscope dtp`: the options that others rely on, one line for bad input, runs that go on."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.naive_bayes import CategoricalNB
+
+from leakscope.classifier.dtp.ratios import log_ratio
+from tests.cli.test_main import run_inside
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    n = 80
+    frame = pd.DataFrame(
+        {
+            "ward": rng.choice(["a", "b", "c"], n, p=[0.6, 0.38, 0.02]),
+            "age": rng.integers(20, 24, n),
+            "name": [f"<b>p{i}</b>" for i in range(n)],
+        }
+    )
+    frame["sick"] = np.where(rng.random(n) < 0.3, "yes", "no")
+    path = tmp_path_factory.mktemp("dtp") / "people.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def asked(path, *options):
+    return ("dtp", "--data", str(path), "--label", "sick", "--drop", "name", *options)
+
+
+def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
+    path, frame = table
+    done = run_inside(asked(path, "--model", "naive-bayes", "--bin", "0", "--json", "-"), capsys)
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    codes = np.column_stack([pd.factorize(frame[c])[0] for c in ("ward", "age")])
+    sizes = codes.max(axis=0) + 1
+    y = (frame["sick"] == "yes").to_numpy(int)
+
+    def fitted(rows):
+        return CategoricalNB(alpha=1.0, min_categories=sizes).fit(codes[rows], y[rows])
+
+    everyone = np.ones(len(y), bool)
+    with_it = fitted(everyone).predict_proba(codes)
+    values = []
+    for row in range(len(y)):
+        rest = everyone.copy()
+        rest[row] = False
+        values.append(log_ratio(with_it[row], fitted(rest).predict_proba(codes[[row]])[0]))
+    assert found["pdtp"]["max"] == pytest.approx(max(values), abs=1e-9)
+    assert found["pdtp"]["mean"] == pytest.approx(np.mean(values), abs=1e-9)
+    assert found["pdtp"]["above_1"] == sum(v > 1 for v in values)
+    assert found["verdict"] == ("do not publish" if found["dtp"]["lower"] > 1 else "publish")
+
+
+def test_the_files_of_a_report_are_written(table, capsys, tmp_path):
+    path, _ = table
+    options = ("--id", "name", "--remove", "3", "--training-sets", "2", "--vary", "3")
+    out = tmp_path / "out"
+    command = ("dtp", "--data", str(path), "--label", "sick", *options, "--out", str(out))
+    done = run_inside(command, capsys)
+    assert done.returncode == 0
+    assert "naive Bayes" in done.stdout
+    records = pd.read_parquet(out / "records.parquet")
+    assert list(records.columns)[:4] == ["row", "pdtp", "dtp_lower", "dtp_upper"]
+    assert (records["dtp_lower"] >= records["pdtp"]).all()
+    page = (out / "report.html").read_text()
+    assert "<b>p" not in page
+    assert "&lt;b&gt;p" in page
+    assert (out / "removal.csv").exists()
+
+
+@pytest.mark.parametrize(
+    "model", ["bayes-inference", "random-trees", "logistic", "lda", "least-squares", "nearest"]
+)
+def test_every_model_without_training_is_measured(table, capsys, model):
+    path, _ = table
+    done = run_inside(asked(path, "--model", model, "--json", "-"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["n_measured"] == found["n_train"] == 80
+    assert 0 <= found["pdtp"]["mean"] <= found["pdtp"]["max"]
+
+
+def test_other_models_are_trained_and_gone_on_with(table, capsys, tmp_path):
+    path, _ = table
+    out = tmp_path / "out"
+    options = ("--model", "random-forest", "--measure", "3", "--jobs", "1", "--out", str(out))
+    done = run_inside(asked(path, *options), capsys)
+    assert done.returncode == 0, done.stderr
+    assert "without each of 3 records" in done.stderr
+    first = (out / "report.json").read_text()
+    again = run_inside(("resume", str(out), "--quiet"), capsys)
+    assert again.returncode == 0, again.stderr
+    assert (out / "report.json").read_text() == first
+    listed = run_inside(("runs", str(out)), capsys)
+    assert "dtp" in listed.stdout
+
+
+def test_a_limit_that_is_exceeded_is_exit_code_3(table, capsys):
+    path, _ = table
+    done = run_inside(asked(path, "--json", "-", "--fail-above", "pdtp=0.01"), capsys)
+    assert done.returncode == 3
+    assert "pdtp is" in done.stderr
+    passed = run_inside(asked(path, "--json", "-", "--fail-above", "dtp=100"), capsys)
+    assert passed.returncode == 0
+
+
+def test_a_category_of_ones_own_is_warned_of(table, capsys):
+    path, _ = table
+    done = run_inside(("dtp", "--data", str(path), "--label", "sick", "--json", "-"), capsys)
+    assert any("'name' (80 categories)" in line for line in json.loads(done.stdout)["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--model", "other"), "--model must be one of"),
+        (("--continuous", "wrd"), "no attribute 'wrd'"),
+        (("--continuous", "ward"), "'ward' holds texts"),
+        (("--model", "logistic", "--continuous", "age"), "--continuous goes with naive-bayes"),
+        (("--model", "random-trees", "--continuous", "age"), "takes categories only"),
+        (("--bin", "0.3"), "bin must be 1 over a whole number"),
+        (("--alpha", "-1"), "alpha must be at least 0, got -1.0"),
+        (("--measure", "0"), r"--measure must be in 1..80"),
+        (("--fail-above", "auc=1"), "no metric 'auc'; there are pdtp, mean"),
+        (("--model", "logistic", "--l2", "0"), "l2 must be above 0"),
+        (("--remove", "1", "--order", "other"), "order must be"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(table, capsys, options, message):
+    path, _ = table
+    done = run_inside(asked(path, *options, "--json", "-"), capsys)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_one_class_only_is_one_line(tmp_path, capsys):
+    path = tmp_path / "one.csv"
+    pd.DataFrame({"a": [1, 2, 3], "sick": ["no"] * 3}).to_csv(path, index=False)
+    done = run_inside(asked(path)[:5] + ("--json", "-"), capsys)
+    assert done.returncode == 2
+    assert "at least two classes are needed, got no" in done.stderr
+
+
+def test_a_class_of_one_record_is_infinite_and_no_exception(tmp_path, capsys):
+    path = tmp_path / "lone.csv"
+    pd.DataFrame({"a": [1, 2, 1, 1], "sick": ["no", "no", "no", "yes"]}).to_csv(path, index=False)
+    done = run_inside((*asked(path)[:5], "--bin", "0", "--json", "-"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["pdtp"]["max"] is None
+    assert found["pdtp"]["infinite"] == 1
+    assert found["verdict"] == "do not publish"
+    assert any("rows 3" in line for line in found["warnings"])
+
+
