@@ -16,13 +16,24 @@ if TYPE_CHECKING:
     from leakscope.audit import (
         Audit,
         CandidateAudit,
+        DtpAudit,
         Fitted,
         audit_candidates,
         audit_classifier,
+        audit_dtp,
         audit_model,
         audit_pool,
     )
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
+    from leakscope.classifier.dtp.bayes_inference import BayesInference
+    from leakscope.classifier.dtp.discriminant import LinearDiscriminant
+    from leakscope.classifier.dtp.least_squares import KernelRidge, LeastSquares
+    from leakscope.classifier.dtp.logistic import Logistic
+    from leakscope.classifier.dtp.multinomial import MultinomialNaiveBayes
+    from leakscope.classifier.dtp.naive_bayes import NaiveBayes
+    from leakscope.classifier.dtp.nearest import NearestNeighbours
+    from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
+    from leakscope.classifier.dtp.random_trees import RandomDecisionTrees
     from leakscope.classifier.files import load_predictions, save_predictions
     from leakscope.classifier.networks import MLP, Networks
     from leakscope.classifier.pool import Pool
@@ -43,11 +54,23 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "audit",
     "CandidateAudit": "audit",
+    "DtpAudit": "audit",
     "Fitted": "audit",
     "audit_candidates": "audit",
     "audit_classifier": "audit",
+    "audit_dtp": "audit",
     "audit_model": "audit",
     "audit_pool": "audit",
+    "BayesInference": "classifier.dtp.bayes_inference",
+    "KernelRidge": "classifier.dtp.least_squares",
+    "LeastSquares": "classifier.dtp.least_squares",
+    "LinearDiscriminant": "classifier.dtp.discriminant",
+    "Logistic": "classifier.dtp.logistic",
+    "MultinomialNaiveBayes": "classifier.dtp.multinomial",
+    "NaiveBayes": "classifier.dtp.naive_bayes",
+    "NearestNeighbours": "classifier.dtp.nearest",
+    "QuadraticDiscriminant": "classifier.dtp.quadratic",
+    "RandomDecisionTrees": "classifier.dtp.random_trees",
     "Pool": "classifier.pool",
     "PerTargetDesign": "classifier.candidates",
     "SharedDesign": "classifier.candidates",
@@ -81,20 +104,31 @@ _HOME = {
 __all__ = [
     "MLP",
     "Audit",
+    "BayesInference",
     "CandidateAudit",
     "Decisions",
+    "DtpAudit",
     "Estimate",
     "Evaluation",
     "Fitted",
     "Histogram",
     "InputError",
     "Isotonic",
+    "KernelRidge",
     "LeakScopeError",
+    "LeastSquares",
+    "LinearDiscriminant",
+    "Logistic",
+    "MultinomialNaiveBayes",
+    "NaiveBayes",
+    "NearestNeighbours",
     "Networks",
     "OutputError",
     "PerTargetDesign",
     "Pool",
     "Predictions",
+    "QuadraticDiscriminant",
+    "RandomDecisionTrees",
     "RiskScore",
     "SharedDesign",
     "Skipped",
@@ -103,6 +137,7 @@ __all__ = [
     "auc",
     "audit_candidates",
     "audit_classifier",
+    "audit_dtp",
     "audit_model",
     "audit_pool",
     "epsilon_lower_bound",

@@ -53,7 +53,8 @@ def test_a_model_that_learns_nothing_gives_exactly_one_half():
 
 def test_pdtp_is_measured_and_compared_with_the_accuracies():
     found = played(DecisionTreeClassifier(max_depth=2), measurements=2)
-    assert found.pdtp.shape == (6,)
+    assert found.measured.shape == (2, 6)
+    assert np.array_equal(found.pdtp, found.measured.mean(axis=0))
     assert found.mean_pdtp.value == pytest.approx(found.pdtp.mean())
     assert set(found.correlations) == {e.title for e in found.evaluations}
     frame = found.to_frame()

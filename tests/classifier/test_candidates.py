@@ -11,6 +11,9 @@ from leakscope.classifier.candidates import (
     SharedDesign,
     _pairs,
 )
+from leakscope.classifier.dtp.bayes_inference import BayesInference
+from leakscope.classifier.dtp.naive_bayes import NaiveBayes
+from leakscope.classifier.dtp.training import LearnerTrainer
 from leakscope.classifier.estimators import as_trainer
 from leakscope.classifier.signals import signals
 from leakscope.classifier.suite import candidate_attacks
@@ -129,15 +132,57 @@ def naive_pdtp(game, measurements):
                 (p,) = model.predict_proba(game.x[[target]])
                 q.append((np.minimum(np.floor((p + 1e-7) * 100), 99) + 0.5) / 100)
             found[m, i] = np.abs(np.log(q[0]) - np.log(q[1])).max()
-    return found.mean(axis=0)
+    return found
 
 
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_pdtp_is_that_of_a_plain_loop(design):
     game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
-    found = game.train(measurements=2).pdtp
-    np.testing.assert_allclose(found, naive_pdtp(game, 2), rtol=1e-9)
-    assert found.max() > 0.05
+    found, expected = game.train(measurements=2), naive_pdtp(game, 2)
+    np.testing.assert_allclose(found.measured, expected, rtol=1e-9)
+    np.testing.assert_allclose(found.pdtp, expected.mean(axis=0), rtol=1e-9)
+    assert found.pdtp.max() > 0.05
+    assert not np.array_equal(found.measured[0], found.measured[1])
+
+
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
+def test_a_learner_leaves_records_out_and_says_what_training_without_them_does(design):
+    learner = NaiveBayes((None,) * X.shape[1])
+    assert isinstance(as_trainer(learner), LearnerTrainer)
+    told, again = [], []
+    game = replace(GAME, design=design, trainer=as_trainer(learner))
+    by_account = game.train(measurements=3, progress=lambda *n: told.append(n))
+    game = replace(game, trainer=as_trainer(GaussianNB()))
+    by_training = game.train(measurements=3, progress=lambda *n: again.append(n))
+    np.testing.assert_allclose(by_account.measured, by_training.measured, rtol=1e-9)
+    assert by_account.measured.shape == (3, 5)
+    assert by_account.measured.max() > 0.05
+    # No model is trained for it, and none is announced.
+    models = 6 + design.n_models(5)
+    assert told[-1] == (models, models)
+    assert again[-1] == (models + 15, models + 15)
+
+
+def test_a_learner_without_an_answer_stops_the_game_like_any_training_that_failed():
+    x = np.arange(24.0)[:, None] // 2  # two of each: one of them in, its equal out
+    game = replace(GAME, x=x, n_targets=24, trainer=as_trainer(BayesInference()))
+    with pytest.raises(InputError, match=r"training failed for \d of the 6 models \(targets\)"):
+        game.train(measurements=1)
+    smoothed = replace(game, trainer=as_trainer(BayesInference(alpha=1.0)))
+    assert np.isfinite(smoothed.train(measurements=1).pdtp).all()
+
+
+class Mute(LearnerTrainer):
+    """Answers, but has no answer left once a record is taken out."""
+
+    def train(self, x, y, inside, seeds, *, n_classes, asked):
+        return np.full((len(inside), len(asked), n_classes), 1 / n_classes)
+
+
+def test_a_record_without_which_there_is_no_answer_stops_the_game():
+    game = replace(GAME, x=np.arange(24.0)[:, None], trainer=Mute(BayesInference()))
+    with pytest.raises(InputError, match=r"training failed for 2 of the 2 models \(without\)"):
+        game.train(measurements=2)
 
 
 def test_a_model_is_trained_once_more_from_the_same_random_state():

@@ -145,7 +145,7 @@ def test_bad_input_is_one_line_and_code_2(table, capsys, options, message):
 def test_one_class_only_is_one_line(tmp_path, capsys):
     path = tmp_path / "one.csv"
     pd.DataFrame({"a": [1, 2, 3], "sick": ["no"] * 3}).to_csv(path, index=False)
-    done = run_inside(asked(path)[:5] + ("--json", "-"), capsys)
+    done = run_inside((*asked(path)[:5], "--json", "-"), capsys)
     assert done.returncode == 2
     assert "at least two classes are needed, got no" in done.stderr
 
@@ -160,5 +160,3 @@ def test_a_class_of_one_record_is_infinite_and_no_exception(tmp_path, capsys):
     assert found["pdtp"]["infinite"] == 1
     assert found["verdict"] == "do not publish"
     assert any("rows 3" in line for line in found["warnings"])
-
-

@@ -15,6 +15,7 @@ from leakscope.classifier.binning import BIN, n_bins
 from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.classifier.dtp.indirect import search
 from leakscope.classifier.dtp.learner import Bounded, DtpRange, Learner, box_of
+from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.classifier.dtp.naive_bayes import NaiveBayes
 from leakscope.classifier.dtp.ratios import cap, log_ratio
 from leakscope.classifier.dtp.recognised import recognised
@@ -43,7 +44,13 @@ if TYPE_CHECKING:
 
 EXACT = "exact: every record of the training set"
 CLOSED = "exact without training: what the record contributed is taken out"
+AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
 TRAINED = "trained once more without each record, with the same random draws"
+STOPS_SHORT = (
+    "scikit-learn's solver stops short of the optimum of logistic regression, and at other points "
+    "with and without a record; measured is the optimum itself: give ls.Logistic(l2) to mean that, "
+    "or a callable that returns the estimator to have it trained again as it is"
+)
 SEARCHED = "lower end from queries that were tried; no upper bound is known"
 
 
@@ -225,7 +232,12 @@ def audit_dtp(
         path,
         task.variation(risky[:2], vary) if vary else (),
         skipped,
-        (*warnings, *measured.warnings, *_lone(labels, names), *_sampled(len(chosen), len(labels), level)),
+        (
+            *warnings,
+            *measured.warnings,
+            *_lone(labels, names),
+            *_sampled(len(chosen), len(labels), level),
+        ),
         {**versions(), "model": task.name, **(provenance or {})},
     )
 
@@ -294,14 +306,27 @@ class _Task:
         if self.learner is None:
             return self._trained(rows)
         fitted = self.learner.fit(self.x, self.y, n_classes=self.n_classes)
-        own = log_ratio(fitted.predict(self.x[rows]), fitted.without(rows), self.width)
+        said = fitted.predict(self.x[rows])
+        silent = np.flatnonzero(~np.isfinite(said).all(axis=1))
+        if len(silent):
+            raise InputError(
+                f"{self.learner.name} has no answer for {len(silent):,} of its own records, first "
+                f"row {rows[silent[0]]}: a class has too few records, or a covariance has no "
+                "inverse; take a smoothed or regularised one"
+            )
         if isinstance(fitted, Bounded):
             found = fitted.dtp(rows, self.width, box_of(self.x))
         else:
             low = search(fitted, self.x, rows, self.queries, self.width)
             found = DtpRange(low, np.full(len(rows), np.inf), SEARCHED)
+        own = found.own
+        if own is None:
+            own = log_ratio(said, fitted.without(rows), self.width)
         low = np.maximum(found.low, own)
-        return _Measured(own, DtpRange(low, np.maximum(found.high, low), found.method), CLOSED)
+        method = AT_OPTIMUM if isinstance(self.learner, Logistic) else CLOSED
+        told = () if self.learner is self.model or method == CLOSED else (STOPS_SHORT,)
+        both = DtpRange(low, np.maximum(found.high, low), found.method)
+        return _Measured(own, both, method, told)
 
     def _trained(self, rows: Ints) -> _Measured:
         n = len(self.y)
@@ -412,6 +437,10 @@ def _share(above: Bools, complete: bool, level: float) -> Estimate:
         value = float(above.mean())
         return Estimate(value, value, value, level, len(above), EXACT)
     return rates.proportion(above, level=level)
+
+
+def _told(rows: Ints, y: Ints, names: tuple[str, ...], level: float) -> list[str]:
+    return [*_lone(y, names), *_sampled(len(rows), len(y), level)]
 
 
 def _lone(y: Ints, names: tuple[str, ...]) -> list[str]:

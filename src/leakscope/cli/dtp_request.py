@@ -32,6 +32,9 @@ ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
 """Models that leave records out without training; texts become columns of 0 and 1."""
 
 
+QDA_SHRINKAGE = 0.01
+"""Of covariances towards the identity: columns of 0 and 1 have no inverse without it."""
+
 MANY = 50
 """An attribute with more categories than these, and than a quarter of the records, is named."""
 
@@ -137,15 +140,16 @@ def _on_categories(request: DtpRequest, table: CategoricalTable) -> Learner:
 
 
 def _on_numbers(request: DtpRequest) -> Learner:
-    from leakscope.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+    from leakscope.classifier.dtp.discriminant import LinearDiscriminant
     from leakscope.classifier.dtp.least_squares import LeastSquares
     from leakscope.classifier.dtp.logistic import Logistic
     from leakscope.classifier.dtp.nearest import NearestNeighbours
+    from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
 
     known: dict[str, Learner] = {
         "logistic": Logistic(request.l2),
         "lda": LinearDiscriminant(),
-        "qda": QuadraticDiscriminant(),
+        "qda": QuadraticDiscriminant(QDA_SHRINKAGE),
         "least-squares": LeastSquares(request.l2),
         "nearest": NearestNeighbours(request.neighbours),
     }

@@ -4,8 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope.classifier.dtp import discriminant
-from leakscope.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
-from leakscope.classifier.dtp.learner import Learner
+from leakscope.classifier.dtp.discriminant import LinearDiscriminant
+from leakscope.classifier.dtp.learner import Learner, box_of
+from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
+from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.errors import InputError
 from leakscope.runs.threads import one_thread
 from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
@@ -240,3 +242,17 @@ def test_bad_options_are_named():
     for make in (LinearDiscriminant, lambda divisor: QuadraticDiscriminant(0, divisor)):
         with pytest.raises(InputError, match="divisor must be 'degrees of freedom' or 'records'"):
             make("n")
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_no_query_in_the_box_shows_more_than_the_bound(seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(20, 2)), np.arange(20) % 3
+    fitted, rows, box = LinearDiscriminant().fit(x, y, n_classes=3), np.arange(20), box_of(x)
+    asked = rng.uniform(box.low, box.high, size=(60, 2))
+    shown = log_ratio(fitted.predict(asked), fitted.without_at(rows, asked)).max(axis=1)
+    found = fitted.dtp(rows, 0.0, box)
+    own = log_ratio(fitted.predict(x), fitted.without(rows))
+    np.testing.assert_allclose(found.own, own, atol=1e-9)
+    assert (found.low >= own - 1e-9).all()
+    assert (shown <= found.high + 1e-9).all()

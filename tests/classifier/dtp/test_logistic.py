@@ -116,6 +116,14 @@ def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
     np.testing.assert_allclose(model.without(rows), expected, rtol=0, atol=1e-9)
 
 
+def test_ordinary_records_need_no_newton_steps_of_their_own(monkeypatch):
+    x, y = records(np.random.default_rng(1), 300, 4, 3)
+    model = Logistic().fit(x, y, n_classes=3)
+    monkeypatch.delattr(logistic_optimum.Problem, "without")
+    found = model.without(np.arange(300))
+    np.testing.assert_allclose(found[0], honest(x, y, 1.0, 3, 0), rtol=0, atol=CLOSE)
+
+
 def test_blocks_change_nothing(monkeypatch):
     x, y = records(np.random.default_rng(2), 700, 4, 3)
     whole = Logistic().fit(x, y, n_classes=3).without(np.arange(90))

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from leakscope.classifier.dtp import recognised as module
-from leakscope.classifier.dtp.discriminant import LinearDiscriminant, QuadraticDiscriminant
+from leakscope.classifier.dtp.discriminant import LinearDiscriminant
 from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.classifier.dtp.multinomial import MultinomialNaiveBayes
 from leakscope.classifier.dtp.naive_bayes import NaiveBayes
 from leakscope.classifier.dtp.nearest import NearestNeighbours
+from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
 from leakscope.classifier.dtp.recognised import recognised
 from tests.classifier.dtp.honest import adult_all, adult_codes, adult_numbers
 

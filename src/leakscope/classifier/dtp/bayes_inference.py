@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.classifier.dtp.learner import Box, DtpRange
-from leakscope.classifier.dtp.multinomial import matrix, training_set
 from leakscope.classifier.dtp.ratios import log_ratio
+from leakscope.classifier.dtp.records import matrix, training_set
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 

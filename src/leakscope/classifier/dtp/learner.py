@@ -81,6 +81,8 @@ class DtpRange:
     """(r,) No query of the domain shows more; infinity where nothing is known."""
     method: str
     """How both were found, and over which domain."""
+    own: Floats | None = None
+    """(r,) What the records' own queries show, where that was computed on the way."""
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):

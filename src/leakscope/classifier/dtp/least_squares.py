@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from leakscope.classifier.dtp.multinomial import matrix, training_set
+from leakscope.classifier.dtp.records import matrix, training_set
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 

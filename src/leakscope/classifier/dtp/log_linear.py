@@ -54,7 +54,7 @@ def log_linear_dtp(
     """
     w, b = coefficients
     w_without, b_without = coefficients_without
-    low, high = np.empty((2, len(x_rows)))
+    own, low, high = np.empty((3, len(x_rows)))
     pairs = max(1, len(b) * (len(b) - 1) // 2)
     size = max(1, _BLOCK // (pairs * (4 * len(_TILTS) - 2) * max(1, w.shape[0])))
     if len(box.low) != w.shape[0]:
@@ -62,12 +62,14 @@ def log_linear_dtp(
     for start in range(0, len(x_rows), size):
         part = slice(start, start + size)
         change = _Change(w, b, w_without[part], b_without[part])
-        own = change.seen(x_rows[part, None], width)[:, 0]
-        low[part] = np.maximum(own, change.seen(change.corners(box), width).max(axis=1, initial=0))
+        own[part] = change.seen(x_rows[part, None], width)[:, 0]
+        low[part] = np.maximum(
+            own[part], change.seen(change.corners(box), width).max(axis=1, initial=0)
+        )
         bound = np.minimum(binned_bound(change.bound(box), width), cap(width))
-        high[part] = np.maximum(bound, own)
+        high[part] = np.maximum(bound, low[part])
     binned = f", probabilities in bins of {width:g}" if width else ""
-    return DtpRange(low, high, f"changes of linear log odds over a box of queries{binned}")
+    return DtpRange(low, high, f"changes of linear log odds over a box of queries{binned}", own)
 
 
 class _Change:

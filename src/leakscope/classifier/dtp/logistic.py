@@ -55,7 +55,7 @@ class Logistic:
         InputError
             If records are not finite, classes not in 0..k-1, or there are too many parameters.
         """
-        x = _finite(x)
+        x, y = _finite(x), np.asarray(y, np.int64)
         if x.shape[0] != len(y) or not len(y):
             raise InputError(f"x and y must have as many rows, at least 1, got {len(x)}, {len(y)}")
         if y.min() < 0 or y.max() >= n_classes:

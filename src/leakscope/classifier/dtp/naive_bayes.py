@@ -110,9 +110,7 @@ class FittedNaiveBayes:
     @cached_property
     def counts(self) -> Counts:
         """The counts of categories."""
-        return count(
-            self.codes, self.y, self.learner.sizes, self.n_classes, self.learner.alpha
-        )
+        return count(self.codes, self.y, self.learner.sizes, self.n_classes, self.learner.alpha)
 
     @cached_property
     def normals(self) -> Normals:

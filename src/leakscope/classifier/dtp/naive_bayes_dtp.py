@@ -16,6 +16,7 @@ from leakscope.classifier.dtp.domain import (
 from leakscope.classifier.dtp.frontier import dtp_of_two_classes
 from leakscope.classifier.dtp.learner import Box, DtpRange
 from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from leakscope.classifier.dtp.stability import naive_bayes_bound
 from leakscope.core.checks import Floats, Ints
 
 if TYPE_CHECKING:
@@ -102,17 +103,20 @@ def posterior_bound(fitted: FittedNaiveBayes, rows: Ints, box: Box) -> Floats:
     With ``D_y`` the change of class y's log joint, the posterior of y changes by
     ``D_y - log(sum_z p_z exp(D_z))``, a weighted mean of ``D_y - D_z``: its size is at most the
     largest ``D_y - D_z`` over pairs of different classes. For categories alone ``D`` is 0 but
-    for the record's own class, where its extremes over all queries are those of agreement
-    everywhere and nowhere: O(number of attributes) for a record.
+    for the record's own class (`naive_bayes_bound`); numbers add the range of a quadratic each.
+    O(number of attributes) for a record.
     """
+    if not fitted.numbers.shape[1]:
+        counts, y = fitted.counts, fitted.y[rows]
+        shared = counts.occurrences(fitted.codes[rows], y)
+        return naive_bayes_bound(counts.n[y], shared, counts.sizes, alpha=counts.alpha)
     low, high = np.zeros((2, len(rows), fitted.n_classes))
     some, y = np.arange(len(rows)), fitted.y[rows]
     removal = fitted.removal
     low[some, y], high[some, y] = removal.at_record[rows], removal.base[rows]
-    if fitted.numbers.shape[1]:
-        ends = _numbers_of(fitted, box)
-        for into, change in zip((low, high), fitted.normals.change_over(rows, *ends), strict=True):
-            into += change
+    ends = _numbers_of(fitted, box)
+    for into, change in zip((low, high), fitted.normals.change_over(rows, *ends), strict=True):
+        into += change
     found = np.zeros(len(rows))
     for a, b in product(range(fitted.n_classes), repeat=2):
         if a != b:

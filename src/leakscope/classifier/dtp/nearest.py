@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.classifier.dtp.multinomial import matrix, training_set
+from leakscope.classifier.dtp.records import matrix, training_set
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 

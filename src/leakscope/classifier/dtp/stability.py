@@ -258,6 +258,9 @@ def naive_bayes_bound(
     agree; without smoothing, neither can one whose value the whole class shares, as the class
     is then impossible before and after.
 
+    With smoothing, and another class that has records, the DTP is at least half the bound: the
+    two log ratios at one query differ by log rho, so one of them is at least half of it.
+
     This takes the place of Long et al. (2017), propositions 6.4 and 6.5, which bound the joint.
 
     Examples
