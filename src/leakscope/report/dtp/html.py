@@ -92,14 +92,14 @@ def _sawtooth(f: DtpFindings) -> list[Picture]:
     path = f.removal
     if path is None:
         return []
+    first, lowest, last = (nats(float(path.highest[i])) for i in (0, path.best, -1))
     return [
         picture(
-            "removal",
+            "sawtooth",
             "Largest value while records are removed",
             "It falls when a risky record goes, and rises again where that record had shielded "
             "another one. The diamond is the best point to stop.",
-            f"From {nats(float(path.highest[0]))} to {nats(float(path.highest[path.best]))} after "
-            f"{count(path.best)} removals, and {nats(float(path.highest[-1]))} after all "
+            f"{first} before any removal, {lowest} after {path.best}, {last} after all "
             f"{count(len(path.removed))}.",
             lambda: plots.plot_removal(f),
         )

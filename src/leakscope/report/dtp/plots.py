@@ -69,10 +69,10 @@ def plot_pdtp(f: DtpFindings, ax: Axes | None = None) -> Axes:
     known = np.isfinite(found.high)
     if (known & (found.high > found.low)).any():
         ax.fill_between(x, found.low, np.minimum(found.high, top), where=known, color=SERIES[1],
-                        alpha=0.2, lw=0, step="post", label="DTP, range")  # fmt: skip
+                        alpha=0.2, lw=0, label="DTP, range")  # fmt: skip
     exact = np.array_equal(found.low, found.high)
     ax.plot(x, np.minimum(found.low, top), color=SERIES[1], lw=1.2, ls=(0, (3, 1)),
-            marker="_" if len(x) <= 30 else "", drawstyle="steps-post",
+            marker="_" if len(x) <= 30 else "",
             label="DTP, exact" if exact else "DTP, at least")  # fmt: skip
     ax.plot(x, np.minimum(found.pdtp, top), color=SERIES[0], lw=1.8, label="PDTP",
             marker="o" if len(x) <= 30 else "", ms=3.5)  # fmt: skip
@@ -81,6 +81,7 @@ def plot_pdtp(f: DtpFindings, ax: Axes | None = None) -> Axes:
     if len(f.rows) > LONG:
         ax.set_xscale("log")
         ax.minorticks_off()
+        ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.set(xlabel="Records, the riskiest first", ylabel="Log ratio (1 is a factor of 2.7)")
     ax.set(xlim=(0.9 if len(f.rows) > LONG else 0.5, max(len(f.rows), 1.5)))
     legend(ax, loc="upper right")
@@ -136,8 +137,9 @@ def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
     ax.hist(v.sampling, edges, color=SERIES[1], alpha=0.45, lw=0, label="other training sets")
     ax.hist(v.initialisation, edges, color=SERIES[0], histtype="step", lw=1.6,
             label="other random states")  # fmt: skip
-    ax.axvline(v.with_it, color=SERIES[2], lw=1.8, label="with the record")
-    ax.axvline(v.without, color=SERIES[3], lw=1.8, ls=(0, (4, 1.5)), label="without it")
+    # Below the legend: room is made above the histograms.
+    ax.axvline(v.with_it, ymax=0.7, color=SERIES[2], lw=1.8, label="with the record")
+    ax.axvline(v.without, ymax=0.7, color=SERIES[3], lw=1.8, ls=(0, (4, 1.5)), label="without it")
     ax.set(xlabel="Probability of the record's own class", ylabel="Models")
     ax.set_ylim(0, 1.45 * ax.get_ylim()[1])
     legend(ax, loc="upper left", ncols=2)
@@ -160,6 +162,7 @@ def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
     top = 1.15 * most
     if most > HIGH:
         ax.set_yscale("symlog", linthresh=LIMIT, linscale=0.6)
+        ax.yaxis.set_major_formatter("{x:g}")
         top = 1.6 * most
     ax.set_ylim(0, top)
     return top

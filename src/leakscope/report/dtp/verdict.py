@@ -91,7 +91,7 @@ def _headline(f: DtpFindings) -> str:
     if f.decision == "do not publish":
         n, how = f.n_above, "change the model's answer about themselves"
         if not n:
-            n, how = int(np.count_nonzero(f.indirect)), "change its answers to other queries"
+            n, how = int(np.count_nonzero(f.indirect)), "change the model's answer to other queries"
         one = how.replace("change ", "changes ").replace("themselves", "itself")
         of = f"{records(len(f.rows))}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
@@ -174,8 +174,8 @@ def _queries(f: DtpFindings) -> str:
     if found.unknown:
         n = "any record" if found.unknown == len(f.rows) else records(found.unknown)
         return (
-            f"For {n} it is not known how much the worst query shows: queries that nobody tried "
-            "may show more than what is reported here."
+            f"How much the worst query shows is not known for {n}: queries that nobody tried may "
+            "show more than what is reported here."
         )
     if np.isinf(most):
         n = records(int(np.count_nonzero(np.isinf(f.dtp.low))))
@@ -270,6 +270,11 @@ def _removal(f: DtpFindings) -> tuple[str, ...]:
 def _path(path: RemovalPath) -> str:
     first, best, n = float(path.highest[0]), path.best, len(path.removed)
     lowest = float(path.highest[best])
+    if first <= LIMIT:
+        return (
+            "Removing records was judged by their own queries, which show at most 1 already: it "
+            "does not tell what other queries would show afterwards."
+        )
     if best == 0:
         return (
             f"Removing the riskiest records is no way out here: the largest value did not fall "

@@ -125,7 +125,7 @@ def methods(f: DtpFindings) -> tuple[Method, ...]:
 def bins(f: DtpFindings) -> str:
     """Return in which bins probabilities are published, and what follows."""
     if not f.width:
-        return "None: every digit of a probability is published."
+        return "No bins: every digit of a probability is published."
     return (
         f"Width {f.width:g}, the centre is published. So no log ratio exceeds "
         f"{rounded_up(cap(f.width), 3)}, whatever a record does."
@@ -195,6 +195,9 @@ def _of_removal(path: RemovalPath | None) -> tuple[Card, ...]:
     if path is None:
         return ()
     first, best = float(path.highest[0]), path.best
+    if first <= LIMIT:
+        text = "At most 1 before any removal: none is needed for it."
+        return (Card("Largest value before removals", Shown(nats(first)), text),)
     if not best:
         text = f"No removal out of {count(len(path.removed))} brought it below this."
         return (Card("Largest value, whatever is removed", Shown(nats(first)), text),)
