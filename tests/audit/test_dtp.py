@@ -96,7 +96,7 @@ def test_the_decision_follows_the_rule_of_1() -> None:
     assert found.decision == "do not publish"
     assert found.n_infinite == 1
     assert found.highest == np.inf
-    assert any("single record makes up" in line and "rows 30" in line for line in found.warnings)
+    assert any("has a single record" in line and "rows 30" in line for line in found.warnings)
     binned = audit_dtp(NaiveBayes((3, 2)), x[:31], one)
     assert binned.highest <= cap(0.01)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from leakscope.classifier.dtp.indirect import search
 from leakscope.classifier.dtp.learner import Bounded, DtpRange, Learner, box_of
 from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.ratios import cap, log_ratio
+from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from leakscope.classifier.dtp.recognised import recognised
 from leakscope.classifier.dtp.removal import (
     LearnerRecords,
@@ -51,6 +51,7 @@ STOPS_SHORT = (
     "with and without a record; measured is the optimum itself: give ls.Logistic(l2) to mean that, "
     "or a callable that returns the estimator to have it trained again as it is"
 )
+FROM_WEIGHTS = "lower end from queries that were tried; certified bound from the networks' weights"
 SEARCHED = "lower end from queries that were tried; no upper bound is known"
 
 
@@ -347,11 +348,12 @@ class _Task:
             progress=self.progress,
         )
         own = log_ratio(said.with_it, said.without, self.width)
-        high = np.where(np.isinf(said.searched), np.inf, cap(self.width))
+        low = np.maximum(own, said.searched)
+        bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
+        high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
+        method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
         told = tuple(failures(said.failed, rows))
-        return _Measured(
-            own, DtpRange(np.maximum(own, said.searched), high, SEARCHED), TRAINED, told
-        )
+        return _Measured(own, DtpRange(low, high, method), TRAINED, told)
 
     def repeated(self, rows: Ints, training_sets: int) -> Floats:
         """Return PDTP in further training sets, halves of the data, (training_sets, r)."""
@@ -429,7 +431,8 @@ def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
         return Estimate(value, value, value, level, len(values), EXACT)
     if np.isinf(value):
         return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
-    return rates.mean(values, level, unit=unit)
+    found = rates.mean(values, level, unit=unit)
+    return replace(found, low=max(0.0, found.low))  # no log ratio is below 0
 
 
 def _share(above: Bools, complete: bool, level: float) -> Estimate:
@@ -450,10 +453,10 @@ def _lone(y: Ints, names: tuple[str, ...]) -> list[str]:
         return []
     rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
     return [
-        f"a single record makes up each of {len(lone)} class(es) "
+        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
         f"({checks.listed(names[label] for label in lone)}; rows {checks.listed(rows)}): without "
-        "it the class is gone and its probability is 0, so its value is infinite (the largest "
-        "possible one where probabilities are binned)"
+        "it the class is gone and its probability is 0, so its value is infinite, or the largest "
+        "that bins allow"
     ]
 
 

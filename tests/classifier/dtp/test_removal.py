@@ -15,6 +15,7 @@ from leakscope.classifier.dtp.naive_bayes import NaiveBayes
 from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.classifier.dtp.removal import (
     LearnerRecords,
+    Measure,
     categorical_records,
     remove_riskiest,
 )
@@ -38,6 +39,10 @@ class Scripted:
     script: tuple[tuple[float, ...], ...]
     step: int = 0
     gone: tuple[int, ...] = ()
+
+    @property
+    def measure(self) -> Measure:
+        return "DTP"
 
     def values(self) -> Floats:
         values = np.array(self.script[self.step], float)
@@ -75,6 +80,7 @@ def test_the_values_of_a_learner_are_pdtp_of_what_is_left() -> None:
     fitted = learner.fit(x[left], y[left], n_classes=2)
     own = log_ratio(fitted.predict(x[left]), fitted.without(np.arange(9)), 0.01)
     assert_allclose(path.highest[-1], own.max())
+    assert path.measure == "PDTP"
 
 
 def test_the_initial_order_goes_down_the_first_list() -> None:

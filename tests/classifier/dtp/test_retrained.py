@@ -111,3 +111,10 @@ def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     assert_allclose(found.with_it[3], one.with_it[0], atol=1e-5)
     assert_allclose(found.without[3], one.without[0], atol=1e-5)
     assert (log_ratio(found.with_it, found.without) > 0).all()
+    # What the weights certify holds for every query, tried or not.
+    assert np.isfinite(found.bound).all()
+    assert (found.searched <= found.bound + 1e-5).all()
+    assert (found.bound < 20 * found.searched).all()
+    again = retrained(made, x, y, rows, n_classes=2, queries=np.arange(40))
+    assert (again.searched <= found.bound + 1e-5).all()
+    assert np.isinf(retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2).bound).all()

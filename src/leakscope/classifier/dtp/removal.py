@@ -22,12 +22,19 @@ LIMIT = 1.0
 RISE = 0.1
 """A record whose value rises by so much when another one is removed was shielded by it."""
 
+Measure = Literal["DTP", "PDTP"]
+"""What the values of records are."""
+
 Order = Literal["recomputed", "initial"]
 """Remove what is riskiest now, or go down the list of the first values, as in Figure 6."""
 
 
 class Remaining(Protocol):
     """A training set that records are taken from, and what each one's removal would change."""
+
+    @property
+    def measure(self) -> Measure:
+        """What the values are."""
 
     def values(self) -> Floats:
         """Return the value of every group of equal records, (g,); NaN where none is left."""
@@ -53,6 +60,8 @@ class RemovalPath:
     """(s,) Its value one removal earlier; NaN for the first."""
     order: Order
     """How the next record was chosen."""
+    measure: Measure = "DTP"
+    """What the values are."""
 
     def __post_init__(self) -> None:
         for name in ("removed", "highest", "value", "before"):
@@ -118,6 +127,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
         np.array(own, np.float64),
         np.array(before, np.float64),
         order,
+        remaining.measure,
     )
 
 
@@ -137,6 +147,11 @@ class CategoricalRecords:
     """(n,) Rows, those of a group beside each other."""
     ends: Ints
     """(g,) Where each group's rows end in `order`."""
+
+    @property
+    def measure(self) -> Measure:
+        """The values are exact DTP."""
+        return "DTP"
 
     def values(self) -> Floats:
         """Return the exact DTP of every group over the whole domain, (g,)."""
@@ -185,6 +200,11 @@ class LearnerRecords:
     """Of the bins; 0 for none."""
     here: Bools
     """(n,) Which are left."""
+
+    @property
+    def measure(self) -> Measure:
+        """The values are PDTP."""
+        return "PDTP"
 
     def values(self) -> Floats:
         """Return the PDTP of every record that is left, (n,)."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.classifier.dtp.learner import box_of
+from leakscope.classifier.dtp.network_bounds import with_bounds
 from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.classifier.pool import probabilities
 from leakscope.classifier.shadows import (
@@ -31,6 +34,8 @@ from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import open_run
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, eq=False)
 class Retrained:
@@ -42,6 +47,9 @@ class Retrained:
     """(r, k) What the one trained without the record says about it; NaN where training failed."""
     searched: Floats
     """(r,) The largest log ratio over all queries that were asked."""
+    bound: Floats
+    """(r,) What no query of the box that holds all records shows more than, without bins; infinite
+    where only predictions are known."""
 
     @property
     def failed(self) -> Ints:
@@ -83,14 +91,18 @@ class LeavingOut:
         inside[np.arange(len(rows)), rows] = False
         asked = np.concatenate([rows, self.queries])
         if self.whole is None:
-            made = self.train(np.vstack([self.members, inside]), asked)
-            return self._compared(made[0], made[1:])
+            everyone = np.vstack([self.members, inside])
+            box = box_of(self.x[self.members])
+            made, bound = with_bounds(self.trainer, partial(self.train, everyone, asked), box)
+            return {**self._compared(made[0], made[1:]), "bound": bound}
         known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
-        return self._compared(self.whole[known], self.train(inside, asked))
+        made = self.train(inside, asked, self.trainer.train)
+        compared = self._compared(self.whole[known], made)
+        return {**compared, "bound": np.full(len(rows), np.inf)}
 
-    def train(self, inside: Bools, asked: Ints) -> NDArray[Any]:
-        """Return the predictions of models with the same random state, (m, a, k)."""
-        return self.trainer.train(
+    def train(self, inside: Bools, asked: Ints, by: Callable[..., T]) -> T:
+        """Return the models with the same random state, as one of the trainer's ways has it."""
+        return by(
             self.x,
             self.y,
             inside,
@@ -168,7 +180,7 @@ def retrained(
             f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
             "predictions are not finite, or there is a single class"
         )
-    return Retrained(found["with_it"], found["without"], found["searched"])
+    return Retrained(**found)
 
 
 def _ready(work: LeavingOut, plan: Plan) -> LeavingOut:
@@ -176,7 +188,8 @@ def _ready(work: LeavingOut, plan: Plan) -> LeavingOut:
         # The plan, not the memory that happens to be free, says how many are trained as one.
         return replace(work, trainer=stacked(work.trainer, plan.units_a_task + 1))
     asked = np.concatenate([work.rows, work.queries])
-    return replace(work, whole=work.train(work.members[None], asked)[0])
+    made = work.train(work.members[None], asked, work.trainer.train)
+    return replace(work, whole=made[0])
 
 
 def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
@@ -200,6 +213,7 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
             "with_it": ArraySpec(("record", "class"), (r, k), "float64"),
             "without": ArraySpec(("record", "class"), (r, k), "float64"),
             "searched": ArraySpec(("record",), (r,), "float64"),
+            "bound": ArraySpec(("record",), (r,), "float64"),
         },
         settings=settings,
     )

@@ -112,6 +112,7 @@ def _removal(path: RemovalPath | None) -> Json | None:
         "best": path.best,
         "groups": [group.tolist() for group in path.groups],
         "order": path.order,
+        "measure": path.measure,
     }
 
 

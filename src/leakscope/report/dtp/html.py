@@ -96,7 +96,7 @@ def _sawtooth(f: DtpFindings) -> list[Picture]:
     return [
         picture(
             "sawtooth",
-            "Largest value while records are removed",
+            f"Largest {path.measure} while records are removed",
             "It falls when a risky record goes, and rises again where that record had shielded "
             "another one. The diamond is the best point to stop.",
             f"{first} before any removal, {lowest} after {path.best}, {last} after all "

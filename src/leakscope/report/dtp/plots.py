@@ -113,7 +113,7 @@ def plot_removal(f: DtpFindings, ax: Axes | None = None) -> Axes:
     _limit(ax)
     ax.plot([path.best], [shown[path.best]], color=SERIES[1], marker="D", ms=7, ls="none",
             label="best point to stop", zorder=4)  # fmt: skip
-    ax.set(xlabel="Records removed", ylabel="Largest value of those left")
+    ax.set(xlabel="Records removed", ylabel=f"Largest {path.measure} of those left")
     ax.set_xlim(-0.02 * len(x) - 0.2, len(x) - 1 + 0.02 * len(x) + 0.2)
     ax.locator_params(axis="x", integer=True)
     legend(ax, loc="best")

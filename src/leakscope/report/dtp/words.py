@@ -15,16 +15,16 @@ MOST = 1e6
 
 
 def nats(value: float) -> str:
-    """Return a log ratio with three decimals, more where it would look like the limit itself.
+    """Return a log ratio with three decimals, more where it would look like nothing or the limit.
 
     Examples
     --------
-    >>> nats(2.5), nats(1.0), nats(1.0002)
-    ('2.500', '1.000', '1.0002')
+    >>> nats(2.5), nats(1.0), nats(1.0002), nats(0.00012)
+    ('2.500', '1.000', '1.0002', '0.0001')
     """
     places = 3
-    while math.isfinite(value) and value != LIMIT and places < 9:
-        if float(fixed(value, places)) != LIMIT:
+    while math.isfinite(value) and value not in (0.0, LIMIT) and places < 9:
+        if float(fixed(value, places)) not in (0.0, LIMIT):
             break
         places += 1
     return fixed(value, places)
