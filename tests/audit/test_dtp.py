@@ -12,8 +12,8 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.audit import DtpAudit, audit_dtp
-from leakscope.audit.dtp import CLOSED, TRAINED
 from leakscope.classifier.dtp.indirect import Planted, nearest_example
+from leakscope.classifier.dtp.measure import CLOSED, TRAINED
 from leakscope.classifier.dtp.naive_bayes import NaiveBayes
 from leakscope.classifier.dtp.nearest import NearestNeighbours
 from leakscope.classifier.dtp.ratios import cap, log_ratio
@@ -99,6 +99,17 @@ def test_the_decision_follows_the_rule_of_1() -> None:
     assert any("has a single record" in line and "rows 30" in line for line in found.warnings)
     binned = audit_dtp(NaiveBayes((3, 2)), x[:31], one)
     assert binned.highest <= cap(0.01)
+
+
+def test_values_that_bins_make_are_named() -> None:
+    x = np.array([[0]] * 120 + [[1]] * 60)
+    y = np.append(np.zeros(119, np.int64), np.ones(61, np.int64))
+    plain, binned = (audit_dtp(NaiveBayes((2,)), x, y, bin_width=w) for w in (0, 0.01))
+    # The one record of class 1 among 120: from 0.0167 to 0.0083 beside smoothing.
+    assert binned.highest == pytest.approx(np.log(3))
+    assert plain.highest < 1
+    assert any("the step between the two lowest bins" in line for line in binned.warnings)
+    assert not any("bins" in line for line in plain.warnings)
 
 
 def test_a_sample_says_so_and_has_intervals() -> None:

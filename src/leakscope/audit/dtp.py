@@ -4,36 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leakscope.classifier.binning import BIN, n_bins
 from leakscope.classifier.dtp.findings import DtpFindings
-from leakscope.classifier.dtp.indirect import search
-from leakscope.classifier.dtp.learner import Bounded, DtpRange, Learner, box_of
-from leakscope.classifier.dtp.logistic import Logistic
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from leakscope.classifier.dtp.recognised import recognised
-from leakscope.classifier.dtp.removal import (
-    LearnerRecords,
-    Order,
-    Remaining,
-    RemovalPath,
-    categorical_records,
-    remove_riskiest,
-)
-from leakscope.classifier.dtp.retrained import failures, retrained
-from leakscope.classifier.dtp.variation import Variation, variation
-from leakscope.classifier.estimators import as_trainer, require_records
+from leakscope.classifier.dtp.measure import TrainingSet
+from leakscope.classifier.dtp.ratios import log_ratio
+from leakscope.classifier.dtp.removal import LIMIT, Order
+from leakscope.classifier.estimators import require_records
 from leakscope.classifier.shadows import Progress
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Floats, Ints
-from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.estimate import Estimate
 from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
 from leakscope.evaluate import rates
@@ -43,16 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXACT = "exact: every record of the training set"
-CLOSED = "exact without training: what the record contributed is taken out"
-AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
-TRAINED = "trained once more without each record, with the same random draws"
-STOPS_SHORT = (
-    "scikit-learn's solver stops short of the optimum of logistic regression, and at other points "
-    "with and without a record; measured is the optimum itself: give ls.Logistic(l2) to mean that, "
-    "or a callable that returns the estimator to have it trained again as it is"
-)
-FROM_WEIGHTS = "lower end from queries that were tried; certified bound from the networks' weights"
-SEARCHED = "lower end from queries that were tried; no upper bound is known"
+VARIED = 2
+"""So many of the riskiest records are looked at beside what else moves their predictions."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,15 +176,19 @@ def audit_dtp(
     features, labels = require_records(x, y)
     if len(np.unique(labels)) < 2:
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
-    task = _Task(
+    chosen = _rows(rows, len(labels))
+    task = TrainingSet(
         model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
     )
-    chosen = _rows(rows, len(labels))
     measured = task.measured(chosen)
-    repeated = task.repeated(chosen, training_sets) if training_sets else None
-    risky = chosen[np.lexsort((chosen, -measured.pdtp))]
     path, skipped = task.removal(remove, order) if remove else (None, ())
     names = class_names or tuple(str(i) for i in range(task.n_classes))
+    named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
+    complete = len(chosen) == len(labels)
+    repeated = task.repeated(chosen, training_sets) if training_sets else None
+    averaged = () if repeated is None else repeated.T
+    riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
+    told = (*_lone(labels, names), *_sampled(len(chosen), len(labels), level))
     return DtpAudit(
         command,
         own_version(),
@@ -218,202 +200,20 @@ def audit_dtp(
         len(labels),
         names,
         chosen,
-        (np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels)))[
-            chosen
-        ],
+        named[chosen],
         labels[chosen],
         measured.pdtp,
         measured.dtp,
-        _mean(measured.pdtp, len(chosen) == len(labels), level, "records"),
-        _share(measured.pdtp > 1, len(chosen) == len(labels), level),
+        _mean(measured.pdtp, complete, level, "records"),
+        _share(measured.pdtp > LIMIT, complete, level),
         repeated,
-        ()
-        if repeated is None
-        else tuple(_mean(v, False, level, "training sets") for v in repeated.T),
+        tuple(_mean(values, False, level, "training sets") for values in averaged),
         path,
-        task.variation(risky[:2], vary) if vary else (),
+        task.variation(riskiest, vary) if vary else (),
         skipped,
-        (
-            *warnings,
-            *measured.warnings,
-            *_lone(labels, names),
-            *_sampled(len(chosen), len(labels), level),
-        ),
+        (*warnings, *measured.warnings, *told, *_one_bin(measured.pdtp, bin_width)),
         {**versions(), "model": task.name, **(provenance or {})},
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Measured:
-    pdtp: Floats
-    dtp: DtpRange
-    method: str
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """A training set, a way to train on it, and how to leave records out."""
-
-    model: object
-    x: NDArray[Any]
-    y: Ints
-    width: float
-    n_queries: int
-    seed: int
-    run: str | Path | None
-    n_jobs: int | None
-    progress: Progress | None
-    invocation: Mapping[str, Any] | None
-
-    @cached_property
-    def learner(self) -> Learner | None:
-        """What leaves records out without training, where there is such a thing."""
-        if isinstance(self.model, Learner):
-            return self.model
-        return recognised(self.model, self.x, self.y)
-
-    @cached_property
-    def n_classes(self) -> int:
-        return int(self.y.max()) + 1
-
-    @property
-    def name(self) -> str:
-        return as_trainer(self.model).name if self.learner is None else self.learner.name
-
-    @cached_property
-    def queries(self) -> NDArray[Any]:
-        """What is asked beside the records left out, (q, d).
-
-        The query 0, which c* of section 6.1 answers with its secret; records drawn at random;
-        blends, whose attributes come from a record each; and, of numbers, places between two
-        records, where the nearest neighbours of section 6.3 give themselves away.
-        """
-        rng = seeds.stream(self.seed, "dtp", "queries")
-        n, d = self.x.shape
-        if not self.n_queries:
-            return self.x[:0]
-        kinds = 2 if (self.x == np.round(self.x)).all() else 3
-        each = -(-(self.n_queries - 1) // kinds)
-        records = self.x[rng.choice(n, min(each, n), replace=False)]
-        blends = self.x[rng.integers(n, size=(each, d)), np.arange(d)]
-        asked = [np.zeros_like(self.x[:1]), records, blends]
-        if kinds == 3:
-            first, second = self.x[rng.integers(n, size=(2, each))]
-            asked.append(first + rng.random((each, 1)) * (second - first))
-        return np.vstack(asked)
-
-    def measured(self, rows: Ints) -> _Measured:
-        if self.learner is None:
-            return self._trained(rows)
-        fitted = self.learner.fit(self.x, self.y, n_classes=self.n_classes)
-        said = fitted.predict(self.x[rows])
-        silent = np.flatnonzero(~np.isfinite(said).all(axis=1))
-        if len(silent):
-            raise InputError(
-                f"{self.learner.name} has no answer for {len(silent):,} of its own records, first "
-                f"row {rows[silent[0]]}: a class has too few records, or a covariance has no "
-                "inverse; take a smoothed or regularised one"
-            )
-        if isinstance(fitted, Bounded):
-            found = fitted.dtp(rows, self.width, box_of(self.x))
-        else:
-            low = search(fitted, self.x, rows, self.queries, self.width)
-            found = DtpRange(low, np.full(len(rows), np.inf), SEARCHED)
-        own = found.own
-        if own is None:
-            own = log_ratio(said, fitted.without(rows), self.width)
-        low = np.maximum(found.low, own)
-        method = AT_OPTIMUM if isinstance(self.learner, Logistic) else CLOSED
-        told = () if self.learner is self.model or method == CLOSED else (STOPS_SHORT,)
-        both = DtpRange(low, np.maximum(found.high, low), found.method)
-        return _Measured(own, both, method, told)
-
-    def _trained(self, rows: Ints) -> _Measured:
-        n = len(self.y)
-        everything = np.vstack([self.x, self.queries])
-        said = retrained(
-            as_trainer(self.model),
-            everything,
-            np.append(self.y, np.zeros(len(self.queries), np.int64)),
-            rows,
-            n_classes=self.n_classes,
-            members=np.arange(len(everything)) < n,
-            queries=np.arange(n, len(everything)),
-            width=self.width,
-            seed=self.seed,
-            run=self.run,
-            invocation=self.invocation,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        own = log_ratio(said.with_it, said.without, self.width)
-        low = np.maximum(own, said.searched)
-        bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
-        high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
-        method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
-        told = tuple(failures(said.failed, rows))
-        return _Measured(own, DtpRange(low, high, method), TRAINED, told)
-
-    def repeated(self, rows: Ints, training_sets: int) -> Floats:
-        """Return PDTP in further training sets, halves of the data, (training_sets, r)."""
-        result = np.empty((training_sets, len(rows)))
-        for i, found in enumerate(result):
-            order = seeds.stream(self.seed, "dtp", "halves", i).permutation(len(self.y))
-            first = np.zeros(len(self.y), np.bool_)
-            first[order[: len(order) // 2]] = True
-            for side, members in enumerate((first, ~first)):
-                mine = members[rows]
-                found[mine] = self._within(members, rows[mine], f"set-{i:03}-{side}")
-        return result
-
-    def _within(self, members: Bools, rows: Ints, name: str) -> Floats:
-        if not len(rows):
-            return np.zeros(0)
-        if self.learner is not None:
-            fitted = self.learner.fit(self.x[members], self.y[members], n_classes=self.n_classes)
-            place = np.cumsum(members)[rows] - 1
-            return log_ratio(fitted.predict(self.x[rows]), fitted.without(place), self.width)
-        said = retrained(
-            as_trainer(self.model),
-            self.x,
-            self.y,
-            rows,
-            n_classes=self.n_classes,
-            members=members,
-            width=self.width,
-            seed=self.seed,
-            run=None if self.run is None else Path(self.run) / name,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
-        return log_ratio(said.with_it, said.without, self.width)
-
-    def removal(self, steps: int, order: Order) -> tuple[RemovalPath | None, tuple[Skipped, ...]]:
-        if self.learner is None:
-            why = "every step would train the classifier without each record again"
-            return None, (Skipped("removal of the riskiest records", why),)
-        return remove_riskiest(self._remaining(self.learner), steps, order), ()
-
-    def _remaining(self, learner: Learner) -> Remaining:
-        everyone = np.ones(len(self.y), np.bool_)
-        if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain:
-            codes, _ = learner.parts(self.x)
-            return categorical_records(codes, self.y, learner.sizes, self.n_classes, learner.alpha)
-        return LearnerRecords(learner, self.x, self.y, self.n_classes, self.width, everyone)
-
-    def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
-        return variation(
-            as_trainer(self.learner or self.model),
-            self.x,
-            self.y,
-            rows,
-            n_models=n_models,
-            seed=self.seed,
-            run=None if self.run is None else Path(self.run) / "variation",
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
 
 
 def _rows(rows: ArrayLike | None, n: int) -> Ints:
@@ -442,8 +242,17 @@ def _share(above: Bools, complete: bool, level: float) -> Estimate:
     return rates.proportion(above, level=level)
 
 
-def _told(rows: Ints, y: Ints, names: tuple[str, ...], level: float) -> list[str]:
-    return [*_lone(y, names), *_sampled(len(rows), len(y), level)]
+def _one_bin(pdtp: Floats, width: float) -> list[str]:
+    """Return a warning where records are above 1 by a single step between bins."""
+    step = float(log_ratio(np.array([width / 2]), np.array([width * 1.5]))) if width else 0.0
+    lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
+    if not lone:
+        return []
+    return [
+        f"{lone:,} of the records above 1 have the value {step:.4f}, the step between the two "
+        f"lowest bins, {width / 2:g} and {width * 1.5:g}: near their border a tiny change counts "
+        "as a factor of 3; look at the values without bins beside these (--bin 0)"
+    ]
 
 
 def _lone(y: Ints, names: tuple[str, ...]) -> list[str]:
