@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from leakscope.errors import InputError
 from leakscope.reproduce.long2017 import long_table1, long_table2
+from leakscope.reproduce.long2017_dtp import long_fig3, long_fig7, long_fig8
+from leakscope.reproduce.long2017_removal import long_fig6
+from leakscope.reproduce.long2017_stability import long_table3
 from leakscope.reproduce.song2021 import song_table4
 from leakscope.reproduce.table import Reproduction
 
 REPRODUCTIONS: tuple[Reproduction, ...] = (
     Reproduction("long-table1", "Long et al. (2017), Table 1: three attacks", long_table1),
     Reproduction("long-table2", "Long et al. (2017), Table 2: models and data", long_table2),
+    Reproduction("long-table3", "Long et al. (2017), Table 3: training stability", long_table3),
+    Reproduction("long-fig3", "Long et al. (2017), Figure 3: averages of PDTP", long_fig3),
+    Reproduction("long-fig6", "Long et al. (2017), Figure 6: removing records", long_fig6),
+    Reproduction("long-fig7", "Long et al. (2017), Figure 7: initial weights", long_fig7),
+    Reproduction("long-fig8", "Long et al. (2017), Figure 8: the other records", long_fig8),
     Reproduction("song-table4", "Song & Mittal (2021), Table 4: Location30", song_table4),
 )
 

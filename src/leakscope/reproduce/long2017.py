@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakscope.audit.candidates import CandidateAudit, audit_candidates
 from leakscope.classifier.candidates import PerTargetDesign
+from leakscope.classifier.dtp.naive_bayes import naive_bayes_of
 from leakscope.classifier.neural import Untargeted
 from leakscope.classifier.targeted import Distance, Frequency
 from leakscope.core import seeds
@@ -127,7 +128,7 @@ def _play(
     attacks: Sequence[Attack],
     progress: Callable[[int, int], None] | None,
 ) -> CandidateAudit:
-    model, x, y = _made(label, effort.seed)
+    model, x, y = made(label, effort.seed)
     return audit_candidates(
         model,
         x,
@@ -144,18 +145,19 @@ def _play(
     )
 
 
-def _made(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:
+def made(label: str, seed: int) -> tuple[object, NDArray[Any], Ints]:
     """Return how the model is trained, and the candidates, for a row of Table 2."""
     kind, data = label.split("-")
     x, y, numeric = _adult(kind, seed) if data == "Adult" else _location(seed)
     if kind == "NN":
-        return _network(data), x, y
+        return network(data), x, y
     if kind == "LR":
         return _logistic, x, y
-    return MixedNaiveBayes(numeric, tuple(int(v) + 1 for v in x[:, numeric:].max(axis=0))), x, y
+    return naive_bayes_of(x, range(numeric)), x, y
 
 
-def _network(data: str) -> object:
+def network(data: str) -> object:
+    """Return how the network of Table 2 is trained on Adult or on the purchases' stand-in."""
     from leakscope.classifier.networks import LONG_2017, Networks
 
     # The paper gives epochs and the rate 0.01, but no batch size. Single records at 0.01 (or, ten
@@ -199,49 +201,3 @@ def _notes(effort: Effort) -> tuple[str, ...]:
         "Quick form: 5 iterations, 20 targets, PDTP from 2 of them; the paper has 100, 100 and 10."
     )
     return (_STAND_IN, size) if effort.quick else (_STAND_IN,)
-
-
-@dataclass(frozen=True)
-class MixedNaiveBayes:
-    """Makes naive Bayes classifiers: normal numbers, then categories with Laplace smoothing."""
-
-    numeric: int
-    """The first so many columns are numbers."""
-    categories: tuple[int, ...]
-    """Number of values of each further column."""
-
-    def __call__(self, random_state: int) -> MixedNaiveBayesModel:
-        """Return an untrained classifier; nothing about it is random."""
-        return MixedNaiveBayesModel(self)
-
-
-class MixedNaiveBayesModel:
-    """Naive Bayes on numbers and categories together."""
-
-    def __init__(self, made: MixedNaiveBayes) -> None:
-        from sklearn.naive_bayes import CategoricalNB, GaussianNB
-
-        self.made = made
-        self.numbers = GaussianNB()
-        self.categories = CategoricalNB(alpha=1.0, min_categories=list(made.categories))
-
-    def fit(self, X: NDArray[Any], y: Ints) -> MixedNaiveBayesModel:
-        """Train on the records."""
-        cut = self.made.numeric
-        if cut:
-            self.numbers.fit(X[:, :cut], y)
-        self.categories.fit(X[:, cut:].astype(np.int64), y)
-        return self
-
-    def predict_proba(self, X: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (n, k)."""
-        from scipy.special import softmax
-
-        cut = self.made.numeric
-        joint = self.categories.predict_joint_log_proba(X[:, cut:].astype(np.int64))
-        if cut:
-            # Both hold the prior; it counts once.
-            joint += self.numbers.predict_joint_log_proba(X[:, :cut])
-            joint -= self.categories.class_log_prior_
-        probs: Floats = softmax(joint, axis=1)
-        return probs

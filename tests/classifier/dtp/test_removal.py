@@ -115,6 +115,15 @@ def test_equal_records_hide_each_other_until_one_is_left() -> None:
     assert path.highest.shape == (3,)
 
 
+def test_from_infinite_to_infinite_is_no_rise() -> None:
+    inf = float("inf")
+    path = remove_riskiest(Scripted(((inf, inf, 0.0), (0.0, inf, 0.0), (0.0, 0.0, 0.0))), 2)
+    assert path.removed.tolist() == [10, 11]
+    assert path.groups == ()
+    shielded = Scripted(((inf, 0.0, 0.0), (0.0, inf, 0.0), (0.0, 0.0, 0.0)))
+    assert [group.tolist() for group in remove_riskiest(shielded, 2).groups] == [[10, 11]]
+
+
 def test_it_stops_before_nothing_is_left() -> None:
     path = remove_riskiest(Scripted(((1.0, 2.0), (1.0, 0.0))), 5)
     assert path.removed.tolist() == [11]

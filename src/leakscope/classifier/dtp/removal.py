@@ -79,9 +79,9 @@ class RemovalPath:
 
         Such records keep each other's influence down. Only groups of two and more.
         """
-        rose = self.value - self.before > RISE
-        both_infinite = np.isinf(self.value) & np.isinf(self.before)
-        starts = np.flatnonzero(~(rose & ~both_infinite))
+        with np.errstate(invalid="ignore"):  # from infinite to infinite is no rise
+            rose = self.value - self.before > RISE
+        starts = np.flatnonzero(~rose)
         parts = np.split(self.removed, starts[1:] if len(starts) else [])
         return tuple(part for part in parts if len(part) > 1)
 

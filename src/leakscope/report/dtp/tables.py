@@ -145,7 +145,12 @@ def _removal(path: RemovalPath | None) -> tuple[tuple[str, str], ...]:
         return ()
     lowest, n = float(path.highest[path.best]), len(path.removed)
     text = f"{nats(lowest)} after {count(path.best)} of {count(n)}"
-    return ((f"Largest {path.measure}, records removed", f"{text}, from {nats(float(path.highest[0]))}"),)
+    return (
+        (
+            f"Largest {path.measure}, records removed",
+            f"{text}, from {nats(float(path.highest[0]))}",
+        ),
+    )
 
 
 def _averages(f: DtpFindings) -> tuple[tuple[str, str], ...]:
