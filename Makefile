@@ -18,10 +18,10 @@ demo: $(VENV)/core.stamp ## audit a model trained on real data, into leakscope-d
 	@echo "The report is leakscope-demo/report.html"
 
 test: $(VENV)/dev.stamp ## run the fast tests and the doctests
-	$(BIN)/pytest -n 2 -m "not slow"
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
 
-test-slow: $(VENV)/dev.stamp ## run the long reproductions
-	$(BIN)/pytest -n 2 -m slow
+test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions too
+	LEAKSCOPE_TESTS=thorough $(BIN)/pytest -n 2
 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports
 	$(BIN)/ruff check

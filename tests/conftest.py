@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.thorough import times
+
 settings.register_profile(
     "same-every-run",
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=60,
+    max_examples=times(60),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same-every-run")

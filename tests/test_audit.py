@@ -16,6 +16,7 @@ from leakscope.core.attacks.coin import Coin
 from leakscope.core.attacks.posterior import Isotonic, RiskScore
 from leakscope.core.estimate import Estimate, Skipped
 from tests.classifier.made import made_up
+from tests.thorough import times
 
 
 def intervals(audit):
@@ -77,7 +78,7 @@ def check_noise(n_games, shadow):
 
 @pytest.mark.parametrize("shadow", [True, False])
 def test_on_noise_no_interval_leaves_chance_out_too_often(shadow):
-    check_noise(60, shadow)
+    check_noise(times(60), shadow)
 
 
 @pytest.mark.slow

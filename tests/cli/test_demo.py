@@ -3,9 +3,12 @@
 import json
 import time
 
+import pytest
+
 from tests.cli.test_main import FILES, leakscope
 
 
+@pytest.mark.slow  # CI runs the demo itself, and the worked example looks at its numbers
 def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
     began = time.monotonic()
     done = leakscope("demo", "--out", tmp_path / "out", "--seed", 1)

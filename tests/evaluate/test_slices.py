@@ -15,6 +15,7 @@ from leakscope.errors import InputError
 from leakscope.evaluate import decision
 from leakscope.evaluate.slices import SliceTable, deciles, find_slices, holm
 from tests.laws.draws import SEEDS, few_values
+from tests.thorough import times
 
 
 def game(n: int, rng: np.random.Generator, *, leaks: float = 0.0, common: float = 0.0):
@@ -31,8 +32,8 @@ def game(n: int, rng: np.random.Generator, *, leaks: float = 0.0, common: float 
 
 def test_on_noise_no_slice_is_announced_in_95_of_100_games() -> None:
     rng = np.random.default_rng(2)
-    announced = [bool(find_slices(*game(1000, rng), "a").announced) for _ in range(400)]
-    assert sum(announced) <= stats.binom.isf(1e-3, 400, 0.05)
+    announced = [bool(find_slices(*game(1000, rng), "a").announced) for _ in range(times(400))]
+    assert sum(announced) <= stats.binom.isf(1e-3, times(400), 0.05)
 
 
 def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
@@ -40,14 +41,14 @@ def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     rng = np.random.default_rng(3)
     secret, groups = np.arange(480) < 240, np.tile(np.arange(20), 12)
     announced = 0
-    for _ in range(600):
+    for _ in range(times(600)):
         columns = {
             name: np.concatenate([rng.permutation(groups), rng.permutation(groups)])
             for name in "abc"
         }
         guesses = Decisions(rng.random(480) < 0.5, secret)
         announced += bool(find_slices(guesses, columns, "a").announced)
-    assert announced <= stats.binom.isf(1e-3, 600, 0.05)
+    assert announced <= stats.binom.isf(1e-3, times(600), 0.05)
 
 
 def test_where_all_records_leak_alike_no_slice_is_announced() -> None:

@@ -19,8 +19,9 @@ from leakscope.evaluate import decision
 from leakscope.evaluate.evaluation import best_accuracy
 from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
 from leakscope.evaluate.roc import auc, roc
+from tests.thorough import times
 
-GAMES = 600
+GAMES = times(600)
 LEAST = stats.binom.ppf(1e-5, GAMES, 0.95)
 APPROXIMATE = stats.binom.ppf(1e-5, GAMES, 0.93)
 """For intervals that are no exact ones, in games of few targets."""

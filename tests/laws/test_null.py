@@ -19,8 +19,9 @@ from leakscope.evaluate.evaluation import evaluate
 from leakscope.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, ON_WORLDS, deal, label
 from tests.laws.numbers import of_play, of_scores
+from tests.thorough import times
 
-GAMES = 100
+GAMES = times(100)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=label)

@@ -18,6 +18,7 @@ from leakscope.runs.execute import complete
 from leakscope.runs.plan import Task
 from leakscope.runs.store import Run, open_run
 from tests.runs.sample import N_MODELS, Work, contents, made, plan, static
+from tests.thorough import times
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +59,7 @@ def delete_folder(path: Path, rng: np.random.Generator) -> None:
 DAMAGES = (truncate, flip, extend, replace, delete)
 
 
-@pytest.mark.parametrize("moment", range(40))
+@pytest.mark.parametrize("moment", range(times(40)))
 def test_random_damage_is_found_and_repaired(moment: int, whole: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(moment)
     path = tmp_path / "run"
@@ -180,7 +181,7 @@ def started(path: Path, *options: object) -> subprocess.Popen[str]:
 
 
 MOMENTS = [
-    pytest.param(moment, marks=[pytest.mark.slow] if moment >= 4 else []) for moment in range(24)
+    pytest.param(moment, marks=[pytest.mark.slow] if moment >= 2 else []) for moment in range(24)
 ]
 
 

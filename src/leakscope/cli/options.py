@@ -12,7 +12,7 @@ Out = Annotated[
     typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder for report.html, report.json, records.parquet and roc.csv; earlier ones are "
+        help="Folder for report.html, report.json, records.parquet and tables; earlier ones are "
         "replaced. Default: leakscope-report (of the demo: leakscope-demo), or none where --json "
         "is given.",
         show_default=False,
