@@ -107,7 +107,9 @@ def test_brute_force_lies_in_the_certified_range(
     fitted = learner.fit(x, y, n_classes=k)
     truth = brute_force(made, width)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(naive_bayes_dtp, "_exact", lambda *_: None)
+        patch.setattr(
+            naive_bayes_dtp, "_exact", lambda f, rows, w: (np.full(len(rows), np.nan), "")
+        )
         found = fitted.dtp(np.arange(len(y)), width, NO_BOX)
     assert (found.low <= truth + 1e-9).all()
     assert (truth <= found.high + 1e-9).all()
@@ -266,3 +268,43 @@ def test_bins_move_no_further_than_their_bound(
     one, other = np.array([p, 1 - p]), np.array([q, 1 - q])
     actual = float(log_ratio(one, other))
     assert float(log_ratio(one, other, width)) <= binned_bound(np.array(actual), width) + 1e-12
+
+
+def wide(n: int, m: int) -> tuple[NaiveBayes, Ints, Ints]:
+    rng = np.random.default_rng(0)
+    return NaiveBayes((2,) * m), rng.integers(0, 2, (n, m)), rng.integers(0, 2, n)
+
+
+def test_too_wide_tables_end_in_a_certified_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    learner, x, y = wide(60, 16)
+    fitted, rows = learner.fit(x, y, n_classes=2), np.arange(60)
+    exact = fitted.dtp(rows, 0.0, NO_BOX)
+    assert np.array_equal(exact.low, exact.high)
+    # Some frontiers are too long: the others stay exact.
+    monkeypatch.setattr("leakscope.classifier.dtp.frontier.MOST_PAIRS", 28)
+    some = fitted.dtp(rows, 0.0, NO_BOX)
+    known = some.low == some.high
+    assert 0 < known.sum() < 60
+    assert_allclose(some.low[known], exact.low[known])
+    assert (some.low <= exact.low + 1e-9).all()
+    assert (exact.high <= some.high + 1e-9).all()
+    assert f"for {(~known).sum()} of 60" in some.method
+    # Too much work for all: given up after twenty of a class.
+    monkeypatch.setattr("leakscope.classifier.dtp.frontier.MOST_WORK", 10)
+    few = fitted.dtp(rows, 0.0, NO_BOX)
+    assert (few.low == few.high).sum() <= known.sum()
+    assert (few.low <= exact.low + 1e-9).all()
+    assert (exact.high <= few.high + 1e-9).all()
+
+
+def test_two_hundred_attributes_are_exact_within_the_certified_range() -> None:
+    learner, x, y = wide(6, 200)
+    fitted, rows = learner.fit(x, y, n_classes=2), np.arange(6)
+    exact = fitted.dtp(rows, 0.0, NO_BOX)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("leakscope.classifier.dtp.frontier.MOST_PAIRS", 0)
+        certified = fitted.dtp(rows, 0.0, NO_BOX)
+    assert np.array_equal(exact.low, exact.high)
+    assert (certified.low <= exact.low + 1e-9).all()
+    assert (exact.high <= certified.high + 1e-9).all()
+    assert (exact.high < certified.high).any()

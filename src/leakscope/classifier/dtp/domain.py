@@ -28,11 +28,10 @@ def n_cells(sizes: tuple[int, ...]) -> int:
     return cells
 
 
-def is_small(counts: Counts) -> bool:
-    """Return whether `dtp_over_cells` is feasible."""
-    cells = n_cells(counts.sizes)
-    steps = cells * 2 ** (len(counts.tables) + 2) * len(counts.n)
-    return cells <= MOST_CELLS and steps <= MOST_STEPS
+def is_small(sizes: tuple[int, ...], n_classes: int) -> bool:
+    """Return whether `dtp_over_cells` is feasible, given the categories of each attribute."""
+    cells = n_cells(sizes)
+    return cells <= MOST_CELLS and cells * 2 ** (len(sizes) + 2) * n_classes <= MOST_STEPS
 
 
 def dtp_over_cells(counts: Counts, codes: Ints, y: Ints) -> Floats:

@@ -15,6 +15,11 @@ MOST_SUBSETS = 1 << 12
 MOST_PAIRS = 200_000
 """Longest frontier that is followed."""
 
+MOST_WORK = 1_000_000_000
+"""So many entries of frontiers are made for all records; a few minutes."""
+
+_TRIAL = 20
+
 _BLOCK = 1 << 21
 
 
@@ -33,7 +38,8 @@ def dtp_of_two_classes(counts: Counts, codes: Ints, y: Ints) -> Floats:
     Returns
     -------
     ndarray of float, shape (r,)
-        NaN for a record whose frontier grew longer than `MOST_PAIRS`.
+        NaN for a record whose frontier grew longer than `MOST_PAIRS`, and for all of a class
+        where, by the first twenty, they would take more than `MOST_WORK`.
 
     Notes
     -----
@@ -101,26 +107,39 @@ class _Sums:
 
     def frontiers(self) -> Floats:
         """Return the largest change over all sets that can matter, record by record."""
-        return np.array([self._frontier(i) for i in range(len(self.base))])
+        n, work = len(self.base), 0
+        result = np.full(n, np.nan)
+        for i in range(n):
+            if i >= _TRIAL and work / i * n > MOST_WORK:
+                break
+            result[i], entries = self._frontier(i)
+            work += entries
+        return result
 
-    def _frontier(self, i: int) -> float:
+    def _frontier(self, i: int) -> tuple[float, int]:
+        """Return the largest change for a record, and how many entries that took."""
         corners = [
             self._corner(i, other, rho_sign, odds_sign)
             for other, odds_sign in ((self.low, -1.0), (self.high, 1.0))
             for rho_sign in (-1.0, 1.0)
         ]
-        return float(max(corners))
+        values, entries = zip(*corners, strict=True)
+        return float(np.max(values)), sum(entries)
 
-    def _corner(self, i: int, other: Floats, rho_sign: float, odds_sign: float) -> float:
+    def _corner(
+        self, i: int, other: Floats, rho_sign: float, odds_sign: float
+    ) -> tuple[float, int]:
         rho, odds = np.array([self.base[i]]), np.array([self.prior])
+        entries = 0
         for j in np.argsort(self.step[i]):
             rho = np.concatenate([rho + self.step[i, j], rho])
             odds = np.concatenate([odds + self.same[i, j], odds + other[i, j]])
+            entries += len(rho)
             kept = _best(rho_sign * rho, odds_sign * odds)
             rho, odds = rho[kept], odds[kept]
             if len(rho) > MOST_PAIRS:
-                return float("nan")
-        return float(_moved(odds, rho).max(initial=0.0))
+                return float("nan"), entries
+        return float(_moved(odds, rho).max(initial=0.0)), entries
 
 
 def _moved(odds: Floats, rho: Floats) -> Floats:

@@ -219,8 +219,8 @@ class TrainingSet:
         return remove_riskiest(self._remaining(self.learner), steps, order), ()
 
     def _remaining(self, learner: Learner) -> Remaining:
-        everyone = np.ones(len(self.y), np.bool_)
-        if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain:
+        everyone, k = np.ones(len(self.y), np.bool_), self.n_classes
+        if isinstance(learner, NaiveBayes) and not self.width and learner.has_small_domain(k):
             codes, _ = learner.parts(self.x)
             return categorical_records(codes, self.y, learner.sizes, self.n_classes, learner.alpha)
         return LearnerRecords(learner, self.x, self.y, self.n_classes, self.width, everyone)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from leakscope.classifier.dtp.counts import Counts, Removal, count
-from leakscope.classifier.dtp.domain import MOST_CELLS, n_cells
+from leakscope.classifier.dtp.domain import is_small
 from leakscope.classifier.dtp.learner import Box, DtpRange
 from leakscope.classifier.dtp.naive_bayes_dtp import dtp_range
 from leakscope.classifier.dtp.normal import Normals
@@ -61,10 +61,9 @@ class NaiveBayes:
         """Categories of each attribute that is no number."""
         return tuple(v for v in self.categories if v is not None)
 
-    @property
-    def has_small_domain(self) -> bool:
-        """Whether there are no numbers, and few enough queries to look at each."""
-        return len(self.sizes) == len(self.categories) and n_cells(self.sizes) <= MOST_CELLS
+    def has_small_domain(self, n_classes: int) -> bool:
+        """Return whether there are no numbers, and few enough queries to look at each."""
+        return len(self.sizes) == len(self.categories) and is_small(self.sizes, n_classes)
 
     def parts(self, x: NDArray[Any]) -> tuple[Ints, Floats]:
         """Return the codes of categories (n, c) and the numbers (n, m) of records."""

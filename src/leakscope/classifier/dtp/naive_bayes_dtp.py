@@ -47,27 +47,36 @@ def dtp_range(fitted: FittedNaiveBayes, rows: Ints, width: float, box: Box) -> D
     """
     if fitted.numbers.shape[1] == 0:
         distinct, group = _distinct(fitted, rows)
-        found = _exact(fitted, distinct, width)
-        if found is not None:
-            values, method = found
-            return DtpRange(values[group], values[group], method)
-        parts = _certified(fitted, distinct, width, box)
-        return DtpRange(parts.low[group], parts.high[group], parts.method)
+        found = _of_categories(fitted, distinct, width, box)
+        return DtpRange(found.low[group], found.high[group], found.method)
     return _certified(fitted, rows, width, box)
 
 
-def _exact(fitted: FittedNaiveBayes, rows: Ints, width: float) -> tuple[Floats, str] | None:
+def _of_categories(fitted: FittedNaiveBayes, rows: Ints, width: float, box: Box) -> DtpRange:
+    values, method = _exact(fitted, rows, width)
+    left = np.flatnonzero(np.isnan(values))
+    if not len(left):
+        return DtpRange(values, values, method)
+    parts = _certified(fitted, rows[left], width, box)
+    if len(left) == len(rows):
+        return parts
+    low, high = values.copy(), values.copy()
+    low[left], high[left] = parts.low, parts.high
+    return DtpRange(low, high, f"{method}; for {len(left):,} of {len(rows):,}: {CERTIFIED}")
+
+
+def _exact(fitted: FittedNaiveBayes, rows: Ints, width: float) -> tuple[Floats, str]:
+    """Return exact values, NaN where there would be too much to look at."""
     counts, codes, y = fitted.counts, fitted.codes[rows], fitted.y[rows]
     if width:
         if len(rows) * n_cells(counts.sizes) > MOST_ANSWERS:
-            return None
+            return np.full(len(rows), np.nan), EXACT
         return dtp_over_cells_binned(counts, codes, y, width), EXACT
-    if is_small(counts):
+    if is_small(counts.sizes, len(counts.n)):
         return dtp_over_cells(counts, codes, y), EXACT
     if len(counts.n) != 2 or counts.alpha == 0:
-        return None
-    values = dtp_of_two_classes(counts, codes, y)
-    return None if np.isnan(values).any() else (values, EXACT_FOR_TWO)
+        return np.full(len(rows), np.nan), EXACT
+    return dtp_of_two_classes(counts, codes, y), EXACT_FOR_TWO
 
 
 def _distinct(fitted: FittedNaiveBayes, rows: Ints) -> tuple[Ints, Ints]:
