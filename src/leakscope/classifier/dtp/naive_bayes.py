@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
-from leakscope.classifier.dtp.counts import Counts, Removal, count
+from leakscope.classifier.dtp.counted import Counted
 from leakscope.classifier.dtp.domain import is_small
 from leakscope.classifier.dtp.learner import Box, DtpRange
 from leakscope.classifier.dtp.naive_bayes_dtp import dtp_range
-from leakscope.classifier.dtp.normal import Normals
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
-
-BLOCK = 1 << 22
-"""So many values are worked on at a time."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +48,9 @@ class NaiveBayes:
     def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNaiveBayes:
         """Return the classifier trained on records (n, d) of the classes (n,)."""
         codes, numbers = self.parts(x)
-        return FittedNaiveBayes(self, codes, numbers, y, n_classes)
+        numeric = np.array([size is None for size in self.categories])
+        counted = Counted(codes, numbers, y, n_classes, self.sizes, self.alpha, numeric)
+        return FittedNaiveBayes(self, counted)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -97,70 +93,25 @@ class FittedNaiveBayes:
 
     learner: NaiveBayes
     """How it was trained."""
-    codes: Ints
-    """(n, c) Categories of the training set."""
-    numbers: Floats
-    """(n, m) Numbers of the training set."""
-    y: Ints
-    """(n,) Classes."""
-    n_classes: int
-    """Number of classes."""
-
-    @cached_property
-    def counts(self) -> Counts:
-        """The counts of categories."""
-        return count(self.codes, self.y, self.learner.sizes, self.n_classes, self.learner.alpha)
-
-    @cached_property
-    def normals(self) -> Normals:
-        """The moments of numbers."""
-        return Normals.of(self.numbers, self.y, self.n_classes)
+    counted: Counted
+    """What it was trained on."""
 
     def predict(self, queries: NDArray[Any]) -> Floats:
         """Return the probability of every class, (q, k); NaN where none is possible."""
-        return self.predict_parts(*self.learner.parts(queries))
-
-    def predict_own(self, rows: Ints) -> Floats:
-        """Return what records of the training set are told, (r, k)."""
-        return self.predict_parts(self.codes[rows], self.numbers[rows])
-
-    def predict_parts(self, codes: Ints, numbers: Floats) -> Floats:
-        """Return the probability of every class for categories and numbers, (q, k)."""
-        return answers(self.counts.log_joint(codes) + self.normals.log_density(numbers))
+        return self.counted.told(*self.learner.parts(queries))
 
     def without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        return self.paired_parts(rows, self.codes[rows], self.numbers[rows])
+        return self.counted.without(rows)
 
     def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         codes, numbers = self.learner.parts(queries)
-        result = np.empty((len(rows), len(codes), self.n_classes))
+        result = np.empty((len(rows), len(codes), self.counted.n_classes))
         for i, row in enumerate(rows):
-            result[i] = self.paired_parts(np.full(len(codes), row), codes, numbers)
+            result[i] = self.counted.told_without(np.full(len(codes), row), codes, numbers)
         return result
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP: exact over categories where that is feasible."""
-        return dtp_range(self, rows, width, box)
-
-    @cached_property
-    def removal(self) -> Removal:
-        """What leaving out each record of the training set changes in the counts."""
-        return self.counts.leaving_out(self.codes, self.y)
-
-    def paired_parts(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
-        """Return what the i-th query would be told had the i-th record been left out, (r, k)."""
-        joint = self.counts.log_joint(codes)
-        removal = self.removal
-        agree = codes == self.codes[rows]
-        change = removal.base[rows] + np.where(agree, removal.step[rows], 0.0).sum(axis=1)
-        joint[np.arange(len(rows)), self.y[rows]] += change
-        joint += self.normals.log_density_without(rows, numbers)
-        return answers(joint)
-
-
-def answers(joint: Floats) -> Floats:
-    """Return the posterior of log joints (q, k); NaN where no class is possible."""
-    with np.errstate(invalid="ignore"):
-        return np.asarray(softmax(joint, axis=1), np.float64)
+        return dtp_range(self.counted, rows, width, box)
