@@ -31,7 +31,7 @@ from leakscope.classifier.predictions import predictions
 from leakscope.classifier.shadows import membership, train_all
 from leakscope.classifier.suite import single_record_attacks
 from leakscope.classifier.targeted import BLOCK
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.cli.models import logistic, naive_bayes
 from leakscope.core.game import Attack, Observation
 from leakscope.runs.execute import _Tally, complete
@@ -315,11 +315,11 @@ class Instant:
         """Return nothing: it has no settings."""
         return {}
 
-    def train(self, x, y, inside, seeds, *, n_classes, asked):
+    def train(self, cohort: Cohort) -> np.ndarray:
         """Return made-up logits."""
-        rng = np.random.default_rng(seeds[0])
-        values = rng.normal(size=(len(inside), len(asked), n_classes)).astype(np.float32)
-        values[:, np.arange(len(asked)), y[asked]] += 1.0 + inside[:, asked]
+        rng, asked = np.random.default_rng(cohort.seeds[0]), cohort.asked
+        values = rng.normal(size=cohort.shape).astype(np.float32)
+        values[:, np.arange(len(asked)), cohort.y[asked]] += 1.0 + cohort.inside[:, asked]
         return values
 
 

@@ -24,6 +24,7 @@ from leakscope.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Netw
 from leakscope.classifier.networks.engines import ENGINES
 from leakscope.classifier.networks.memory import in_words, peak_memory
 from leakscope.classifier.networks.stacks import train_stacks
+from leakscope.classifier.trainer import Cohort
 
 N, D, CLASSES, BATCH = 1000, 446, 30, 100
 
@@ -39,7 +40,7 @@ def ours(networks: Networks, models: range) -> np.ndarray:
     """Return the predictions of the models with these seeds."""
     x, y = records()
     inside = np.ones((len(models), N), bool)
-    return networks.train(x, y, inside, list(models), n_classes=CLASSES, asked=np.arange(N))
+    return networks.train(Cohort(x, y, inside, models, CLASSES, np.arange(N)))
 
 
 def in_processes(networks: Networks, n_models: int, n_jobs: int) -> np.ndarray:
@@ -156,14 +157,14 @@ def curve(options: argparse.Namespace) -> list[str]:
 def budgets(options: argparse.Namespace) -> list[str]:
     """Return a table of the measured peak by the budget."""
     x, y = records()
-    inside, asked = np.ones((options.models, N), bool), np.arange(N)
-    given = (x, y, inside, range(options.models))
+    inside = np.ones((options.models, N), bool)
+    cohort = Cohort(x, y, inside, range(options.models), CLASSES, np.arange(N))
     rows = ["budget  models at once  peak  (1024-512-256-128 relu, then 64 tanh)"]
     for make, sizes in ((SONG_MITTAL_2021_RELU, (32, 64)), (LONG_2017, (2, 4, 8))):
         for budget in (size * 2**20 for size in sizes):
             networks = Networks(make, 1, BATCH, memory=budget)
-            size = networks.stack_size(*given, n_classes=CLASSES, asked=asked)
-            task = networks._task(*given, CLASSES, asked)
+            size = networks.stack_size(cohort)
+            task = networks._task(cohort)
             task = replace(task, inside=inside[: size.models], most_steps=3)
             with peak_memory(torch.device("cpu")) as peak:
                 train_stacks(task, ENGINES["dense"], size.models)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from leakscope.classifier.pool import Pool
     from leakscope.classifier.predictions import Predictions, predictions
     from leakscope.classifier.suite import pool_attacks, prediction_attacks
+    from leakscope.classifier.trainer import Cohort
     from leakscope.classifier.training import train_predictions
     from leakscope.core.attacks.posterior import Histogram, Isotonic, RiskScore
     from leakscope.core.attacks.threshold import Threshold
@@ -82,6 +83,7 @@ _HOME = {
     "predictions": "classifier.predictions",
     "pool_attacks": "classifier.suite",
     "prediction_attacks": "classifier.suite",
+    "Cohort": "classifier.trainer",
     "train_predictions": "classifier.training",
     "Histogram": "core.attacks.posterior",
     "Isotonic": "core.attacks.posterior",
@@ -106,6 +108,7 @@ __all__ = [
     "Audit",
     "BayesInference",
     "CandidateAudit",
+    "Cohort",
     "Decisions",
     "DtpAudit",
     "Estimate",

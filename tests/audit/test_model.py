@@ -115,8 +115,8 @@ class Logits(Counted):
 
     dtype = "float64"
 
-    def train(self, *args, **more):
-        return np.log(super().train(*args, **more))
+    def train(self, cohort):
+        return np.log(super().train(cohort))
 
 
 def test_networks_beside_a_model_that_gives_probabilities_are_compared_as_probabilities():

@@ -175,8 +175,8 @@ def test_a_learner_without_an_answer_stops_the_game_like_any_training_that_faile
 class Mute(LearnerTrainer):
     """Answers, but has no answer left once a record is taken out."""
 
-    def train(self, x, y, inside, seeds, *, n_classes, asked):
-        return np.full((len(inside), len(asked), n_classes), 1 / n_classes)
+    def train(self, cohort):
+        return np.full(cohort.shape, 1 / cohort.n_classes)
 
 
 def test_a_record_without_which_there_is_no_answer_stops_the_game():

@@ -48,18 +48,18 @@ def test_the_largest_design_within_the_budget_is_chosen():
 class Slow(Counted):
     pause: float = 0.05
 
-    def train(self, x, y, inside, seeds, **more):
-        time.sleep(self.pause * len(seeds))
-        return super().train(x, y, inside, seeds, **more)
+    def train(self, cohort):
+        time.sleep(self.pause * len(cohort))
+        return super().train(cohort)
 
 
 @dataclass(frozen=True)
 class SlowTogether(Together):
     epochs: int = 20
 
-    def train(self, x, y, inside, seeds, **more):
+    def train(self, cohort):
         time.sleep(0.02 * self.epochs)
-        return super().train(x, y, inside, seeds, **more)
+        return super().train(cohort)
 
 
 def test_one_estimator_is_trained_to_know_what_all_cost():

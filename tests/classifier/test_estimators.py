@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from leakscope.classifier.estimators import Estimators, Function, as_trainer, probabilities_of
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.errors import InputError
 
 
@@ -23,7 +23,7 @@ def data(n=60, k=3, seed=0):
 
 def trained(trainer, x, y, inside, seeds=None, k=3):
     seeds = range(len(inside)) if seeds is None else seeds
-    return trainer.train(x, y, inside, list(seeds), n_classes=k, asked=np.arange(len(y)))
+    return trainer.train(Cohort(x, y, inside, list(seeds), k, np.arange(len(y))))
 
 
 def frequencies(x, y, random_state):

@@ -16,6 +16,7 @@ from leakscope.classifier.shadows import (
     train_all,
     train_shadows,
 )
+from leakscope.classifier.trainer import Cohort
 from leakscope.errors import InputError
 from leakscope.runs.store import read_run
 from tests.classifier.trainers import Counted, records
@@ -182,13 +183,13 @@ class Together(Counted):
     fit: int = 3
     stack: int | None = None
 
-    def stack_size(self, x, y, inside, seeds, *, n_classes, asked):
+    def stack_size(self, cohort):
         return Size(self.fit)
 
 
 def a_task(trainer, n_models):
     inside = np.ones((n_models, 40), bool)
-    return models_a_task(trainer, X, Y, inside, range(n_models), n_classes=2, asked=np.arange(40))
+    return models_a_task(trainer, Cohort(X, Y, inside, range(n_models), 2, np.arange(40)))
 
 
 def test_models_are_written_in_small_enough_parts():

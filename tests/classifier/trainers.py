@@ -33,15 +33,16 @@ class Counted:
     def describe(self):
         return {"model": "counted"}
 
-    def train(self, x, y, inside, seeds, *, n_classes, asked):
-        result = np.empty((len(inside), len(asked), n_classes))
-        for probs, rows, seed in zip(result, inside, seeds, strict=True):
+    def train(self, cohort):
+        x, y, asked = cohort.x, cohort.y, cohort.asked
+        result = np.empty(cohort.shape)
+        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             if self.stop_after is not None and len(self.trained) >= self.stop_after:
                 raise KeyboardInterrupt
             self.trained.append(int(seed))
             right = np.where(rows[asked], 0.9, 0.6) - 0.01 * np.tanh(np.nansum(x[rows]))
             right -= seed / 2**31 / 100
-            probs[:] = ((1 - right) / (n_classes - 1))[:, None]
+            probs[:] = ((1 - right) / (cohort.n_classes - 1))[:, None]
             probs[np.arange(len(asked)), y[asked]] = right
             if int(rows.sum()) in self.bad:
                 probs[0, 0] = np.nan

@@ -11,7 +11,7 @@ from joblib import cpu_count
 from numpy.typing import NDArray
 
 from leakscope.classifier.shadows import models_a_task, stacked
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import seeds
 from leakscope.core.checks import Ints
 from leakscope.core.release import coin_flips
@@ -69,14 +69,13 @@ def measure(
     """
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
-    n_classes = int(y.max()) + 1
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
-    states, asked = list(range(n_models)), np.arange(len(y))
-    together = models_a_task(trainer, x, y, inside, states, n_classes=n_classes, asked=asked)
+    cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
+    together = models_a_task(trainer, cohort)
     short, factor = _shortened(stacked(trainer, together))
     trial = together if factor > 1 else 1
     began = time.perf_counter()
-    short.train(x, y, inside[:trial], states[:trial], n_classes=n_classes, asked=asked)
+    short.train(cohort[:trial])
     seconds = (time.perf_counter() - began) * factor / trial
     return Cost(seconds, max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs, together)
 

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from leakscope.classifier.dtp.learner import Learner
 from leakscope.classifier.dtp.training import LearnerTrainer
 from leakscope.classifier.pool import probabilities
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks
-from leakscope.core.checks import Bools, Floats, Ints
+from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -63,30 +63,21 @@ class Estimators:
         made = self.make(0)
         return {"model": _described(made), "made by": _source(self.make)}
 
-    def train(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> NDArray[Any]:
+    def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
 
         A class that is missing from a model's records has the probability 0.
         """
-        result = np.full((len(inside), len(asked), n_classes), np.nan)
-        for probs, rows, seed in zip(result, inside, seeds, strict=True):
-            seen, codes = np.unique(y[rows], return_inverse=True)
+        result = np.full(cohort.shape, np.nan)
+        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+            seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < 2:
                 continue  # nothing to tell apart: left as failed
             model = _one_thread(self.make(seed))
             # Numbered anew: some estimators refuse classes with gaps between them.
-            fitted = _fit(model, x[rows], codes)
+            fitted = _fit(model, cohort.x[rows], codes)
             if fitted is not None:
-                _fill(probs, fitted, x[asked], seen, model)
+                _fill(probs, fitted, cohort.x[cohort.asked], seen, model)
         return result
 
 
@@ -114,22 +105,13 @@ class Function:
         """Return the function's name and a hash of its code."""
         return {"trained by": _source(self.train_one)}
 
-    def train(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> NDArray[Any]:
+    def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
-        result = np.full((len(inside), len(asked), n_classes), np.nan)
-        for probs, rows, seed in zip(result, inside, seeds, strict=True):
-            fitted = self.train_one(x[rows], y[rows], seed)
-            classes = np.asarray(getattr(fitted, "classes_", np.arange(n_classes)), np.int64)
-            _fill(probs, fitted, x[asked], classes, fitted)
+        result = np.full(cohort.shape, np.nan)
+        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+            fitted = self.train_one(cohort.x[rows], cohort.y[rows], seed)
+            classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
+            _fill(probs, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
         return result
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Ints
 from leakscope.core.release import coin_flips
@@ -53,16 +52,7 @@ class Stacking(Protocol):
     def stack(self) -> int | None:
         """Models trained at once."""
 
-    def stack_size(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> StackSize:
+    def stack_size(self, cohort: Cohort) -> StackSize:
         """Return how many models are trained at once."""
 
 
@@ -84,45 +74,24 @@ class Work:
 
     trainer: Trainer
     """Trains models."""
-    x: NDArray[Any]
-    """(n, d) Features."""
-    y: Ints
-    """(n,) Classes."""
-    inside: Bools
-    """(m, n) Who is trained on what."""
-    states: tuple[int, ...]
-    """(m,) Random states of the models."""
-    n_classes: int
-    """Number of classes."""
-    asked: Ints
-    """(a,) Records to predict."""
+    cohort: Cohort
+    """The models of all tasks."""
     weights: Path | None = None
     """Folder for the weights, where they are to be kept."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the predictions of the task's models."""
-        part = slice(task.start, task.stop)
-        train = self.trainer.train
-        if self.weights is not None:
-            train = partial(_train_and_keep, self.trainer, self.weights, task.start)
-        made = train(
-            self.x,
-            self.y,
-            self.inside[part],
-            self.states[part],
-            n_classes=self.n_classes,
-            asked=self.asked,
-        )
-        return {"prediction": made}
+        part = self.cohort[task.start : task.stop]
+        if self.weights is None:
+            return {"prediction": self.trainer.train(part)}
+        return {"prediction": _train_and_keep(self.trainer, part, self.weights, task.start)}
 
 
-def _train_and_keep(
-    trainer: Trainer, folder: Path, first: int, *records: Any, **asked: Any
-) -> NDArray[Any]:
+def _train_and_keep(trainer: Trainer, cohort: Cohort, folder: Path, first: int) -> NDArray[Any]:
     """Return predictions, after each model's weights are written: ``model-000012.safetensors``."""
     from safetensors.numpy import save
 
-    trained = require_weights(trainer).train_with_weights(*records, **asked)
+    trained = require_weights(trainer).train_with_weights(cohort)
     check_writable(folder)
     named = enumerate(trained.weights or (), start=first)
     write_all(folder, {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named})
@@ -250,12 +219,12 @@ def train_all(
     """
     if weights is not None:
         require_weights(trainer)
-    n_classes = int(y.max()) + 1
     asked = np.arange(len(y)) if asked is None else asked
     own = states or tuple(
         int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside))
     )
-    plan = _plan(trainer, x, y, inside, own, asked, n_classes, seed, run)
+    cohort = Cohort(x, y, inside, own, int(y.max()) + 1, asked)
+    plan = _plan(trainer, cohort, seed, run)
     static = {
         "member": Static(("model", "record"), inside[:, asked]),
         "label": Static(("record",), y[asked]),
@@ -264,45 +233,29 @@ def train_all(
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
-    work = Work(fixed, x, y, inside, own, n_classes, asked, weights)
-    complete(opened, work, n_jobs=n_jobs, progress=progress)
+    complete(opened, Work(fixed, cohort, weights), n_jobs=n_jobs, progress=progress)
     return np.asarray(opened.array("prediction")[:])
 
 
-def _plan(
-    trainer: Trainer,
-    x: NDArray[Any],
-    y: Ints,
-    inside: Bools,
-    states: tuple[int, ...],
-    asked: Ints,
-    n_classes: int,
-    seed: int,
-    run: str | Path,
-) -> Plan:
-    shape = (len(inside), len(asked), n_classes)
+def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
     dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
     settings = {
         "trainer": trainer.name,
         **trainer.describe(),
-        "data": digest_of(x, y),
-        "training sets": digest_of(inside, asked, np.array(states)),
+        "data": digest_of(cohort.x, cohort.y),
+        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
         "versions": versions("torch" if trainer.logits else None),
     }
     known = plan_in(run)
     # How many models are trained at once may depend on the machine: a run goes on as it began.
-    together = (
-        models_a_task(trainer, x, y, inside, states, n_classes=n_classes, asked=asked)
-        if known is None
-        else known.units_a_task
-    )
+    together = models_a_task(trainer, cohort) if known is None else known.units_a_task
     return Plan(
         name="classifier",
         seed=seed,
         unit="model",
-        n_units=len(inside),
+        n_units=len(cohort),
         units_a_task=together,
-        arrays={"prediction": ArraySpec(("model", "record", "class"), shape, dtype)},
+        arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
         settings=settings,
     )
 
@@ -315,24 +268,15 @@ def plan_in(run: str | Path) -> Plan | None:
         return None
 
 
-def models_a_task(
-    trainer: Trainer,
-    x: NDArray[Any],
-    y: Ints,
-    inside: Bools,
-    states: Sequence[int],
-    *,
-    n_classes: int,
-    asked: Ints,
-) -> int:
+def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
     """Return how many models a worker trains before it writes them down.
 
     Of networks as many as are trained as one; but enough tasks are left for several workers.
     """
-    n_models = len(inside)
+    n_models = len(cohort)
     if not isinstance(trainer, Stacking):
         return -(-n_models // TASKS)
-    size = trainer.stack_size(x, y, inside, states, n_classes=n_classes, asked=asked).models
+    size = trainer.stack_size(cohort).models
     n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
     return -(-n_models // n_tasks)
 

@@ -11,6 +11,7 @@ from leakscope.classifier.dtp.naive_bayes import NaiveBayes
 from leakscope.classifier.dtp.training import LearnerTrainer
 from leakscope.classifier.dtp.variation import Variation, variation
 from leakscope.classifier.estimators import as_trainer
+from leakscope.classifier.trainer import Cohort
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 
@@ -58,7 +59,7 @@ def test_a_learner_trains_shadow_models_like_any_estimator() -> None:
     assert trainer.name == "naive Bayes"
     inside = np.random.default_rng(0).random((3, 60)) < 0.5
     asked = np.array([1, 5])
-    made = trainer.train(x, y, inside, (0, 1, 2), n_classes=2, asked=asked)
+    made = trainer.train(Cohort(x, y, inside, (0, 1, 2), 2, asked))
     for model, rows in zip(made, inside, strict=True):
         assert_allclose(model, learner.fit(x[rows], y[rows], n_classes=2).predict(x[asked]))
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakscope.classifier.trainer import Cohort
 from leakscope.core.seeds import stream
 
 
@@ -17,16 +18,22 @@ def data(n=40, d=5, k=3, m=4, least=1, seed=0):
     return x, y, inside
 
 
-def reference(networks, x, y, inside, seeds, n_classes, asked):
+def cohort(k=3, m=4, **options):
+    """These models, with the random states 0, 1, ..., asked about all records."""
+    x, y, inside = data(k=k, m=m, **options)
+    return Cohort(x, y, inside, range(m), k, np.arange(len(y)))
+
+
+def reference(networks, cohort):
     """Logits by torch.optim, one model after the other, as the definition reads."""
     import torch
 
     dtype, found = getattr(torch, networks.dtype), []
-    x, y = torch.tensor(x, dtype=dtype), torch.tensor(y)
-    for own, seed in zip(inside, seeds, strict=True):
+    x, y = torch.tensor(cohort.x, dtype=dtype), torch.tensor(cohort.y)
+    for own, seed in zip(cohort.inside, cohort.seeds, strict=True):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            module = networks.make(x.shape[1], n_classes).to(dtype)
+            module = networks.make(x.shape[1], cohort.n_classes).to(dtype)
         shared = {"lr": networks.learning_rate, "weight_decay": networks.weight_decay}
         shared |= {"foreach": False, "fused": False}
         if networks.optimiser == "adam":
@@ -43,7 +50,7 @@ def reference(networks, x, y, inside, seeds, n_classes, asked):
                 optimiser.step()
         module.eval()
         with torch.no_grad():
-            found.append(module(x[asked]).numpy())
+            found.append(module(x[cohort.asked]).numpy())
     return np.stack(found)
 
 

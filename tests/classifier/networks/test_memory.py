@@ -9,23 +9,20 @@ from tests.classifier.networks import made
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
 
-ALL = {"n_classes": 3, "asked": np.arange(300)}
-
 
 def wide(m=24):
-    x, y, inside = made.data(n=300, d=60, m=m, least=100)
-    return x, y, inside, list(range(m))
+    return made.cohort(n=300, d=60, m=m, least=100)
 
 
 @pytest.mark.parametrize("engine", ["dense", "vmap", "loop"])
 def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
-    given = wide(24 if engine != "loop" else 6)
+    cohort = wide(24 if engine != "loop" else 6)
     budget = 6 * 2**20
     networks = Networks(MLP((300,)), 2, 50, engine=engine, memory=budget)
-    size = networks.stack_size(*given, **ALL)
+    size = networks.stack_size(cohort)
     assert size.budget == budget
     assert 1 <= size.models < 16 or engine == "loop"
-    task = networks._task(*given, ALL["n_classes"], ALL["asked"])
+    task = networks._task(cohort)
     with memory.peak_memory(torch.device("cpu")) as peak:
         stacks.train_stacks(task, ENGINES[engine], size.models)
     assert peak.bytes <= budget
@@ -48,19 +45,19 @@ def test_the_peak_counts_what_lives_at_the_same_time():
 
 def test_more_memory_means_larger_stacks_up_to_what_the_cache_holds():
     sizes = [
-        Networks(MLP((300,)), memory=budget * 2**20).stack_size(*wide(), **ALL).models
+        Networks(MLP((300,)), memory=budget * 2**20).stack_size(wide()).models
         for budget in (1, 3, 6, 1000)
     ]
     assert sizes == sorted(sizes)
     assert sizes[0] < sizes[2]
-    assert Networks(MLP((2,))).stack_size(*wide(), **ALL).models == memory.MOST_ON_CPU
+    assert Networks(MLP((2,))).stack_size(wide()).models == memory.MOST_ON_CPU
 
 
 def test_a_budget_too_small_for_one_model_is_refused():
     with pytest.raises(
         InputError, match=r"memory must be enough for one model, which takes .* bytes"
     ):
-        Networks(MLP((300,)), memory=1000).train(*wide(), **ALL)
+        Networks(MLP((300,)), memory=1000).train(wide())
 
 
 class Refusing:
@@ -87,18 +84,18 @@ ERRORS = [
 @pytest.mark.parametrize("error", ERRORS)
 def test_out_of_memory_halves_the_stack_and_training_goes_on(error):
     networks = Networks(MLP((4,)), 2, dtype="float64")
-    given = wide(m=10)
-    task = networks._task(*given, ALL["n_classes"], ALL["asked"])
+    cohort = wide(m=10)
+    task = networks._task(cohort)
     engine = Refusing(3, error)
     found = stacks.train_stacks(task, engine, 10)
     assert engine.tried == [10, 5, 3, 3, 3, 1]
-    np.testing.assert_allclose(found.logits, networks.train(*given, **ALL), atol=1e-9)
+    np.testing.assert_allclose(found.logits, networks.train(cohort), atol=1e-9)
     with pytest.raises(InputError, match="the memory must be enough to train one model"):
         stacks.train_stacks(task, Refusing(0, error), 4)
 
 
 def test_other_errors_of_torch_are_not_swallowed():
-    task = Networks(MLP((4,)))._task(*wide(m=2), ALL["n_classes"], ALL["asked"])
+    task = Networks(MLP((4,)))._task(wide(m=2))
     with pytest.raises(RuntimeError, match="shapes"):
         stacks.train_stacks(task, Refusing(1, RuntimeError("shapes differ")), 2)
 
@@ -106,8 +103,7 @@ def test_other_errors_of_torch_are_not_swallowed():
 def test_default_memory_is_divided_among_workers(monkeypatch):
     monkeypatch.setattr(memory, "available", lambda device: 2**30)
     budgets = [
-        Networks(MLP((2,)), workers=workers).stack_size(*wide(m=2), **ALL).budget
-        for workers in (1, 4)
+        Networks(MLP((2,)), workers=workers).stack_size(wide(m=2)).budget for workers in (1, 4)
     ]
     assert budgets == [2**28, 2**26]
 
@@ -118,7 +114,7 @@ def test_available_memory_is_a_number_of_bytes():
 
 @pytest.mark.parametrize(("most", "models"), [(1, 1), (0, None)])
 def test_trials_that_run_out_of_memory(most, models):
-    task = Networks(MLP((4,)))._task(*wide(m=5), ALL["n_classes"], ALL["asked"])
+    task = Networks(MLP((4,)))._task(wide(m=5))
     engine = Refusing(most, ERRORS[0])
     if models is None:
         with pytest.raises(InputError, match="the memory must be enough to train one model"):

@@ -22,31 +22,27 @@ def test_it_is_a_trainer_that_can_be_sent_to_another_process():
     assert again == trainer
     assert trainer.logits
     assert trainer.name == "MLP(hidden=(5, 4), activation='relu', initial='torch')"
-    x, y, inside = made.data()
-    given = (x, y, inside, range(4))
-    asked = np.array([3, 1, 1])
-    before = trainer.train(*given, n_classes=3, asked=asked)
+    cohort = replace(made.cohort(), asked=np.array([3, 1, 1]))
+    before = trainer.train(cohort)
     assert before.shape == (4, 3, 3)
-    assert np.array_equal(before, again.train(*given, n_classes=3, asked=asked))
+    assert np.array_equal(before, again.train(cohort))
     assert np.array_equal(before[:, 1], before[:, 2])
-    nothing = trainer.train(*given, n_classes=3, asked=np.array([], int))
+    nothing = trainer.train(replace(cohort, asked=np.array([], int)))
     assert nothing.shape == (4, 0, 3)
 
 
 def test_neither_threads_nor_random_state_nor_arguments_are_changed():
-    x, y, inside = made.data()
-    for array in (x, y, inside):
+    cohort = made.cohort()
+    for array in (cohort.x, cohort.y, cohort.inside):
         array.flags.writeable = False
     threads, state = torch.get_num_threads(), torch.get_rng_state()
     torch.set_num_threads(2)
     try:
-        Networks(epochs=1).train(x, y, inside, range(4), n_classes=3, asked=np.arange(40))
+        Networks(epochs=1).train(cohort)
         assert torch.get_num_threads() == 2
         with torch.no_grad():
             for engine in ("dense", "vmap", "loop"):
-                Networks(epochs=1, engine=engine).train(
-                    x, y, inside, range(4), n_classes=3, asked=np.arange(40)
-                )
+                Networks(epochs=1, engine=engine).train(cohort)
             assert not torch.is_grad_enabled()
     finally:
         torch.set_num_threads(threads)
@@ -54,13 +50,11 @@ def test_neither_threads_nor_random_state_nor_arguments_are_changed():
 
 
 def test_features_of_any_number_type_are_taken():
-    x, y, inside = made.data()
-    given = (y, inside, range(4))
-    expected = Networks(epochs=1).train(x > 0, *given, n_classes=3, asked=np.arange(40))
+    cohort = made.cohort()
+    bits = cohort.x > 0
+    expected = Networks(epochs=1).train(replace(cohort, x=bits))
     for kind in (np.uint8, np.int64, np.float64):
-        found = Networks(epochs=1).train(
-            (x > 0).astype(kind), *given, n_classes=3, asked=np.arange(40)
-        )
+        found = Networks(epochs=1).train(replace(cohort, x=bits.astype(kind)))
         assert np.array_equal(found, expected)
 
 
@@ -120,8 +114,9 @@ def by_seed(n_features, n_classes):
         ({"y": np.zeros(39, int)}, "y must have 40 rows, got 39"),
         ({"inside": np.ones((4, 39), bool)}, r"inside must have the shape \(m, n\) .* n = 40, got"),
         ({"inside": np.ones((4, 40))}, "inside must hold booleans, got float64"),
+        ({"inside": np.ones(40, bool)}, r"inside must have the shape \(m, n\) .*, got \(40,\)"),
         ({"inside": np.zeros((4, 40), bool)}, "a record for each model, got none in row 0"),
-        ({"inside": np.ones((0, 40), bool)}, "with m >= 1"),
+        ({"inside": np.ones((0, 40), bool), "seeds": ()}, "with m >= 1, got"),
         ({"seeds": [1, 2]}, "seeds must be as many as rows of inside, 4, got 2"),
         ({"seeds": [1, 2, 3, -4]}, r"seeds must be in 0..2\*\*31-1, got -4 at 3"),
         ({"n_classes": 1}, "n_classes must be at least 2, got 1"),
@@ -135,13 +130,10 @@ def by_seed(n_features, n_classes):
     ],
 )
 def test_what_breaks_a_rule_is_refused_in_one_line(change, message):
-    x, y, inside = made.data()
     of_trainer = {name: change[name] for name in ("make", "device") if name in change}
-    given = {"x": x, "y": y, "inside": inside, "seeds": range(4)}
-    given |= {"n_classes": 3, "asked": np.arange(40)}
-    given |= {name: value for name, value in change.items() if name in given}
+    of_cohort = {name: value for name, value in change.items() if name not in of_trainer}
     with pytest.raises(InputError, match=message) as caught:
-        Networks(**of_trainer).train(**given)
+        Networks(**of_trainer).train(replace(made.cohort(), **of_cohort))
     assert "\n" not in str(caught.value)
 
 
@@ -176,9 +168,8 @@ def test_factories_are_checked():
 
 def test_without_torch_the_way_out_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    x, y, inside = made.data()
     with pytest.raises(InputError, match=r"pip install 'leakscope\[torch\]'"):
-        Networks().train(x, y, inside, range(4), n_classes=3, asked=np.arange(40))
+        Networks().train(made.cohort())
 
 
 def test_glorots_weights_are_kerass() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,23 +18,21 @@ from leakscope.classifier.dtp.lipschitz import (
     network_bound,
 )
 from leakscope.classifier.networks.factories import MLP
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core.checks import Floats
 
 ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": SIGMOID}
 """Activations of `MLP` by their names."""
 
 
-def with_bounds(
-    trainer: Trainer, train: Callable[[Callable[..., Any]], Any], box: Box
-) -> tuple[NDArray[Any], Floats]:
+def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[NDArray[Any], Floats]:
     """Return predictions of networks, and what the DTP of each but the first is at most.
 
     Parameters
     ----------
     trainer : Trainer
-    train : callable
-        Trains by one of the trainer's ways: all of T first, then without one record each.
+    cohort : Cohort
+        Of 1 + r models: on all of T first, then without one record each.
     box : Box
         The domain.
 
@@ -45,9 +43,9 @@ def with_bounds(
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):
-        made: NDArray[Any] = train(trainer.train)
+        made = trainer.train(cohort)
         return made, np.full(len(made) - 1, np.inf)
-    trained = train(trainer.train_with_weights)  # type: ignore[attr-defined]
+    trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
     whole, *others = (layers_of(state) for state in trained.weights)
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from leakscope.classifier.shadows import (
     plan_in,
     stacked,
 )
-from leakscope.classifier.trainer import Trainer
+from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.versions import versions
@@ -33,8 +32,6 @@ from leakscope.runs.execute import complete
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import open_run
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,23 +90,17 @@ class LeavingOut:
         if self.whole is None:
             everyone = np.vstack([self.members, inside])
             box = box_of(self.x[self.members])
-            made, bound = with_bounds(self.trainer, partial(self.train, everyone, asked), box)
+            made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
             return {**self._compared(made[0], made[1:]), "bound": bound}
         known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
-        made = self.train(inside, asked, self.trainer.train)
+        made = self.trainer.train(self.cohort(inside, asked))
         compared = self._compared(self.whole[known], made)
         return {**compared, "bound": np.full(len(rows), np.inf)}
 
-    def train(self, inside: Bools, asked: Ints, by: Callable[..., T]) -> T:
-        """Return the models with the same random state, as one of the trainer's ways has it."""
-        return by(
-            self.x,
-            self.y,
-            inside,
-            [self.state] * len(inside),
-            n_classes=self.n_classes,
-            asked=asked,
-        )
+    def cohort(self, inside: Bools, asked: Ints) -> Cohort:
+        """Return models that all have the same random state."""
+        states = [self.state] * len(inside)
+        return Cohort(self.x, self.y, inside, states, self.n_classes, asked)
 
     def _compared(self, whole: NDArray[Any], made: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
         n_rows, logits = len(made), self.trainer.logits
@@ -188,7 +179,7 @@ def _ready(work: LeavingOut, plan: Plan) -> LeavingOut:
         # The plan, not the memory that happens to be free, says how many are trained as one.
         return replace(work, trainer=stacked(work.trainer, plan.units_a_task + 1))
     asked = np.concatenate([work.rows, work.queries])
-    made = work.train(work.members[None], asked, work.trainer.train)
+    made = work.trainer.train(work.cohort(work.members[None], asked))
     return replace(work, whole=made[0])
 
 
@@ -221,15 +212,8 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
 
 def _records_a_task(work: LeavingOut) -> int:
     inside = np.broadcast_to(work.members, (len(work.rows), len(work.y)))
-    return models_a_task(
-        work.trainer,
-        work.x,
-        work.y,
-        inside,
-        [work.state] * len(work.rows),
-        n_classes=work.n_classes,
-        asked=np.concatenate([work.rows[:1], work.queries]),
-    )
+    asked = np.concatenate([work.rows[:1], work.queries])
+    return models_a_task(work.trainer, work.cohort(inside, asked))
 
 
 def failures(failed: Ints, rows: Ints) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.classifier.dtp.learner import Learner
-from leakscope.core.checks import Bools, Ints
+from leakscope.classifier.trainer import Cohort
 
 
 @dataclass(frozen=True)
@@ -34,19 +34,11 @@ class LearnerTrainer:
         """Return the learner's own settings."""
         return self.learner.describe()
 
-    def train(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> NDArray[Any]:
+    def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
 
         A class that is missing from a model's records has the probability 0. Nothing is random.
         """
-        models = (self.learner.fit(x[rows], y[rows], n_classes=n_classes) for rows in inside)
-        return np.stack([model.predict(x[asked]) for model in models])
+        x, y, k = cohort.x, cohort.y, cohort.n_classes
+        models = (self.learner.fit(x[rows], y[rows], n_classes=k) for rows in cohort.inside)
+        return np.stack([model.predict(x[cohort.asked]) for model in models])

@@ -39,11 +39,11 @@ def features(x: NDArray[Any], dtype: str, device: torch.device) -> torch.Tensor:
     return tensor
 
 
-def labels(y: NDArray[Any], n: int, n_classes: int) -> Ints:
+def labels(y: NDArray[Any], n_classes: int) -> Ints:
     """Return the classes, (n,)."""
     if isinstance(n_classes, bool) or n_classes < 2:
         raise InputError(f"n_classes must be at least 2, got {n_classes}")
-    array = checks.classes(y, "y", length=n)
+    array = checks.classes(y, "y")
     bad = np.flatnonzero(array >= n_classes)
     if bad.size:
         raise InputError(
@@ -53,29 +53,22 @@ def labels(y: NDArray[Any], n: int, n_classes: int) -> Ints:
     return array
 
 
-def subsets(inside: NDArray[Any], n: int) -> Bools:
+def subsets(inside: Bools) -> Bools:
     """Return who is inside which model, (m, n)."""
-    array = np.asarray(inside)
-    if array.dtype != np.bool_:
-        raise InputError(f"inside must hold booleans, got {array.dtype}")
-    if array.ndim != 2 or array.shape[1] != n or not len(array):
-        raise InputError(
-            f"inside must have the shape (m, n) with m >= 1 and n = {n}, got {array.shape}"
-        )
-    empty = np.flatnonzero(~array.any(axis=1))
+    if not len(inside):
+        raise InputError(f"inside must have the shape (m, n) with m >= 1, got {inside.shape}")
+    empty = np.flatnonzero(~inside.any(axis=1))
     if empty.size:
         raise InputError(
             f"inside must have a record for each model, got none in row {empty[0]}: "
             "leave the model out"
         )
-    return array
+    return inside
 
 
-def model_seeds(seeds: Sequence[int], m: int) -> tuple[int, ...]:
+def model_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     """Return the seed of each model."""
-    array = checks.integers(np.asarray(seeds, np.int64) if not len(seeds) else seeds, "seeds")
-    if len(array) != m:
-        raise InputError(f"seeds must be as many as rows of inside, {m}, got {len(array)}")
+    array = checks.integers(seeds, "seeds")
     bad = np.flatnonzero((array < 0) | (array >= 2**31))
     if bad.size:
         raise InputError(f"seeds must be in 0..2**31-1, got {array[bad[0]]} at {bad[0]}")

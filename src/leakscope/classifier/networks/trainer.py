@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from typing import Any
@@ -20,7 +20,7 @@ from leakscope.classifier.networks.memory import StackSize
 from leakscope.classifier.networks.optimiser import Rule
 from leakscope.classifier.networks.stacks import Trained, train_stacks
 from leakscope.classifier.networks.task import Make, Task
-from leakscope.core.checks import Bools, Ints
+from leakscope.classifier.trainer import Cohort
 from leakscope.errors import InputError
 
 
@@ -106,32 +106,13 @@ class Networks:
             "torch": version("torch"),
         }
 
-    def train(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> NDArray[Any]:
-        """Return the logits of m models, one for every row of `inside`.
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits of every model of the cohort.
 
         Parameters
         ----------
-        x : ndarray, shape (n, d)
-            Finite features.
-        y : ndarray of int, shape (n,)
-            Classes in 0..n_classes-1.
-        inside : ndarray of bool, shape (m, n)
-            True where the model is trained on the record; each model needs one.
-        seeds : sequence of int, length m
-            Each in 0..2**31-1; fixes initial weights and the order of the batches.
-        n_classes : int
-            At least 2.
-        asked : ndarray of int, shape (a,)
-            The records to predict.
+        cohort : Cohort
+            Of finite features and at least 2 classes; each model is trained on at least 1 record.
 
         Returns
         -------
@@ -142,97 +123,51 @@ class Networks:
         Raises
         ------
         InputError
-            If an argument breaks a rule above, torch is missing, or the memory does not suffice
+            If the cohort breaks a rule above, torch is missing, or the memory does not suffice
             for one model.
         """
-        return self._trained(x, y, inside, seeds, n_classes, asked, keep_weights=False).logits
+        return self._trained(cohort, keep_weights=False).logits
 
-    def train_with_weights(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> Trained:
+    def train_with_weights(self, cohort: Cohort) -> Trained:
         """Return the same predictions together with every model's weights."""
-        return self._trained(x, y, inside, seeds, n_classes, asked, keep_weights=True)
+        return self._trained(cohort, keep_weights=True)
 
-    def engine_for(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> Choice:
+    def engine_for(self, cohort: Cohort) -> Choice:
         """Return which engine trains these models, and why."""
         with one_thread(checked_device(self.device)):
-            return self._choice(self._task(x, y, inside, seeds, n_classes, asked))
+            return self._choice(self._task(cohort))
 
-    def stack_size(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        *,
-        n_classes: int,
-        asked: Ints,
-    ) -> StackSize:
+    def stack_size(self, cohort: Cohort) -> StackSize:
         """Return how many of these models are trained at once, and what each takes.
 
         The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
         """
         with one_thread(checked_device(self.device)):
-            task = self._task(x, y, inside, seeds, n_classes, asked)
+            task = self._task(cohort)
             return self._stack_size(task, self._choice(task))
 
-    def _trained(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        n_classes: int,
-        asked: Ints,
-        *,
-        keep_weights: bool,
-    ) -> Trained:
+    def _trained(self, cohort: Cohort, *, keep_weights: bool) -> Trained:
         with one_thread(checked_device(self.device)):
-            task = self._task(x, y, inside, seeds, n_classes, asked)
+            task = self._task(cohort)
             choice = self._choice(task)
-            alone = len(task.inside) == 1 and self.memory is None
+            alone = len(cohort) == 1 and self.memory is None
             stack = self.stack or (1 if alone else self._stack_size(task, choice).models)
             return train_stacks(task, choice.engine, stack, keep_weights=keep_weights)
 
-    def _task(
-        self,
-        x: NDArray[Any],
-        y: Ints,
-        inside: Bools,
-        seeds: Sequence[int],
-        n_classes: int,
-        asked: Ints,
-    ) -> Task:
+    def _task(self, cohort: Cohort) -> Task:
         torch, device = the_torch(), checked_device(self.device)
-        of_x = inputs.features(x, self.dtype, device)
-        of_inside = inputs.subsets(inside, len(of_x))
+        x = inputs.features(cohort.x, self.dtype, device)
         task = Task(
             make=self.make,
             rule=Rule(self.optimiser, self.learning_rate, self.momentum, self.weight_decay),
             epochs=self.epochs,
             batch_size=self.batch_size,
-            x=of_x,
-            y=torch.tensor(inputs.labels(y, len(of_x), n_classes), device=device),
-            inside=of_inside,
-            seeds=inputs.model_seeds(seeds, len(of_inside)),
-            n_classes=n_classes,
-            asked=torch.tensor(inputs.records(asked, len(of_x)), device=device),
+            x=x,
+            y=torch.tensor(inputs.labels(cohort.y, cohort.n_classes), device=device),
+            inside=inputs.subsets(cohort.inside),
+            seeds=inputs.model_seeds(cohort.seeds),
+            n_classes=cohort.n_classes,
+            asked=torch.tensor(inputs.records(cohort.asked, len(x)), device=device),
         )
         inputs.check_module(task)
         return task
