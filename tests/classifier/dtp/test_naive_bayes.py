@@ -82,7 +82,8 @@ def test_the_dtp_over_cells_is_that_of_brute_force(
 ) -> None:
     learner, x, y, k = made
     fitted = learner.fit(x, y, n_classes=k)
-    assert_allclose(dtp_over_cells(fitted.counted.counts, x, y), brute_force(made), rtol=1e-9, atol=1e-9)
+    found = dtp_over_cells(fitted.counted.counts, x, y)
+    assert_allclose(found, brute_force(made), rtol=1e-9, atol=1e-9)
 
 
 @given(tables(n_classes=(2, 2), alphas=(0.1, 1.0)), st.sampled_from([0, 4096]))
