@@ -199,3 +199,8 @@ def test_bad_categories_are_named(tmp_path):
         assert "\n" not in str(raised.value)
     with pytest.raises(InputError, match="1 values are missing in column 'sick'"):
         load_categories(saved(tmp_path, FRAME.assign(sick=["y", None, "n", "n"])), "sick")
+
+
+def test_rows_longer_than_the_header_are_an_error(tmp_path):
+    (tmp_path / "t.csv").write_text("age,label\n1,2,x\n3,4,y\n")
+    fails(tmp_path / "t.csv", "rows have more values than the header has names", label="label")

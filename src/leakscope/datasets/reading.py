@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -94,9 +95,15 @@ def _read_table(path: Path) -> pd.DataFrame:
     import pyarrow as pa
 
     try:
-        # Read in parts, a column may hold both 1 and "1".
-        csv = path.suffix.lower() == ".csv"
-        frame = pd.read_csv(path, low_memory=False) if csv else pd.read_parquet(path)
+        if path.suffix.lower() == ".parquet":
+            return pd.read_parquet(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            # Left alone, pandas takes the first of too many values for the name of the row, and
+            # reads in parts, so that a column may hold both 1 and "1".
+            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False)
+    except pd.errors.ParserWarning as error:
+        raise InputError(f"{path}: rows have more values than the header has names") from error
     except (
         pd.errors.ParserError,
         pd.errors.EmptyDataError,
