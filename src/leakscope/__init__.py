@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from leakscope.evaluate.evaluation import Evaluation
     from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
     from leakscope.evaluate.roc import auc, roc
+    from leakscope.synthetic.distance import Cosine, Minkowski
+    from leakscope.synthetic.frames import read_table
+    from leakscope.synthetic.schema import Schema
+    from leakscope.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
 # Resolved on first use: `import leakscope` itself loads nothing but this file.
 _HOME = {
@@ -99,6 +103,12 @@ _HOME = {
     "auc": "evaluate.roc",
     "roc": "evaluate.roc",
     "tpr_at_fpr": "evaluate.rate_at_fpr",
+    "Cosine": "synthetic.distance",
+    "Minkowski": "synthetic.distance",
+    "read_table": "synthetic.frames",
+    "Schema": "synthetic.schema",
+    "VulnerableRecords": "synthetic.vulnerability",
+    "vulnerable_records": "synthetic.vulnerability",
 }
 
 __all__ = [
@@ -106,6 +116,7 @@ __all__ = [
     "Audit",
     "BayesInference",
     "CandidateAudit",
+    "Cosine",
     "Decisions",
     "DtpAudit",
     "Estimate",
@@ -119,6 +130,7 @@ __all__ = [
     "LeastSquares",
     "LinearDiscriminant",
     "Logistic",
+    "Minkowski",
     "MultinomialNaiveBayes",
     "NaiveBayes",
     "NearestNeighbours",
@@ -130,10 +142,12 @@ __all__ = [
     "QuadraticDiscriminant",
     "RandomDecisionTrees",
     "RiskScore",
+    "Schema",
     "SharedDesign",
     "Skipped",
     "Threshold",
     "Transcript",
+    "VulnerableRecords",
     "auc",
     "audit_candidates",
     "audit_classifier",
@@ -145,10 +159,12 @@ __all__ = [
     "pool_attacks",
     "prediction_attacks",
     "predictions",
+    "read_table",
     "roc",
     "save_predictions",
     "tpr_at_fpr",
     "train_predictions",
+    "vulnerable_records",
 ]
 
 
