@@ -50,6 +50,10 @@ if TYPE_CHECKING:
     from leakscope.evaluate.evaluation import Evaluation
     from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
     from leakscope.evaluate.roc import auc, roc
+    from leakscope.synthetic.distance import Cosine, Minkowski
+    from leakscope.synthetic.frames import read_table
+    from leakscope.synthetic.schema import Schema
+    from leakscope.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
 # Resolved on first use: `import leakscope` itself loads nothing but this file.
 _HOME = {
@@ -101,6 +105,12 @@ _HOME = {
     "auc": "evaluate.roc",
     "roc": "evaluate.roc",
     "tpr_at_fpr": "evaluate.rate_at_fpr",
+    "Cosine": "synthetic.distance",
+    "Minkowski": "synthetic.distance",
+    "read_table": "synthetic.frames",
+    "Schema": "synthetic.schema",
+    "VulnerableRecords": "synthetic.vulnerability",
+    "vulnerable_records": "synthetic.vulnerability",
 }
 
 __all__ = [
@@ -109,6 +119,7 @@ __all__ = [
     "BayesInference",
     "CandidateAudit",
     "Cohort",
+    "Cosine",
     "Decisions",
     "DtpAudit",
     "Estimate",
@@ -122,6 +133,7 @@ __all__ = [
     "LeastSquares",
     "LinearDiscriminant",
     "Logistic",
+    "Minkowski",
     "MultinomialNaiveBayes",
     "NaiveBayes",
     "NearestNeighbours",
@@ -133,10 +145,12 @@ __all__ = [
     "QuadraticDiscriminant",
     "RandomDecisionTrees",
     "RiskScore",
+    "Schema",
     "SharedDesign",
     "Skipped",
     "Threshold",
     "Transcript",
+    "VulnerableRecords",
     "auc",
     "audit_candidates",
     "audit_classifier",
@@ -148,10 +162,12 @@ __all__ = [
     "pool_attacks",
     "prediction_attacks",
     "predictions",
+    "read_table",
     "roc",
     "save_predictions",
     "tpr_at_fpr",
     "train_predictions",
+    "vulnerable_records",
 ]
 
 

@@ -1,0 +1,126 @@
+"""All counting queries on a target at once, against one comparison a query.
+
+The naive loop is what a script does without thought: for each subset of the attributes, compare
+those columns of the frame with the target and count. It is timed on a random sample of subsets
+and scaled to all 2^F; the answers to the sample are held against ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from _measure import Timed, ratio_row, show, timed
+
+from leakscope.synthetic.conditions import masks, masks_of_targets
+from leakscope.synthetic.queries import answers
+from leakscope.synthetic.queries_large import bitmaps_of, counts_of, sampled_subsets
+
+ROWS = 1000
+SAMPLE = 300
+GOALS = {15: "goal 0.4 ms", 17: "goal 0.8 ms", 20: "no goal"}
+
+
+def made_up(n_features: int, n_sets: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return tables (k, n, F), a target that is one of their rows, and a third of "<="."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 6, (n_sets, ROWS, n_features)).astype(float)
+    return rows, rows[0, 0], np.arange(n_features) < n_features // 3
+
+
+def in_numpy(rows: np.ndarray, target: np.ndarray, below: np.ndarray, subset: int) -> int:
+    """Return the count of one query: the columns in the subset, compared and joined."""
+    met = np.ones(len(rows), bool)
+    for j in range(len(target)):
+        if subset >> j & 1:
+            met &= rows[:, j] <= target[j] if below[j] else rows[:, j] == target[j]
+    return int(met.sum())
+
+
+def in_pandas(frame: pd.DataFrame, target: np.ndarray, below: np.ndarray, subset: int) -> int:
+    """Return the count of one query on a frame."""
+    met = pd.Series(True, index=frame.index)
+    for j in range(len(target)):
+        if subset >> j & 1:
+            met &= frame[j] <= target[j] if below[j] else frame[j] == target[j]
+    return int(met.sum())
+
+
+def scaled(times: Timed, factor: float) -> Timed:
+    """Return the times, as if the work were `factor` times as much."""
+    return replace(times, seconds=times.seconds * factor)
+
+
+def spread(name: str, times: Timed, share: int = 1, note: str = "") -> str:
+    """Return a line with the median and the quartiles in milliseconds."""
+    low, middle, high = np.quantile(times.seconds * 1e3 / share, [0.25, 0.5, 0.75])
+    return f"  {name}: {middle:.3f} ms ({low:.3f} to {high:.3f}){note}"
+
+
+def all_queries(n_features: int) -> list[str]:
+    """Return the lines of one number of attributes."""
+    many, target, below = made_up(n_features, n_sets=50)
+    rows, frame = many[0], pd.DataFrame(many[0])
+    subsets = np.random.default_rng(1).integers(0, 1 << n_features, SAMPLE)
+    ours = timed(lambda: answers(masks(rows, target, below), n_features), repeat=200)
+    found = masks(rows, target, below)
+    sets = masks(many, target, below)
+    loops = {
+        "numpy": timed(lambda: [in_numpy(rows, target, below, a) for a in subsets], repeat=5),
+        "pandas": timed(lambda: [in_pandas(frame, target, below, a) for a in subsets], repeat=3),
+    }
+    for loop in loops.values():
+        assert np.array_equal(loop.value, ours.value[subsets])
+    factor = (1 << n_features) / SAMPLE
+    return [
+        f"F = {n_features}, {ROWS:,} rows, {1 << n_features:,} queries: medians (quartiles)",
+        spread("masks and answers", ours, note=f"; {GOALS[n_features]}"),
+        spread("  masks", timed(lambda: masks(rows, target, below), repeat=200)),
+        spread("  answers", timed(lambda: answers(found, n_features), repeat=200)),
+        spread("a data set of 50, masks", timed(lambda: masks(many, target, below), 5), 50),
+        spread("a data set of 50, answers", timed(lambda: answers(sets, n_features), 5), 50),
+        *(
+            "  " + ratio_row(f"{name} loop (scaled) / ours", scaled(loop, factor), ours, "no goal")
+            for name, loop in loops.items()
+        ),
+    ]
+
+
+def many_targets() -> list[str]:
+    """Return the lines of 500 targets in one table."""
+    rows, _, below = made_up(15)
+    table = rows[0]
+    each = timed(lambda: np.stack([masks(table, t, below) for t in table[:500]]), repeat=5)
+    ours = timed(lambda: masks_of_targets(table, table[:500], below), repeat=5)
+    assert np.array_equal(each.value, ours.value)
+    return ["500 targets, F = 15", "  " + ratio_row("masks, one by one / at once", each, ours, "-")]
+
+
+def sampled() -> list[str]:
+    """Return the lines of queries of up to five of 30 attributes."""
+    rows, target, below = made_up(30)
+    subsets = sampled_subsets(30, 100_000, 5, np.random.default_rng(0))
+    kept = masks(rows[0], target, below)
+    ours = timed(lambda: counts_of(bitmaps_of(kept, 30), subsets), repeat=20)
+    bits = [sum({1 << j for j in row}) for row in subsets[::200].tolist()]
+    loop = timed(lambda: [in_numpy(rows[0], target, below, a) for a in bits], repeat=3)
+    assert np.array_equal(loop.value, ours.value[::200])
+    theirs = scaled(loop, len(subsets) / len(bits))
+    return [
+        f"F = 30, {ROWS:,} rows, {len(subsets):,} queries of at most 5 attributes",
+        spread("bitmaps and counts", ours),
+        "  " + ratio_row("numpy loop (scaled) / ours", theirs, ours, "no goal"),
+    ]
+
+
+def main() -> None:
+    """Print the table."""
+    rows = []
+    for n_features in GOALS:
+        rows += all_queries(n_features)
+    show(rows + many_targets() + sampled())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,97 @@
+"""Tables as categories alone: numbers in bins over the schema's range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.core.checks import Floats, Ints
+from leakscope.errors import InputError
+from leakscope.synthetic.schema import Column, Schema
+from leakscope.synthetic.table import Table
+
+
+@dataclass(frozen=True)
+class Binning:
+    """How the columns of a schema become categories, and numbers again.
+
+    A number falls in one of equally wide bins between the ends that the schema names, whatever
+    the records are; whole numbers in bins of as equal a count as can be. A missing number has a
+    bin of its own. A bin stands for a number drawn uniformly from it.
+    """
+
+    schema: Schema
+    """The columns."""
+    bins: int = 10
+    """Bins of a number; fewer where there are fewer whole numbers."""
+
+    def __post_init__(self) -> None:
+        if self.bins < 1:
+            raise InputError(f"bins must be at least 1, got {self.bins}")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many categories each column has."""
+        return tuple(
+            self._n_bins(column) + column.missing if column.is_number else column.n_codes
+            for column in self.schema.columns
+        )
+
+    def codes(self, table: Table) -> Ints:
+        """Return the categories of every record, (n, F)."""
+        columns = zip(self.schema.columns, table.values.T, strict=True)
+        return np.column_stack([self._codes(column, values) for column, values in columns])
+
+    def table(self, codes: Ints, rng: np.random.Generator) -> Table:
+        """Return records for categories (n, F); numbers are drawn from their bins."""
+        columns = zip(self.schema.columns, codes.T, strict=True)
+        values = [self._values(column, found, rng) for column, found in columns]
+        return Table(self.schema, np.column_stack(values))
+
+    def _n_bins(self, column: Column) -> int:
+        low, high = _ends(column)
+        if column.kind == "integer":
+            return min(self.bins, _first(low, high)[1])
+        return self.bins if high > low else 1
+
+    def _codes(self, column: Column, values: Floats) -> Ints:
+        if not column.is_number:
+            return values.astype(np.int64)
+        (low, high), n_bins = _ends(column), self._n_bins(column)
+        missing = np.isnan(values)
+        place = np.where(missing, low, values)
+        if column.kind == "integer":
+            first, count = _first(low, high)
+            found = np.floor((place - first) * n_bins / count)
+        else:
+            found = np.floor((place - low) / (high - low or 1.0) * n_bins)
+        clipped = np.clip(found, 0, n_bins - 1)
+        return np.where(missing, n_bins, clipped).astype(np.int64)
+
+    def _values(self, column: Column, codes: Ints, rng: np.random.Generator) -> Floats:
+        if not column.is_number:
+            return codes.astype(np.float64)
+        (low, high), n_bins = _ends(column), self._n_bins(column)
+        drawn = rng.random(len(codes))
+        if column.kind == "integer":
+            first, count = _first(low, high)
+            start = np.ceil(codes * count / n_bins)
+            end = np.ceil((codes + 1) * count / n_bins)
+            values = first + start + np.floor(drawn * (end - start))
+        else:
+            values = low + (codes + drawn) / n_bins * (high - low)
+        return np.where(codes == n_bins, np.nan, np.clip(values, low, high))
+
+
+def _ends(column: Column) -> tuple[float, float]:
+    assert column.low is not None  # a schema checks that numbers have a range
+    assert column.high is not None
+    return float(column.low), float(column.high)
+
+
+def _first(low: float, high: float) -> tuple[int, int]:
+    """Return the first whole number of a range, and how many there are."""
+    first = math.ceil(low)
+    return first, math.floor(high) - first + 1
