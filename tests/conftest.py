@@ -15,7 +15,7 @@ settings.register_profile(
     derandomize=True,
     deadline=None,
     database=None,
-    max_examples=times(60),
+    max_examples=times(50),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("same-every-run")

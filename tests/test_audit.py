@@ -218,7 +218,7 @@ def test_classes_without_shadows_stop_the_audit_unless_allowed():
 
 
 @given(st.integers(4, 24), st.integers(2, 4), st.booleans(), st.booleans(), st.integers(0, 10**6))
-@settings(max_examples=25)
+@settings(max_examples=times(25))
 def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, certain, seed):
     rng = np.random.default_rng(seed)
 

@@ -133,7 +133,7 @@ def chance_of(guesses: Decisions, rows: np.ndarray) -> float:
 
 
 @given(SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 def test_p_values_are_exact_given_how_many_were_guessed_rightly(seed: int) -> None:
     rng = np.random.default_rng(seed)
     # Sizes with many ties between outcomes, and guesses that may all be right on one side.

@@ -27,6 +27,7 @@ from leakscope.evaluate.roc import auc, roc
 from tests.laws.catalogue import deal, label, mapped
 from tests.laws.draws import SEEDS, transcripts
 from tests.laws.numbers import numbers, of_play, of_scores
+from tests.thorough import times
 
 
 def rising(values: np.ndarray, rng: np.random.Generator):
@@ -45,7 +46,7 @@ def test_no_number_about_the_ranking_changes(transcript: Transcript, seed: int) 
 
 
 @given(SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 def test_a_cross_fitted_guess_and_the_audited_epsilon_do_not_change(seed: int) -> None:
     rng = np.random.default_rng(seed)
     secret = rng.permutation(50) < 20
@@ -57,7 +58,7 @@ def test_a_cross_fitted_guess_and_the_audited_epsilon_do_not_change(seed: int) -
 
 @pytest.mark.parametrize("per_class", [True, False])
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 def test_the_guesses_of_a_threshold_do_not_change(per_class: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     dealt = mapped(deal(40, rng, effect=1.0, n_shadow=60), lambda x: np.round(x, 1))
@@ -86,7 +87,7 @@ def test_the_guesses_of_a_threshold_do_not_change(per_class: bool, seed: int) ->
     ids=label,
 )
 @given(seed=SEEDS)
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 def test_another_unit_and_origin_of_the_worlds_signal_change_no_score(
     attack: Attack, seed: int
 ) -> None:

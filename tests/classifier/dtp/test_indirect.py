@@ -18,6 +18,7 @@ from leakscope.classifier.dtp.ratios import cap, log_ratio
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 from tests.classifier.dtp.honest import assert_honest
+from tests.thorough import times
 
 X = np.array([[1, 2], [1, 2], [0, 2], [2, 1], [0, 0], [2, 2], [1, 1], [1, 2]])
 Y = np.array([0, 1, 1, 0, 1, 1, 0, 1])
@@ -115,7 +116,7 @@ def test_naive_bayes_has_such_a_query_too():
     assert_allclose(search(fitted, x, row, np.array([[0, 1]])), np.log(17 / 11), rtol=1e-12)
 
 
-@settings(max_examples=30)
+@settings(max_examples=times(30))
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([0.0, 0.01]))
 def test_search_in_blocks_is_the_largest_of_all(seed, block, width):
     rng = np.random.default_rng(seed)

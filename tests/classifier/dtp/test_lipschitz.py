@@ -19,6 +19,7 @@ from leakscope.classifier.dtp.lipschitz import (
     network_constant,
 )
 from leakscope.errors import InputError
+from tests.thorough import times
 
 ROUNDING = 1 + 1e-9
 ACTIVATIONS = (TANH, RELU, SIGMOID)
@@ -71,7 +72,7 @@ def network_pairs(draw):
     return rng, layers, others, a_box(rng, widths[0])
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(network_pairs(), st.sampled_from(ACTIVATIONS))
 def test_no_query_shows_more_than_the_bounds_of_networks(case, activation):
     rng, layers, others, box = case
@@ -86,7 +87,7 @@ def test_no_query_shows_more_than_the_bounds_of_networks(case, activation):
     assert direct <= constant * apart(layers, others) * ROUNDING
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(network_pairs(), st.sampled_from(ACTIVATIONS))
 def test_the_constant_holds_between_any_networks_of_no_larger_norms(case, activation):
     rng, layers, _, box = case
@@ -97,7 +98,7 @@ def test_the_constant_holds_between_any_networks_of_no_larger_norms(case, activa
     assert np.abs(one - two).max() <= constant * apart(layers, others) * ROUNDING + 1e-12
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(numbers, st.integers(1, 5), st.integers(2, 4), st.sampled_from((0.01, 1.0, 30.0)))
 def test_no_query_shows_more_than_the_constant_of_logistic_regression(seed, d, k, scale):
     rng = np.random.default_rng(seed)

@@ -11,6 +11,7 @@ from leakscope.classifier.dtp.log_linear import log_linear_dtp
 from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.classifier.dtp.ratios import cap, log_ratio
 from leakscope.errors import InputError
+from tests.thorough import times
 
 
 @st.composite
@@ -45,7 +46,7 @@ def corners_and_more(box, x, n=300):
     return np.vstack([list(product(*zip(box.low, box.high, strict=True))), inside, x])
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(made(), st.sampled_from((0.0, 0.01, 0.1)))
 def test_no_corner_and_no_query_shows_more_than_the_bound(case, width):
     coefficients, without, x, box = case
@@ -55,7 +56,7 @@ def test_no_corner_and_no_query_shows_more_than_the_bound(case, width):
     assert (found.low <= found.high).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(made())
 def test_some_corner_or_the_record_itself_shows_the_lower_end(case):
     coefficients, without, x, box = case

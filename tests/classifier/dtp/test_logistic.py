@@ -11,6 +11,7 @@ from leakscope.classifier.dtp.learner import Bounded, Learner
 from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.datasets.files import own_file
 from leakscope.errors import InputError
+from tests.thorough import times
 
 CLOSE = 1e-7
 """Largest difference of a probability from that of an honest refit to 1e-12."""
@@ -56,7 +57,7 @@ def by_sklearn(x, y, l2, queries, solver="newton-cholesky"):
         return model.fit(x, y).predict_proba(queries)
 
 
-@settings(max_examples=40)
+@settings(max_examples=times(40))
 @given(cases())
 def test_every_record_is_left_out_as_by_a_fit_from_scratch(case):
     x, y, k, l2 = case
@@ -66,7 +67,7 @@ def test_every_record_is_left_out_as_by_a_fit_from_scratch(case):
         np.testing.assert_allclose(found[row], honest(x, y, l2, k, row), rtol=0, atol=CLOSE)
 
 
-@settings(max_examples=25)
+@settings(max_examples=times(25))
 @given(cases(), st.sampled_from(("newton-cholesky", "lbfgs")))
 def test_every_record_is_left_out_as_by_scikit_learn(case, solver):
     x, y, k, l2 = case

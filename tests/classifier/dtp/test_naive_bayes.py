@@ -22,6 +22,7 @@ from leakscope.core.checks import Floats, Ints
 from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult
 from leakscope.datasets.files import own_file
 from leakscope.errors import InputError
+from tests.thorough import times
 
 NO_BOX = Box(np.zeros(0), np.zeros(0))
 
@@ -61,7 +62,7 @@ def brute_force(made: tuple[NaiveBayes, Ints, Ints, int], width: float = 0.0) ->
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 def test_leaving_a_record_out_equals_training_without_it(
     made: tuple[NaiveBayes, Ints, Ints, int],
 ) -> None:
@@ -76,7 +77,7 @@ def test_leaving_a_record_out_equals_training_without_it(
 
 
 @given(tables())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 def test_the_dtp_over_cells_is_that_of_brute_force(
     made: tuple[NaiveBayes, Ints, Ints, int],
 ) -> None:
@@ -87,7 +88,7 @@ def test_the_dtp_over_cells_is_that_of_brute_force(
 
 
 @given(tables(n_classes=(2, 2), alphas=(0.1, 1.0)), st.sampled_from([0, 4096]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 def test_the_dtp_of_two_classes_is_that_of_brute_force(
     made: tuple[NaiveBayes, Ints, Ints, int], most_subsets: int
 ) -> None:
@@ -100,7 +101,7 @@ def test_the_dtp_of_two_classes_is_that_of_brute_force(
 
 
 @given(tables(), st.sampled_from([0.0, 0.01, 0.25]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=times(150), deadline=None)
 def test_brute_force_lies_in_the_certified_range(
     made: tuple[NaiveBayes, Ints, Ints, int], width: float
 ) -> None:
@@ -119,7 +120,7 @@ def test_brute_force_lies_in_the_certified_range(
 
 
 @given(tables(), st.sampled_from([0.0, 0.01, 0.25]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 def test_the_range_of_small_domains_is_a_single_value(
     made: tuple[NaiveBayes, Ints, Ints, int], width: float
 ) -> None:
@@ -131,7 +132,7 @@ def test_the_range_of_small_domains_is_a_single_value(
 
 
 @given(st.integers(0, 2**31), st.integers(4, 12), st.integers(2, 3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=times(60), deadline=None)
 def test_numbers_left_out_equal_training_without_them(seed: int, n: int, k: int) -> None:
     rng = np.random.default_rng(seed)
     x = np.column_stack([rng.normal(size=n), rng.integers(0, 2, n), rng.integers(0, 3, n) * 100.0])
@@ -148,7 +149,7 @@ def test_numbers_left_out_equal_training_without_them(seed: int, n: int, k: int)
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=times(40), deadline=None)
 def test_no_query_in_the_box_shows_more_than_the_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(5, 15))
@@ -261,7 +262,7 @@ def test_bad_input_is_named(make: object, message: str) -> None:
 @given(
     st.floats(0, 8), st.floats(0.0, 1.0), st.floats(0.0, 1.0), st.sampled_from([0.01, 0.05, 0.5])
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=times(300), deadline=None)
 def test_bins_move_no_further_than_their_bound(
     gamma: float, p: float, share: float, width: float
 ) -> None:

@@ -21,6 +21,7 @@ from leakscope.classifier.dtp.removal import (
 )
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
+from tests.thorough import times
 
 NO_BOX = Box(np.zeros(0), np.zeros(0))
 
@@ -57,7 +58,7 @@ class Scripted:
 
 
 @given(st.integers(0, 2**31))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=times(30), deadline=None)
 def test_every_step_equals_starting_afresh_without_the_removed(seed: int) -> None:
     learner, x, y = table(seed)
     path = remove_riskiest(categorical_records(x, y, learner.sizes, 2, learner.alpha), 6)

@@ -32,6 +32,7 @@ from leakscope.classifier.dtp.stability import (
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
 from tests.classifier.dtp.honest import adult_codes
+from tests.thorough import times
 
 ROUNDING = 1e-10
 """Of logs of products of a few shares."""
@@ -593,7 +594,7 @@ def shared_by_class(x: list[Record], y: list[int]) -> list[list[int]]:
     return [[sum(row[j] == x[0][j] for row in own) for j in range(len(x[0]))]]
 
 
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 @given(tables())
 def test_answers_change_no_further_than_the_joint(made):
     """The exact change of both labels' answers, and the certified bound, by exact refits."""
@@ -618,7 +619,7 @@ def test_answers_change_no_further_than_the_joint(made):
     assert log(shown) <= bound + ROUNDING
 
 
-@settings(max_examples=100)
+@settings(max_examples=times(100))
 @given(
     st.integers(2, 60).flatmap(
         lambda n: st.tuples(st.just(n), st.lists(st.integers(2, n), min_size=1, max_size=6))

@@ -21,6 +21,7 @@ from leakscope.core.game import Observation, Scores
 from leakscope.core.release import Worlds, coin_flips
 from tests.laws import naive
 from tests.laws.draws import worlds
+from tests.thorough import times
 
 ANY = np.random.default_rng(0)
 
@@ -79,7 +80,7 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
 
 
 @given(worlds(smallest=2))
-@settings(max_examples=200)
+@settings(max_examples=times(200))
 def test_it_is_the_log_ratio_of_two_student_densities(shown: Worlds) -> None:
     result = Bavaria().score(seen(shown), ANY)
     if isinstance(result, Skipped):

@@ -14,6 +14,7 @@ from leakscope.errors import InputError
 from tests.laws import naive
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.draws import SEEDS, worlds
+from tests.thorough import times
 
 ANY = np.random.default_rng(0)
 
@@ -51,7 +52,7 @@ def test_sums_over_records_are_the_same_in_any_order_to_the_last_bit(seed: int) 
 
 @every_attack
 @given(worlds())
-@settings(max_examples=60)
+@settings(max_examples=times(60))
 def test_every_score_is_finite_or_skipped_for_a_reason(attack: Attack, shown: Worlds) -> None:
     result = attack.score(seen(shown), ANY)
     if isinstance(result, Skipped):
