@@ -195,7 +195,10 @@ def test_an_audit_says_what_it_is() -> None:
         ({"queries": -1}, "queries must be at least 0, got -1"),
         ({"training_sets": -1}, "training_sets must be at least 0, got -1"),
         ({"level": 1.0}, r"level must be in \(0, 1\)"),
-        ({"remove": 2, "order": "other"}, "order must be"),
+        ({"order": "other"}, "order must be"),
+        ({"remove": -1}, "remove must be at least 0, got -1"),
+        ({"vary": 1}, "vary must be 0 or at least 2, got 1"),
+        ({"class_names": ("a",)}, "class_names must name 2 classes, got 1"),
     ],
 )
 def test_bad_input_is_named(change: dict[str, object], message: str) -> None:

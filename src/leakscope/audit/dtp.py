@@ -14,7 +14,7 @@ from leakscope.classifier.binning import BIN, n_bins
 from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.classifier.dtp.measure import TrainingSet
 from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import LIMIT, Order
+from leakscope.classifier.dtp.removal import LIMIT, Order, check_order
 from leakscope.classifier.estimators import require_records
 from leakscope.classifier.shadows import Progress
 from leakscope.core import checks, seeds
@@ -170,9 +170,14 @@ def audit_dtp(
     seeds.non_negative(seed)
     if bin_width:
         n_bins(bin_width)
-    for name, number in {"queries": queries, "training_sets": training_sets}.items():
+    # All of it before any work: some of these numbers are needed only after hours of training.
+    counts = {"queries": queries, "training_sets": training_sets, "remove": remove}
+    for name, number in counts.items():
         if number < 0:
             raise InputError(f"{name} must be at least 0, got {number}")
+    if vary != 0 and vary < 2:
+        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
+    check_order(order)
     features, labels = require_records(x, y)
     if len(np.unique(labels)) < 2:
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
@@ -180,9 +185,9 @@ def audit_dtp(
     task = TrainingSet(
         model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
     )
+    names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
     path, skipped = task.removal(remove, order) if remove else (None, ())
-    names = class_names or tuple(str(i) for i in range(task.n_classes))
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
     repeated = task.repeated(chosen, training_sets) if training_sets else None
@@ -223,6 +228,14 @@ def _rows(rows: ArrayLike | None, n: int) -> Ints:
     if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
         raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
     return chosen
+
+
+def _names(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
+    if given is None:
+        return tuple(str(i) for i in range(n_classes))
+    if len(given) < n_classes:
+        raise InputError(f"class_names must name {n_classes} classes, got {len(given)}")
+    return given
 
 
 def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:

@@ -86,6 +86,12 @@ class RemovalPath:
         return tuple(part for part in parts if len(part) > 1)
 
 
+def check_order(order: str) -> None:
+    """Raise unless there is such an order."""
+    if order not in ("recomputed", "initial"):
+        raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
+
+
 def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
     """Return what removing so many records does; all values are computed anew after each.
 
@@ -105,8 +111,7 @@ def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed
     """
     if steps < 1:
         raise InputError(f"steps must be at least 1, got {steps}")
-    if order not in ("recomputed", "initial"):
-        raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
+    check_order(order)
     values = first = remaining.values()
     highest, removed, own, before = [float(np.nanmax(values))], [], [], []
     earlier = np.full(len(values), np.nan)
