@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -118,3 +120,18 @@ def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     again = retrained(made, x, y, rows, n_classes=2, queries=np.arange(40))
     assert (again.searched <= found.bound + 1e-5).all()
     assert np.isinf(retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2).bound).all()
+
+
+def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
+    x, y = records()
+    rows, kept = np.arange(5), f"{tmp_path}/run"
+    first = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GaussianNB, "fit", lambda *_: pytest.fail("trained"))
+        again = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+    assert np.array_equal(again.without, first.without)
+    # What was damaged since is made again, the same.
+    next(Path(kept).rglob("without/c/0/0")).write_bytes(b"")
+    mended = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
+    assert np.array_equal(mended.without, first.without)
+    assert np.array_equal(mended.with_it, first.with_it)

@@ -43,7 +43,16 @@ def search(
         4.4): a lower bound of the DTP, which more queries raise.
     """
     rows = np.asarray(rows, np.int64)
-    found = log_ratio(fitted.predict(x[rows]), fitted.without(rows), width)
+    own = log_ratio(fitted.predict(x[rows]), fitted.without(rows), width)
+    return np.maximum(own, shown_by(fitted, rows, queries, width))
+
+
+def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0.0) -> Floats:
+    """Return the largest log ratio that these queries show of each record, (r,), at least 0.
+
+    Parameters are those of `search`, which looks at the records' own queries too.
+    """
+    found = np.zeros(len(rows))
     if not len(rows) or not len(queries):
         return found
     told = fitted.predict(queries)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.classifier.dtp.indirect import search
+from leakscope.classifier.dtp.indirect import shown_by
 from leakscope.classifier.dtp.learner import Bounded, DtpRange, Learner, box_of
 from leakscope.classifier.dtp.logistic import Logistic
 from leakscope.classifier.dtp.naive_bayes import NaiveBayes
@@ -140,7 +140,7 @@ class TrainingSet:
         if isinstance(fitted, Bounded):
             found = fitted.dtp(rows, self.width, box_of(self.x))
         else:
-            low = search(fitted, self.x, rows, self.queries, self.width)
+            low = shown_by(fitted, rows, self.queries, self.width)
             found = DtpRange(low, np.maximum(low, cap(self.width)), SEARCHED)
         own = found.own
         if own is None:

@@ -31,7 +31,7 @@ from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import open_run
+from leakscope.runs.store import Run, open_run
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def retrained(
     with kept_or_scratch(run) as folder:
         plan = _plan(work, seed, folder)
         opened = open_run(folder, plan, {"row": Static(("record",), rows)}, invocation=invocation)
-        complete(opened, _ready(work, plan), n_jobs=n_jobs, progress=progress)
+        complete(opened, _ready(work, opened), n_jobs=n_jobs, progress=progress)
         found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
     if not np.isfinite(found["with_it"]).all():
         raise InputError(
@@ -174,10 +174,12 @@ def retrained(
     return Retrained(**found)
 
 
-def _ready(work: LeavingOut, plan: Plan) -> LeavingOut:
+def _ready(work: LeavingOut, run: Run) -> LeavingOut:
     if isinstance(work.trainer, Stacking):
         # The plan, not the memory that happens to be free, says how many are trained as one.
-        return replace(work, trainer=stacked(work.trainer, plan.units_a_task + 1))
+        return replace(work, trainer=stacked(work.trainer, run.plan.units_a_task + 1))
+    if not run.missing(verify=False):
+        return work  # nothing is left to compare with; a damaged task trains it for itself
     asked = np.concatenate([work.rows, work.queries])
     made = work.trainer.train(work.cohort(work.members[None], asked))
     return replace(work, whole=made[0])
