@@ -186,7 +186,7 @@ def dtp(
         model,
         str(data),
         label,
-        tuple(name for text in continuous or () for name in text.split(",") if name),
+        options.names_in(continuous),
         alpha,
         l2,
         neighbours,

@@ -62,3 +62,8 @@ FailAbove = Annotated[
         show_default=False,
     ),
 ]
+
+
+def names_in(texts: list[str] | None) -> tuple[str, ...]:
+    """Return the names in texts such as ``a,b``, each of which may hold several."""
+    return tuple(name for text in texts or () for name in text.split(",") if name)

@@ -139,8 +139,8 @@ def vulnerable(
     table = read_table(
         data,
         schema=None if schema is None else read_schema(schema),
-        continuous=_names(continuous),
-        categorical=_names(categorical),
+        continuous=options.names_in(continuous),
+        categorical=options.names_in(categorical),
         drop=tuple(drop or ()),
     )
     if write_schema is not None:
@@ -165,10 +165,6 @@ def _distance(name: str, p: int | None) -> Distance:
     if p is not None:
         raise InputError(f"--p {p} goes with --distance minkowski only: the cosine has no p")
     return Cosine()
-
-
-def _names(texts: list[str] | None) -> tuple[str, ...]:
-    return tuple(name for text in texts or () for name in text.split(",") if name)
 
 
 def _write(found: VulnerableRecords, folder: Path, top: int) -> None:
