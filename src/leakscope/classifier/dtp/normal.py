@@ -76,10 +76,6 @@ class Normals:
         left[some, label] -= 1
         return np.where(left > 0, _log_normal(queries[:, None], means, whole), 0.0)
 
-    def change(self, rows: Ints, queries: Floats) -> Floats:
-        """Return how much the log density of the i-th query changes without the i-th record."""
-        return self.log_density_without(rows, queries) - self.log_density(queries)
-
     def change_over(self, rows: Ints, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Return the smallest and largest change of the log density over a box, (r, k) each.
 
