@@ -1,0 +1,1 @@
+"""Attacks on synthetic tables: was a record among those that a generator learnt from."""
