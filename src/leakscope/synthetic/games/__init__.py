@@ -1,0 +1,1 @@
+"""Privacy games on generators: from coins to synthetic tables to scores."""

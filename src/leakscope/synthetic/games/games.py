@@ -1,0 +1,409 @@
+"""Games: which records every synthetic table is made from, and who knows what about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from leakscope.core import checks, seeds
+from leakscope.core.checks import Bools, Ints
+from leakscope.errors import InputError
+from leakscope.synthetic.games.setting import Setting
+from leakscope.synthetic.table import Table
+
+Make = Callable[[int], Table]
+"""Makes the synthetic table with a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """What the adversary works with at a time: tables of its own, and those it is asked about."""
+
+    shadows: slice
+    """Numbers of its own tables."""
+    inside: Bools
+    """(s,) True where the target was among the records of its own table."""
+    released: slice
+    """Numbers of the tables that it is asked about."""
+    secret: Bools
+    """(t,) True where the target was among their records."""
+
+
+class Game(Protocol):
+    """Says what each of a number of synthetic tables is made from. Frozen."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    @property
+    def knowledge(self) -> str:
+        """What the adversary knows beside the released table."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the setting, as JSON values."""
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made."""
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from: the same whatever other targets there are."""
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the records that a table is made from; `make` makes another one."""
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return what the adversary works with, for the target at a position."""
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the records that the adversary knows, for the target at a position."""
+
+
+@dataclass(frozen=True)
+class Average:
+    """A fresh data set for every table, with the target or with another record in its place.
+
+    The game of Meeus et al. (2023), section 2.3: what it says holds on average over the data
+    sets that a record may be in. The adversary knows records of the same source (auxiliary data).
+    """
+
+    name = "average"
+    knowledge = "auxiliary"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        _check_pools(setting)
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * _a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, side, place = _place(setting, number)
+        return ("average", int(setting.targets[target]), side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return records drawn from the pool of their side, one of them the target if it is in."""
+        return _fresh(setting, number, self.roles(setting, number))
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target."""
+        yield _block(setting, target)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the auxiliary records without the target's copies."""
+        return _auxiliary(setting, target)
+
+
+@dataclass(frozen=True)
+class Specific:
+    """One data set for each target: only the generator's own randomness differs between tables.
+
+    What it says holds for this data set, where the average game may hide that a record is at
+    risk in it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary
+    has all records of the data set but the one in question, which is what differential privacy
+    promises against; with auxiliary knowledge its own tables are those of the average game.
+    """
+
+    knowledge: Literal["exact", "auxiliary"] = "exact"
+    """What the adversary knows."""
+
+    name = "specific"
+
+    def __post_init__(self) -> None:
+        if self.knowledge not in ("exact", "auxiliary"):
+            raise InputError(f"knowledge must be exact or auxiliary, got {self.knowledge!r}")
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        if self.knowledge == "auxiliary":
+            _check_pools(setting)
+        for target in range(len(setting.targets)):
+            pool = self._pool(setting, target)
+            setting.require(pool, setting.sizes.records, "beside the target and its copies")
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * _a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, side, place = _place(setting, number)
+        return ("specific", self.knowledge, int(setting.targets[target]), side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the data set, with the target or with the record that stands in its place."""
+        target, side, place = _place(setting, number)
+        if self.knowledge == "auxiliary" and side == "shadow":
+            return _fresh(setting, number, self.roles(setting, number))
+        rows = self._data_set(setting, target)
+        if _inside(setting, target, side)[place]:
+            rows = np.append(rows[:-1], setting.targets[target])
+        return setting.table[np.sort(rows)]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target."""
+        yield _block(setting, target)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the other records of the data set, or the auxiliary records."""
+        if self.knowledge == "auxiliary":
+            return _auxiliary(setting, target)
+        return setting.table[self._data_set(setting, target)[:-1]]
+
+    def _pool(self, setting: Setting, target: int) -> Ints:
+        own = setting.targets[target : target + 1]
+        everyone = np.arange(len(setting.table))
+        return setting.without(setting.pools[1] if self.knowledge == "auxiliary" else everyone, own)
+
+    def _data_set(self, setting: Setting, target: int) -> Ints:
+        """Return the rows of the data set; the last one leaves where the target comes in."""
+        rng = seeds.stream(setting.seed, "specific", "data", int(setting.targets[target]))
+        return rng.choice(self._pool(setting, target), setting.sizes.records, replace=False)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One pool of tables for all targets, each in with a fair coin.
+
+    A table is made from the targets whose coins say so, filled up with other records, so that
+    every record of a table can be audited for the cost of one. Coins are independent: the number
+    of tables that hold a target tells nothing about the next one.
+    """
+
+    name = "shared"
+    knowledge = "auxiliary"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        n, records = len(setting.targets), setting.sizes.records
+        if not _fills(setting):
+            setting.require(setting.targets, 20, "among the targets or beside them")
+            return
+        # Five deviations above the mean: one table in three million has more.
+        if n / 2 + 2.5 * np.sqrt(n) > records:
+            raise InputError(
+                f"{n:,} targets, each in with a fair coin, do not fit into {records:,} records: "
+                "learn from more records (--size), or choose fewer targets"
+            )
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for all targets."""
+        return _a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        side, place = _side(setting, number)
+        return ("shared", side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the targets whose coins say so, filled up with others where there are enough."""
+        side, place = _side(setting, number)
+        pool = int(side == "test")
+        chosen = setting.targets[setting.coins[pool][place]]
+        if not _fills(setting):
+            return setting.table[np.sort(chosen)]
+        rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
+        n_others = setting.sizes.records - len(chosen)
+        others = rng.choice(setting.others[pool], n_others, replace=False)
+        return setting.table[np.sort(np.concatenate([chosen, others]))]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target; its tables are those of all others."""
+        inside, secret = (coins[:, target] for coins in setting.coins)
+        n = setting.sizes.shadows
+        yield Block(slice(0, n), inside, slice(n, n + setting.sizes.tests), secret)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the adversary's pool and the other targets, without the target's copies."""
+        rows = np.unique(np.concatenate([setting.pools[0], setting.targets]))
+        return setting.table[setting.without(rows, setting.targets[target : target + 1])]
+
+
+@dataclass(frozen=True)
+class SyntheticOnly:
+    """The average game against an adversary without any records but the released table.
+
+    It makes tables of its own from samples, with replacement, of the released one, with and
+    without the target (Guepin et al. 2023, "Synthetic is all you need"): new ones for every
+    table that it is asked about, so that the number of tables is their product.
+    """
+
+    name = "average"
+    knowledge = "synthetic"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        _check_pools(setting)
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: for each test table as many shadows."""
+        return len(setting.targets) * setting.sizes.tests * (1 + setting.sizes.shadows)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, test, place = self._place(setting, number)
+        row = int(setting.targets[target])
+        # The tables in question are those of the average game.
+        if place == 0:
+            return ("average", row, "test", test)
+        return ("synthetic only", row, test, place - 1)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return records of a released table, or of the data set that it was made from."""
+        target, test, place = self._place(setting, number)
+        roles = self.roles(setting, number)
+        rng = seeds.stream(setting.seed, *roles, "records")
+        row = setting.targets[target : target + 1]
+        if place == 0:
+            rows = _drawn(setting, row, 1, rng)
+            return setting.table[_with_target(rows, row, self._secret(setting, target)[test], rng)]
+        released = make(number - place)
+        values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
+        if self._inside(setting, target)[place - 1]:
+            values[rng.integers(len(values))] = setting.table.values[row[0]]
+        return Table(setting.table.schema, values)
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return a block for every table in question."""
+        shadows, tests = setting.sizes.shadows, setting.sizes.tests
+        secret, inside = self._secret(setting, target), self._inside(setting, target)
+        for test in range(tests):
+            start = (target * tests + test) * (1 + shadows)
+            own = slice(start + 1, start + 1 + shadows)
+            yield Block(own, inside, slice(start, start + 1), secret[test : test + 1])
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return no records: a table without rows."""
+        return Table(setting.table.schema, np.empty((0, len(setting.table.schema.columns))))
+
+    def _place(self, setting: Setting, number: int) -> tuple[int, int, int]:
+        block, place = divmod(number, 1 + setting.sizes.shadows)
+        return (*divmod(block, setting.sizes.tests), place)
+
+    def _secret(self, setting: Setting, target: int) -> Bools:
+        return _inside(setting, target, "test")
+
+    def _inside(self, setting: Setting, target: int) -> Bools:
+        return _inside(setting, target, "shadow")
+
+
+def _fills(setting: Setting) -> bool:
+    """Whether there are enough other records to bring every table of a shared pool to its size."""
+    return min(len(pool) for pool in setting.others) >= setting.sizes.records
+
+
+def _a_target(setting: Setting) -> int:
+    return setting.sizes.shadows + setting.sizes.tests
+
+
+def _side(setting: Setting, number: int) -> tuple[str, int]:
+    """Return whether a table is the adversary's own or in question, and its place among those."""
+    shadows = setting.sizes.shadows
+    return ("shadow", number) if number < shadows else ("test", number - shadows)
+
+
+def _place(setting: Setting, number: int) -> tuple[int, str, int]:
+    target, place = divmod(number, _a_target(setting))
+    return (target, *_side(setting, place))
+
+
+def _inside(setting: Setting, target: int, side: str) -> Bools:
+    """Return which tables hold the target: half of them, in random order."""
+    n = setting.sizes.shadows if side == "shadow" else setting.sizes.tests
+    rng = seeds.stream(setting.seed, "inside", int(setting.targets[target]), side)
+    return rng.permutation(np.arange(n) % 2 == 1)
+
+
+def _fresh(setting: Setting, number: int, roles: tuple[str | int, ...]) -> Table:
+    target, side, place = _place(setting, number)
+    rng = seeds.stream(setting.seed, *roles, "records")
+    row = setting.targets[target : target + 1]
+    rows = _drawn(setting, row, int(side == "test"), rng)
+    return setting.table[_with_target(rows, row, _inside(setting, target, side)[place], rng)]
+
+
+def _drawn(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
+    others = setting.without(setting.pools[pool], row)
+    return rng.choice(others, setting.sizes.records, replace=False)
+
+
+def _with_target(rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator) -> Ints:
+    """Return the rows, one of which makes way for the target if it is in."""
+    place = rng.integers(len(rows))
+    if inside:
+        rows[place] = row[0]
+    return rows
+
+
+def _block(setting: Setting, target: int) -> Block:
+    start, shadows = target * _a_target(setting), setting.sizes.shadows
+    end = start + _a_target(setting)
+    return Block(
+        slice(start, start + shadows),
+        _inside(setting, target, "shadow"),
+        slice(start + shadows, end),
+        _inside(setting, target, "test"),
+    )
+
+
+def _auxiliary(setting: Setting, target: int) -> Table:
+    return setting.table[setting.without(setting.pools[0], setting.targets[target : target + 1])]
+
+
+def _check_pools(setting: Setting) -> None:
+    whose = ("that the adversary knows", "for the tables in question")
+    for target in range(len(setting.targets)):
+        row = setting.targets[target : target + 1]
+        for pool, named in zip(setting.pools, whose, strict=True):
+            setting.require(setting.without(pool, row), setting.sizes.records, named)
+
+
+GAMES: Mapping[tuple[str, str], Game] = {
+    (game.name, game.knowledge): game
+    for game in (Average(), SyntheticOnly(), Specific("exact"), Specific("auxiliary"), Shared())
+}
+"""By name and knowledge."""
+
+
+def game_named(name: str, knowledge: str | None = None) -> Game:
+    """Return a game by its name and by what the adversary knows.
+
+    Parameters
+    ----------
+    name : {"average", "specific", "shared"}
+    knowledge : {"auxiliary", "exact", "synthetic"}, optional
+        By default exact in the specific game, auxiliary in the others.
+    """
+    there = [known for game, known in GAMES if game == name]
+    if not there:
+        names = checks.listed(dict.fromkeys(game for game, _ in GAMES))
+        raise InputError(f"the game must be one of {names}, got {name!r}")
+    if knowledge is not None and knowledge not in there:
+        raise InputError(
+            f"in the {name} game knowledge must be one of {checks.listed(there)}, got {knowledge!r}"
+        )
+    return GAMES[name, knowledge or there[0]]
