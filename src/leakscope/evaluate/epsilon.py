@@ -102,7 +102,7 @@ def audit_epsilon(
         raise InputError("too few targets: both halves need members and non-members")
     best = max(
         (
-            (*_best_cut(t.score[chosen], secret[chosen], delta, level), -i)
+            (*best_cut(t.score[chosen], secret[chosen], delta, level), -i)
             for i, t in enumerate(transcripts)
         ),
         key=lambda found: (found[0], found[2]),
@@ -114,8 +114,22 @@ def audit_epsilon(
     return epsilon_lower_bound(held_out, delta, level), index
 
 
-def _best_cut(score: Floats, secret: Bools, delta: float, level: float) -> tuple[float, float]:
-    """Return the largest bound over all cuts of these rows, and its cut."""
+def best_cut(
+    score: Floats, secret: Bools, delta: float = 0.0, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the largest bound over all cuts of these rows, and its cut.
+
+    The bound itself is worth nothing: the cut was chosen on these rows. Judge it on others.
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (n,)
+        Higher means more like a member.
+    secret : ndarray of bool, shape (n,)
+        True for a member; some are and some are not.
+    delta, level : float
+        As in `epsilon_lower_bound`.
+    """
     inside, outside = np.sort(score[secret]), np.sort(score[~secret])
     cuts = np.unique(inside)
     if len(cuts) > 512:

@@ -121,10 +121,10 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     min(n_in, n_out) independent pairs.
     """
     curve = curve or roc(transcript)
-    inside, outside = _placements(curve)
+    inside, outside = placements(curve)
     value = float(inside.mean())
     if transcript.repeated:
-        variance, n, df = _clustered_variance(transcript, curve, value)
+        variance, n, df = _clustered_variance(transcript, curve)
     else:
         variance, n, df = _delong_variance(inside, outside)
     pairs = min(curve.n_in, curve.n_out, n)
@@ -137,7 +137,7 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     return Estimate(value, min(low, value), max(high, value), level, n, "DeLong on the logit scale")
 
 
-def _placements(curve: Roc) -> tuple[Floats, Floats]:
+def placements(curve: Roc) -> tuple[Floats, Floats]:
     """Return every row's share of the other side below it (above, for members), ties as halves.
 
     Members' shares of non-members below them, and non-members' shares of members above them,
@@ -161,16 +161,23 @@ def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float
     return variance, len(inside) + len(outside), max(df, 1.0)
 
 
-def _clustered_variance(
-    transcript: Transcript, curve: Roc, value: float
-) -> tuple[float, int, float]:
-    influence = np.empty(len(transcript))
-    sides = (transcript.secret, ~transcript.secret)
-    for side, placements in zip(sides, _placements(curve), strict=True):
+def influences(transcript: Transcript, curve: Roc) -> Floats:
+    """Return what each row adds to the error of the area under the curve, (m,).
+
+    Their sum is 0; the variance of the area is the sum of the squares of independent rows.
+    """
+    result = np.empty(len(transcript))
+    inside, outside = placements(curve)
+    sides = ((transcript.secret, inside), (~transcript.secret, outside))
+    for side, shares in sides:
         rows = np.flatnonzero(side)
         by_score = rows[np.argsort(transcript.score[rows])]
-        influence[by_score] = (placements - value) / len(rows)
+        result[by_score] = (shares - inside.mean()) / len(rows)
+    return result
+
+
+def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
     _, unit = np.unique(transcript.target, return_inverse=True)
-    sums = np.bincount(unit, weights=influence)
+    sums = np.bincount(unit, weights=influences(transcript, curve))
     n = len(sums)
     return float(np.sum(sums**2)) * n / max(n - 1, 1), n, float(max(n - 1, 1))

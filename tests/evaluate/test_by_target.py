@@ -1,0 +1,115 @@
+"""Attacks judged record by record."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from leakscope.core.checks import frozen
+from leakscope.core.transcript import Transcript
+from leakscope.errors import InputError
+from leakscope.evaluate.by_target import TargetScores, evaluate_targets, mean_auc
+from leakscope.evaluate.roc import auc
+from tests.thorough import times
+
+
+def scores_of(rng, n_own, n, shift, release=None, blocks=1):
+    inside = rng.random((blocks, n_own)) < 0.5
+    secret = np.arange(n) % 2 == 0
+    return TargetScores(
+        rng.normal(size=inside.shape) + shift * inside,
+        inside,
+        rng.normal(size=n) + shift * secret,
+        secret,
+        np.arange(n) if release is None else release,
+        np.arange(n) % blocks,
+    )
+
+
+def test_one_record_alone_is_judged_as_a_transcript_is():
+    found = scores_of(np.random.default_rng(0), 200, 100, 1.0)
+    judged = evaluate_targets("a", [found])
+    (target,) = judged.targets
+    expected = auc(Transcript(found.score, found.secret))
+    assert target.auc == expected
+    assert judged.auc.value == pytest.approx(expected.value, abs=1e-15)
+    # Two ways to an interval from one variance: on the logit scale and on the plain one.
+    width = judged.auc.high - judged.auc.low
+    assert width == pytest.approx(expected.high - expected.low, rel=0.1)
+    assert judged.true_positives + judged.false_positives <= judged.n_in + judged.n_out == 100
+    assert target.accuracy.value == judged.accuracy.value
+
+
+def test_thresholds_come_from_the_adversarys_own_releases():
+    rng = np.random.default_rng(1)
+    found = scores_of(rng, 100, 60, 2.0, blocks=2)
+    cuts = found.best_cuts()
+    for block in range(2):
+        own, inside = found.own[block], found.inside[block]
+        accuracy = [
+            ((own >= c) == inside)[inside].mean() + ((own >= c) == inside)[~inside].mean()
+            for c in own
+        ]
+        best = own[np.isclose(accuracy, max(accuracy), rtol=0, atol=1e-12)]
+        assert cuts[block] == best.max()
+    guesses = found.guesses(cuts)
+    np.testing.assert_array_equal(guesses.guess, found.score >= np.array(cuts)[found.block])
+    other = TargetScores(found.own, found.inside, -found.score, found.secret, found.release)
+    assert other.best_cuts() == cuts
+    assert other.epsilon_cuts(0.95) == found.epsilon_cuts(0.95)
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["own releases", "shared releases"])
+def test_the_interval_of_a_mean_covers_it(shared):
+    # Two scores of one release about two records agree; of five records each has a shift.
+    shifts, n = np.array([0.0, 0.3, 0.6, 0.9, 1.5]), 60
+    truth = norm.cdf(shifts / np.sqrt(2)).mean()
+    rng = np.random.default_rng(2)
+    games = times(400)
+    inside = 0
+    for _ in range(games):
+        noise = rng.normal(size=n)
+        every = []
+        for i, shift in enumerate(shifts):
+            release = np.arange(n) + (0 if shared else i * n)
+            plain = scores_of(rng, 10, n, shift, release)
+            score = noise + shift * plain.secret if shared else plain.score
+            every.append(TargetScores(plain.own, plain.inside, score, plain.secret, release))
+        found = mean_auc(every)
+        assert found.n == (n if shared else 5 * n)
+        inside += found.low <= truth <= found.high
+    # 95% of 400 (200) games, five deviations: .054 (.077).
+    assert inside / games > 0.95 - 5 * np.sqrt(0.95 * 0.05 / games)
+
+
+def test_on_noise_nothing_is_found():
+    rng = np.random.default_rng(3)
+    found = [scores_of(rng, 300, 200, 0.0, np.arange(200) + 200 * i) for i in range(20)]
+    judged = evaluate_targets("noise", found, variant="x", notes=("n",))
+    assert not judged.auc.excludes(0.5)
+    assert not judged.accuracy.excludes(0.5)
+    assert sum(t.epsilon.low > 0 for t in judged.targets) <= 4  # 5% each: P(5 or more) = 0.3%
+    assert judged.title == "noise (x)"
+    assert judged.notes == ("n",)
+    assert abs(judged.own_auc.mean() - 0.5) < 0.04  # se .0067 each over 20
+
+
+def test_a_perfect_attack_reaches_what_can_be_certified():
+    secret = np.arange(40) % 2 == 0
+    own = np.repeat([[0.0, 1.0]], 20, axis=0).reshape(1, -1)
+    found = TargetScores(own, own > 0.5, secret * 1.0, secret, np.arange(40))
+    judged = evaluate_targets("all", [found, found])
+    for target in judged.targets:
+        assert target.auc.value == 1.0
+        assert target.epsilon.low == pytest.approx(target.epsilon_limit)
+    assert judged.auc.value == judged.auc.high == 1.0
+    assert judged.auc.low == pytest.approx(0.8316, abs=1e-4)  # 20 of 20, Clopper-Pearson
+    assert judged.own_auc.tolist() == [1.0, 1.0]
+    assert judged.tpr_at_fpr == ((0.1, 1.0), (0.01, 1.0))
+
+
+def test_what_does_not_fit_is_refused():
+    ones = frozen(np.ones((1, 4)))
+    with pytest.raises(InputError, match=r"own and inside must have the shape \(b, s\)"):
+        TargetScores(ones, ones[0] > 0, np.ones(2), np.array([True, False]), np.arange(2))
+    with pytest.raises(InputError, match="at least one record"):
+        evaluate_targets("none", [])
