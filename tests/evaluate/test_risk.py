@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.estimate import Skipped
 from leakscope.core.transcript import Decisions, Transcript
 from leakscope.errors import InputError
 from leakscope.evaluate import decision
@@ -18,8 +18,6 @@ from leakscope.evaluate.risk import (
     Risk,
     assess_risk,
     at_prior,
-    correlation,
-    correlation_p_value,
 )
 from tests.laws.draws import SEEDS, both_kinds
 
@@ -102,38 +100,6 @@ def test_another_prior_is_bayes_theorem(score: float, prior: float) -> None:
     if 1e-6 < score < 1 - 1e-6:
         odds = score / (1 - score) * prior / (1 - prior)
         assert found / (1 - found) == pytest.approx(odds)
-
-
-@given(SEEDS, st.sampled_from([0.5, 0.95, 0.999]))
-def test_the_correlation_is_pearsons_with_fishers_interval(seed: int, level: float) -> None:
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(4, 40))
-    x = rng.normal(size=n)
-    y = rng.normal(size=n) + rng.choice([-2, 0, 2]) * x
-    expected = stats.pearsonr(x, y)
-    found = correlation(x, y, level)
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(expected.statistic)
-    interval = expected.confidence_interval(level)
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    assert correlation_p_value(found) == pytest.approx(expected.pvalue, abs=1e-12)
-    assert found.n == n
-
-
-def test_points_on_a_line_are_fully_correlated() -> None:
-    for sign in (1, -1):
-        found = correlation(np.arange(5.0), sign * np.arange(5.0))
-        assert found.value == pytest.approx(sign)
-        assert -1 <= found.low <= found.high <= 1
-        assert correlation_p_value(found) == pytest.approx(0, abs=1e-12)
-
-
-def test_without_enough_points_or_variation_there_is_no_correlation() -> None:
-    few = correlation(np.arange(3.0), np.arange(3.0))
-    assert few == Skipped("correlation", "fewer than 4 classes with members and non-members (3)")
-    for x, y in ((np.ones(5), np.arange(5.0)), (np.arange(5.0), np.ones(5))):
-        flat = correlation(x, y)
-        assert flat == Skipped("correlation", "one of the two does not vary over the classes")
 
 
 def risk_of(n: int, seed: int, *, leak: float = 0.0, k: int = 6) -> tuple[Risk, dict]:

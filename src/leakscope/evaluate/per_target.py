@@ -10,8 +10,8 @@ from leakscope.core.checks import Floats, Ints
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.transcript import Decisions
 from leakscope.errors import InputError
+from leakscope.evaluate.correlation import correlation, correlation_p_value
 from leakscope.evaluate.rates import wilson
-from leakscope.evaluate.risk import correlation, correlation_p_value
 
 
 @dataclass(frozen=True, eq=False)

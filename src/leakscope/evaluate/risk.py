@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtri, stdtr
+from scipy.special import ndtri
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
@@ -15,6 +15,7 @@ from leakscope.core.transcript import Decisions, Transcript
 from leakscope.errors import InputError
 from leakscope.evaluate import decision
 from leakscope.evaluate.calibration import Reliability, reliability
+from leakscope.evaluate.correlation import correlation
 
 CUTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 """The risk scores above which precision and recall are reported (Song & Mittal, Table 6)."""
@@ -131,31 +132,6 @@ def assess_risk(
         _risk_and_error(classes, _classes(score, secret, stratum, correct, first, ~first), level),
         tuple(notes),
     )
-
-
-def correlation(x: Floats, y: Floats, level: float = 0.95) -> Estimate | Skipped:
-    """Return Pearson's correlation with Fisher's interval, in [-1, 1].
-
-    Skipped with fewer than 4 points, or where one side does not vary.
-    """
-    name = "correlation"
-    if len(x) < 4:
-        return Skipped(name, f"fewer than 4 classes with members and non-members ({len(x)})")
-    if np.ptp(x) == 0 or np.ptp(y) == 0:
-        return Skipped(name, "one of the two does not vary over the classes")
-    value = float(np.clip(np.corrcoef(x, y)[0, 1], -1, 1))
-    half = float(ndtri(0.5 + checks.level(level) / 2)) / np.sqrt(len(x) - 3)
-    centre = np.arctanh(np.clip(value, -1 + 1e-15, 1 - 1e-15))
-    low, high = float(np.tanh(centre - half)), float(np.tanh(centre + half))
-    return Estimate(value, min(low, value), max(high, value), level, len(x), "Fisher's z")
-
-
-def correlation_p_value(estimate: Estimate) -> float:
-    """Return the two-sided p-value of "no correlation" for a Pearson correlation."""
-    r, n = estimate.value, estimate.n
-    if abs(r) >= 1:
-        return 0.0
-    return 2 * float(stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / (1 - r * r))))
 
 
 def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
