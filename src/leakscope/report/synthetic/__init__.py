@@ -1,0 +1,1 @@
+"""Findings on synthetic tables rendered: a page, a document, tables, plots."""

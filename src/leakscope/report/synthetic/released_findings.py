@@ -1,0 +1,79 @@
+"""What an audit of a synthetic table that was already released found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.evaluate.evaluation import Evaluation
+from leakscope.evaluate.findings import Fact, GameDescription, Headline, Records
+from leakscope.synthetic.utility import Utility
+
+
+@dataclass(frozen=True)
+class ReleaseRisk:
+    """One of the regulator's three risks: what an attack achieves on the real records."""
+
+    name: str
+    """singling-out, linkability or inference."""
+    variant: str
+    """Which of its forms, or which secret."""
+    meaning: str
+    """What an attempt is and when it succeeds, in a sentence."""
+    attack: Estimate
+    """Share of successes on the real records."""
+    control: Estimate | None
+    """Share of successes on people that the generator never saw; None without a holdout."""
+    baseline: Estimate
+    """Share of successes without the synthetic table, or by the most simple use of it."""
+    risk: Estimate | None
+    """(attack - control) / (1 - control), at most 1: 0 where the table gives away no more about
+    its people than about others; None without a holdout."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the result should know, one sentence each."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReleasedFindings:
+    """The result of an audit of a synthetic table, without making any other."""
+
+    command: str
+    """The command or call that made it."""
+    version: str
+    """LeakScope's version."""
+    seed: int
+    """What every random draw derives from."""
+    level: float
+    """Of every interval."""
+    n_real: int
+    """Records that the generator learnt from."""
+    n_synthetic: int
+    """Records of the synthetic table."""
+    n_holdout: int
+    """Records of the same source that it did not learn from; 0 where there are none."""
+    game: GameDescription | Skipped
+    """The membership game; Skipped without a holdout."""
+    evaluations: tuple[Evaluation, ...]
+    """One a membership attack; empty without a holdout."""
+    headline: Headline | None
+    """What the verdict speaks of; None without a holdout."""
+    blind: Evaluation | None
+    """An attack that never sees the synthetic table: where it succeeds, real records and holdout
+    are different people, and the others' success is no evidence of a leak."""
+    risks: tuple[ReleaseRisk, ...]
+    """The regulator's three."""
+    copies: tuple[Fact, ...]
+    """Shares of records that occur on both sides, equal in every column."""
+    closest: tuple[Fact, ...]
+    """About distances to the closest record: no evidence of safety."""
+    records: Records | None
+    """The scores of every judged record; None without a holdout."""
+    utility: Utility | Skipped
+    """What the synthetic table is good for."""
+    skipped: tuple[Skipped, ...]
+    """What was not done, and why."""
+    warnings: tuple[str, ...]
+    """What may mislead."""
+    provenance: Mapping[str, str]
+    """Versions, hashes of the inputs, platform."""
