@@ -1,0 +1,493 @@
+"""Generators of the user's: good ones equal direct calls, bad ones are named in one line."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pickle
+import random
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from joblib import Parallel, delayed
+
+from leakscope.errors import InputError
+from leakscope.synthetic.generators.adapters import Call, FitSample
+from leakscope.synthetic.generators.foreign import require_sendable
+from leakscope.synthetic.generators.origin import origin
+from leakscope.synthetic.generators.returned import table_from
+from leakscope.synthetic.schema import Column, Schema
+from leakscope.synthetic.table import Table
+
+SCHEMA = Schema(
+    (
+        Column("age", "integer", 18, 24),
+        Column("town", "categorical", categories=("A", "B", "Zoë, «x»"), missing=True),
+        Column("income", "continuous", 0.1, 95.0, missing=True),
+        Column("score", "continuous", -5.0, 5.0),
+    )
+)
+N = 12
+
+
+def records(n: int = 40, seed: int = 0) -> Table:
+    rng = np.random.default_rng(seed)
+    income = np.where(rng.random(n) < 0.2, np.nan, rng.uniform(0.1, 95, n))
+    columns = [rng.integers(18, 25, n), rng.integers(0, 4, n), income, rng.uniform(-5, 5, n)]
+    return Table(SCHEMA, np.column_stack(columns).astype(float))
+
+
+def made(generator, seed=1, n=N):
+    return generator.generate(records(), n, np.random.default_rng(seed))
+
+
+def same(one, two):
+    return np.array_equal(one.values, two.values, equal_nan=True)
+
+
+def seeded(frame, n, seed):
+    return frame.sample(n, replace=True, random_state=seed)
+
+
+def of_global_numpy(frame, n):
+    return frame.iloc[np.random.randint(0, len(frame), n)]  # noqa: NPY002
+
+
+def of_global_python(frame, n, *, sort=False):
+    return frame.iloc[random.choices(range(len(frame)), k=n)]
+
+
+class Rows:
+    """The least that is a synthesizer."""
+
+    def fit(self, frame):
+        self.frame = frame
+
+    def sample(self, n):
+        return of_global_numpy(self.frame, n)
+
+
+class LikeSdv(Rows):
+    def sample(self, num_rows, max_tries_per_batch=100, batch_size=None):
+        return of_global_numpy(self.frame, num_rows)
+
+
+class Loader:
+    def __init__(self, frame):
+        self.frame = frame
+
+    def dataframe(self):
+        return self.frame
+
+
+class LikeSynthcity:
+    """Fits to a new object, and hands out loaders."""
+
+    def __init__(self, random_state=0):
+        self.random_state = random_state
+
+    def name(self):
+        return "like"
+
+    def fit(self, X, *args, **kwargs):
+        self.frame = X
+        return self
+
+    def generate(self, count=None, constraints=None, random_state=None, **kwargs):
+        assert self.random_state == random_state
+        return Loader(seeded(self.frame, count, random_state))
+
+
+def make_with_seed(seed):
+    return LikeSynthcity(seed)
+
+
+class Estimator:
+    """As scikit-learn's: copied by its parameters, whatever it was fitted to."""
+
+    def __init__(self, random_state=None, share=1.0):
+        self.random_state, self.share = random_state, share
+
+    def get_params(self, deep=True):
+        return {"random_state": self.random_state, "share": self.share}
+
+    def set_params(self, **parameters):
+        vars(self).update(parameters)
+        return self
+
+    def fit(self, frame):
+        assert not hasattr(self, "frame")
+        self.frame = frame
+
+    def sample(self, n):
+        return seeded(self.frame, n, self.random_state)
+
+
+FITTED = Rows()
+FITTED.fit(pd.DataFrame({"other": [1, 2]}))
+GOOD = {
+    "seed": Call(seeded),
+    "seed-by-place": Call(lambda frame, n, s: seeded(frame, n, s)),
+    "global-numpy": Call(of_global_numpy),
+    "global-python": Call(of_global_python),
+    "partial": Call(functools.partial(of_global_python, sort=True)),
+    "class": FitSample(Rows),
+    "sdv": FitSample(LikeSdv),
+    "synthcity": FitSample(LikeSynthcity),
+    "factory": FitSample(lambda: Rows()),
+    "factory-of-a-seed": FitSample(make_with_seed),
+    "prototype": FitSample(FITTED),
+    "estimator": FitSample(Estimator()),
+}
+every = pytest.mark.parametrize("generator", GOOD.values(), ids=list(GOOD))
+
+
+@every
+def test_equal_seeds_give_equal_tables_and_others_do_not(generator):
+    table, kept = records(), records().values
+    one, two, three = (generator.generate(table, 30, np.random.default_rng(s)) for s in (3, 3, 4))
+    assert same(one, two)
+    assert not same(one, three)
+    assert np.array_equal(table.values, kept, equal_nan=True)
+    assert one.schema == SCHEMA
+    # All three copy records of the table.
+    assert {*map(str, one.values)} <= {*map(str, kept)}
+
+
+@every
+def test_it_survives_a_pickle_of_joblib_and_describes_itself_in_json(generator):
+    require_sendable(generator, generator.name)
+    described = json.dumps(generator.describe(), allow_nan=False)
+    assert described == json.dumps(generator.describe())
+
+
+def test_it_equals_the_call_itself():
+    seed = int(np.random.default_rng(8).integers(2**31))
+    direct = table_from(seeded(records().to_frame(), N, seed), SCHEMA, N, "direct")
+    assert same(made(Call(seeded), seed=8), direct)
+    assert same(made(FitSample(LikeSynthcity), seed=8), direct)
+    assert same(made(FitSample(Estimator()), seed=8), direct)
+
+
+def test_global_random_states_are_as_before():
+    np.random.seed(5)  # noqa: NPY002
+    random.seed(5)
+    expected = np.random.random(), random.random()  # noqa: NPY002
+    np.random.seed(5)  # noqa: NPY002
+    random.seed(5)
+    made(GOOD["global-numpy"])
+    with pytest.raises(InputError):
+        made(Call(lambda frame, n: np.random.seed(1)))  # noqa: NPY002
+    assert (np.random.random(), random.random()) == expected  # noqa: NPY002
+
+
+@pytest.mark.torch
+def test_torch_is_seeded_and_restored():
+    torch = pytest.importorskip("torch")
+    generator = Call(lambda frame, n: frame.iloc[torch.randint(0, len(frame), (n,)).numpy()])
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    assert same(made(generator, 1), made(generator, 1))
+    assert not same(made(generator, 1), made(generator, 2))
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_threads_wait_for_each_other():
+    tables = [made(GOOD["global-numpy"], seed) for seed in range(8)]
+    found = [None] * 8
+
+    def work(seed):
+        found[seed] = made(GOOD["global-numpy"], seed)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(map(same, tables, found))
+
+
+@pytest.mark.slow
+def test_it_works_in_processes():
+    generators = [GOOD[name] for name in ("seed-by-place", "global-numpy", "factory", "prototype")]
+    with Parallel(n_jobs=2) as pool:
+        found = pool(delayed(made)(generator, seed) for seed, generator in enumerate(generators))
+        assert all(map(same, found, map(made, generators, range(len(generators)))))
+        with pytest.raises(InputError, match="generator 'broken' failed with ValueError: one two"):
+            pool(delayed(made)(Call(broken)) for _ in range(2))
+
+
+def test_what_it_prints_does_not_spoil_results(capsys):
+    def talks(frame, n):
+        sys.stdout.write("epoch 1\n")
+        return frame.head(n)
+
+    made(Call(talks))
+    assert capsys.readouterr() == ("", "epoch 1\n")
+
+
+def test_columns_in_another_order_and_other_types_are_the_same():
+    table = records(N)
+    frame = table.to_frame()
+    other = frame[["score", "town", "age", "income"]].astype({"age": float, "town": "category"})
+    other.index = range(50, 50 + N)
+    assert same(table_from(other, SCHEMA, N, "mine"), table)
+
+
+class Polars:
+    def __init__(self, frame):
+        self.frame = frame
+
+    def to_pandas(self):
+        return self.frame
+
+
+def test_polars_frames_are_taken():
+    assert same(table_from(Polars(records(N).to_frame()), SCHEMA, N, "mine"), records(N))
+
+
+def with_column(**columns):
+    return lambda frame, n: frame.head(n).assign(**columns)
+
+
+def with_value(column, value, row=3):
+    def change(frame, n):
+        frame = frame.head(n).astype({column: object})
+        frame.loc[row, column] = value
+        return frame.infer_objects()
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "found"),
+    [
+        ("score", 5.0 + 4e-9, 5.0),
+        ("score", -5.0 - 4e-9, -5.0),
+        ("age", 24.0 - 1e-9, 24.0),
+        ("age", 24.0 + 1e-9, 24.0),
+        ("age", 21.0, 21.0),
+    ],
+)
+def test_rounding_is_put_right(column, given, found):
+    table = made(Call(with_value(column, given)))
+    assert table.values[3, SCHEMA.names.index(column)] == found
+
+
+def test_single_precision_is_put_right():
+    frame = records(N).to_frame().assign(income=np.full(N, 0.1, np.float32))
+    frame["score"] = np.full(N, 4.9, np.float32)
+    table = table_from(frame, SCHEMA, N, "mine")
+    assert (table.values[:, 2] == np.float32(0.1)).all()  # which lies above 0.1
+    below = frame.assign(income=np.full(N, np.nextafter(np.float32(0.1), np.float32(0))))
+    assert (table_from(below, SCHEMA, N, "mine").values[:, 2] == 0.1).all()
+    assert (table.values[:, 3] == np.float32(4.9)).all()
+    with pytest.raises(InputError, match=r"must keep column 'income' in \[0.1, 95.0\]"):
+        table_from(frame.assign(income=np.full(N, 0.0999, np.float32)), SCHEMA, N, "mine")
+
+
+@pytest.mark.parametrize("far", [1.0, 0.02])
+def test_large_whole_numbers_are_not_rounded_to_their_neighbours(far):
+    schema = Schema((Column("id", "integer", 0, 2**40),))
+    with pytest.raises(InputError, match=r"must (keep|return)"):
+        table_from(pd.DataFrame({"id": [2.0**40 + far]}), schema, 1, "mine")
+
+
+def broken(frame, n):
+    raise ValueError("one\n two " + "é" * 300)
+
+
+def leaves(frame, n):
+    sys.exit(0)
+
+
+def stops(frame, n):
+    raise StopIteration
+
+
+def asserts(frame, n):
+    raise AssertionError
+
+
+WRONG = {
+    "fewer": (lambda f, n: f.head(n - 1), r"as many records as it is asked for, 12, got 11: let"),
+    "more": (lambda f, n: f.head(n + 1), r"asked for, 12, got 13"),
+    "none": (lambda f, n: f.head(0), r"asked for, 12, got 0"),
+    "None": (lambda f, n: None, r"must return a pandas or polars frame, got NoneType: return a"),
+    "array": (lambda f, n: f.to_numpy(), r"frame, got ndarray"),
+    "list": (lambda f, n: f.to_dict("records"), r"frame, got list"),
+    "lacks": (lambda f, n: f.head(n).drop(columns="age"), r"returned lacks 'age': return each"),
+    "besides": (
+        lambda f, n: f.head(n).reset_index().rename(columns={"town": "Town\n"}),
+        r"lacks 'town' and has besides 'index', 'Town': return",
+    ),
+    "twice": (lambda f, n: pd.concat([f, f["age"]], axis=1).head(n), r"has twice 'age'"),
+    "numbers-as-names": (lambda f, n: f.head(n).set_axis(range(4), axis=1), r"lacks 'age', 'town'"),
+    "missing": (with_value("score", np.nan), r"'score' must not be missing.* got nan in row 3"),
+    "missing-age": (with_value("age", None), r"'age' must not be missing.* got nan in row 3"),
+    "infinite": (with_value("score", np.inf), r"'score' must hold finite numbers, got inf in row"),
+    "below": (with_value("score", -6.0), r"must keep column 'score' in \[-5.0, 5.0\].* got -6.0"),
+    "above": (
+        with_value("score", 5.01),
+        r"range of the schema, got 5.01 in row 3: .* widen the range in the schema \(--schema\)$",
+    ),
+    "older": (with_value("age", 25), r"keep column 'age' in \[18, 24\].* got 25.0 in row 3: keep"),
+    "halves": (
+        with_value("age", 19.5),
+        r"whole numbers in column 'age', got 19.5 in row 3: round them, or make the column cont",
+    ),
+    "text": (with_value("score", "high"), r"'score' must hold finite numbers, got 'high' in row 3"),
+    "unknown": (with_value("town", "C"), r"category of the schema, got 'C' in row 3: add it"),
+    "complex": (with_column(score=1j), r"real numbers in column 'score', got complex128: take"),
+    "lists": (with_column(score=[[1.0]] * N), r"'score' must hold finite numbers"),
+    "dates": (with_column(score=pd.Timestamp("2020-01-01")), r"'score'"),
+    "raises": (broken, r"failed with ValueError: one two é+\.\.\.: call it by itself to see"),
+    "exits": (leaves, r"failed with SystemExit: 0"),
+    "stops": (stops, r"failed with StopIteration: call"),
+    "asserts": (asserts, r"failed with AssertionError: call"),
+}
+
+
+@pytest.mark.parametrize(("function", "message"), WRONG.values(), ids=list(WRONG))
+def test_what_comes_back_wrong_is_named_in_one_line(function, message):
+    with pytest.raises(InputError, match=message) as found:
+        made(Call(function, "mine"))
+    assert str(found.value).startswith("generator 'mine' ")
+    assert len(str(found.value).splitlines()) == 1
+
+
+def test_the_cause_is_kept_and_interruptions_come_through():
+    with pytest.raises(InputError) as found:
+        made(Call(broken))
+    assert isinstance(found.value.__cause__, ValueError)
+    for kind in (KeyboardInterrupt, MemoryError):
+        with pytest.raises(kind):
+            made(Call(functools.partial(_raises, kind)))
+
+
+def _raises(kind, frame, n):
+    raise kind
+
+
+class NoSample:
+    def fit(self, frame):
+        """Learn nothing."""
+
+
+class Needs(Rows):
+    def __init__(self, metadata):
+        self.metadata = metadata
+
+
+class NoFit:
+    def sample(self, n):
+        return n
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FitSample(NoSample), "must have fit.* NoSample has no sample or generate: give"),
+        (lambda: FitSample(NoFit), "NoFit has no fit"),
+        (lambda: FitSample(lambda: None), "NoneType has no fit"),
+        (lambda: FitSample(Needs), "'Needs' failed with TypeError: .*missing 1 .* 'metadata'"),
+        (lambda: FitSample(lambda: FITTED), "must be a new object for every table"),
+        (lambda: Call(3), "must be callable, got int"),
+        (lambda: Call(lambda frame: frame), r"must take a frame.* got \(frame\): bind what"),
+        (lambda: Call(lambda frame, n, seed, eps: frame), r"got \(frame, n, seed, eps\)"),
+        (lambda: Call(lambda frame, n, *, eps: frame), r"got \(frame, n, \*, eps\)"),
+        (lambda: Call(max, "mine"), "generator 'mine' must take"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_any_work(make, message):
+    with pytest.raises(InputError, match=message) as found:
+        make()
+    assert len(str(found.value).splitlines()) == 1
+
+
+def test_what_cannot_be_sent_is_named():
+    lock = threading.Lock()
+    generator = Call(lambda frame, n: lock)
+    with pytest.raises(InputError, match=r"'mine' cannot be sent .*lock.*: give"):
+        require_sendable(generator, "mine")
+
+
+def test_plain_pickles_work_where_the_code_can_be_imported():
+    for name in ("seed", "class", "prototype", "estimator"):
+        generator = GOOD[name]
+        assert same(made(pickle.loads(pickle.dumps(generator))), made(generator))  # noqa: S301
+
+
+def times(factor):
+    return lambda frame, n: frame.head(n * factor)
+
+
+def test_the_origin_tells_code_and_values_apart():
+    assert origin(seeded)["name"].endswith("test_adapters.seeded")
+    assert set(origin(seeded)) == {"name", "code"}
+    assert origin(pd.DataFrame)["version"] == f"pandas {pd.__version__}"
+    assert origin(lambda frame, n: frame) != origin(
+        lambda frame, n: frame.head(n),
+    )
+    assert origin(times(1)) != origin(times(2))
+    assert origin(times(2)) == origin(times(2))
+    assert origin(functools.partial(times, 1)) != origin(functools.partial(times, 2))
+    assert origin(Estimator(share=0.5)) != origin(Estimator())
+    assert origin(Estimator(share=0.5)) == origin(Estimator(share=0.5))
+    assert origin(Estimator(share=times(1))) == origin(Estimator(share=times(1)))
+
+
+def typed(text):
+    names = {"__name__": "__main__"}
+    exec(text, names)
+    return names
+
+
+def test_code_that_is_in_no_file_has_a_digest_too():
+    one, again, two = (
+        origin(typed(f"def f(frame, n):\n    g = lambda: {k}\n    return {{'a', 'b'}}")["f"])
+        for k in (1, 1, 2)
+    )
+    assert one == again
+    assert one["code"] != two["code"]
+
+
+def test_a_changed_file_changes_the_description(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    path = tmp_path / "users_own.py"
+    path.write_text("def make(frame, n):\n    return frame\n")
+    import users_own
+
+    first = Call(users_own.make).describe()
+    path.write_text("def make(frame, n):\n    return frame.head(n)\n")
+    assert Call(users_own.make).describe() != first
+    assert first["function"]["name"] == "users_own.make"
+
+
+@pytest.mark.slow
+def test_the_origin_is_the_same_in_every_process():
+    script = (
+        "from tests.synthetic.generators.test_adapters import *\n"
+        "values = {'b': {'x', 'y', 'zz'}, 'a': np.arange(3)}\n"
+        "sort = [values, frozenset('pqr')]\n"
+        "things = [*GOOD.values(), Call(functools.partial(of_global_python, sort=sort))]\n"
+        "print([thing.describe() for thing in things], origin(Estimator(values)))"
+    )
+    one, two = (
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    )
+    assert one == two
+    assert b"unknown" not in one
