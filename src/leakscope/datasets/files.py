@@ -46,7 +46,7 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leakscope"
     cached = cache / name
     path = own_file(name) or (cached if cached.is_file() else None)
-    content = _download(url, name) if path is None else _content(path)
+    content = _download(url, name) if path is None else content_of(path)
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise InputError(
@@ -59,7 +59,8 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     return content
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """Return the content of a file, unpacked where its name ends in .gz."""
     packed = path.read_bytes()
     if path.suffix != ".gz":
         return packed

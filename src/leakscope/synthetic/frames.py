@@ -59,7 +59,7 @@ def read_table(
         if schema is not None or continuous or categorical or drop:
             raise InputError("a Table has a schema: give a frame to choose columns or kinds")
         return data
-    frame = _frame(data)
+    frame = read_frame(data)
     require_columns(drop, list(frame.columns), "drop")
     frame = frame.drop(columns=list(drop))
     if not len(frame) or not len(frame.columns):
@@ -100,7 +100,18 @@ def read_schema(path: str | Path) -> Schema:
     return Schema.from_json(text)
 
 
-def _frame(data: object) -> pd.DataFrame:
+def read_frame(data: object) -> pd.DataFrame:
+    """Return the rows of a frame or a file, with names that are texts, and rows from 0.
+
+    Parameters
+    ----------
+    data : pandas or polars frame, str or Path
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong with the file, or two columns of one name.
+    """
     import pandas as pd
 
     if isinstance(data, str | Path):

@@ -1,0 +1,1 @@
+"""The audit of a synthetic table that was already released, without its generator."""

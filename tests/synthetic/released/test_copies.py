@@ -1,0 +1,102 @@
+"""Exact copies and distances to the closest record."""
+
+import numpy as np
+import pytest
+
+from leakscope.errors import InputError
+from leakscope.synthetic.distance import Minkowski, space_of
+from leakscope.synthetic.generators.generator import Silence, SynthPop
+from leakscope.synthetic.released.copies import (
+    NO_EVIDENCE,
+    ClosestRecords,
+    as_many,
+    closest_records,
+    copies,
+)
+from leakscope.synthetic.released.tables import Released, stacked
+from tests.synthetic.released.made_released import released, without_holdout
+from tests.thorough import times
+
+
+def test_all_copies_are_found():
+    found = copies(released(np.random.default_rng(0), 100), np.random.default_rng(0))
+    assert found.real.all()
+    assert found.of_real.all()
+    assert found.of_as_many_real.all()
+    assert not found.holdout.any()
+
+
+def test_half_a_table_of_copies():
+    rng = np.random.default_rng(0)
+    whole = released(rng, 100)
+    made = stacked(whole.real[np.arange(50)], Silence().generate(whole.real, 50, rng))
+    found = copies(Released(whole.real, made, whole.holdout), rng)
+    assert found.real.tolist() == found.of_real.tolist() == [True] * 50 + [False] * 50
+
+
+def test_a_smaller_holdout_is_compared_with_as_many_real_records():
+    found = copies(released(np.random.default_rng(0), 100, n_holdout=40), np.random.default_rng(0))
+    assert (len(found.real), len(found.holdout)) == (100, 40)
+    assert (found.of_real.sum(), found.of_as_many_real.sum()) == (100, 40)
+
+
+def test_equally_many_rows_of_both():
+    table = released(np.random.default_rng(0), 50, n_holdout=20)
+    real, holdout = as_many(table.real, table.holdout, np.random.default_rng(0))
+    assert (len(real), holdout) == (20, holdout)
+    np.testing.assert_array_equal(holdout.values, table.holdout.values)
+
+
+@pytest.mark.parametrize("n_holdout", [30, 20])
+def test_closest_records_as_all_pairs_say(n_holdout):
+    table = released(np.random.default_rng(0), 30, SynthPop(), n_holdout=n_holdout)
+    found = closest_records(table, np.random.default_rng(5), Minkowski(1))
+    sides = as_many(table.real, table.holdout, np.random.default_rng(5))
+    space = space_of(stacked(table.synthetic, *sides), Minkowski(1))
+    n = found.n
+    pairs = space.between(np.arange(30)[:, None], np.arange(30, 30 + 2 * n)[None, :])
+    assert n == n_holdout
+    np.testing.assert_allclose(found.to_real, pairs[:, :n].min(axis=1), atol=1e-12)
+    np.testing.assert_allclose(found.to_holdout, pairs[:, n:].min(axis=1), atol=1e-12)
+    assert found.quantiles() == (
+        pytest.approx(np.quantile(found.to_real, 0.05)),
+        pytest.approx(np.quantile(found.to_holdout, 0.05)),
+    )
+
+
+def test_copies_are_nearest_and_others_are_as_near():
+    found = closest_records(released(np.random.default_rng(0), 100), np.random.default_rng(0))
+    assert found.nearer_real == 1.0
+    assert found.to_real.max() == 0.0
+    shares = []
+    for seed in range(times(20)):
+        rng = np.random.default_rng(seed)
+        table = released(rng, 80, SynthPop(), of="others")
+        shares.append(closest_records(table, rng).nearer_real)
+    # The rows share their neighbours, so the spread is measured: five standard errors.
+    assert abs(np.mean(shares) - 0.5) < 5 * np.std(shares, ddof=1) / np.sqrt(len(shares))
+
+
+def test_ties_count_half():
+    found = ClosestRecords(np.array([0.0, 1.0]), np.array([0.0, 2.0]), 5, "cosine")
+    assert found.nearer_real == 0.75
+
+
+def test_the_warning_comes_with_the_numbers():
+    found = closest_records(
+        without_holdout(released(np.random.default_rng(0), 30)), np.random.default_rng(0)
+    )
+    assert found.warning == NO_EVIDENCE
+    assert "no evidence of safety" in NO_EVIDENCE
+    assert (found.to_holdout, found.nearer_real) == (None, None)
+    assert found.quantiles(0.5) == (0.0, None)
+    with pytest.raises(InputError, match=r"q must be in \(0, 1\), got 1"):
+        found.quantiles(1)
+
+
+def test_without_a_holdout():
+    found = copies(
+        without_holdout(released(np.random.default_rng(0), 30)), np.random.default_rng(0)
+    )
+    assert found.real.all()
+    assert (found.holdout, found.of_holdout, found.of_as_many_real) == (None, None, None)
