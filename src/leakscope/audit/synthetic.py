@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,18 +18,19 @@ from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
 from leakscope.evaluate import rates
 from leakscope.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
-from leakscope.evaluate.findings import GameDescription
 from leakscope.evaluate.correlation import rank_correlation
+from leakscope.evaluate.findings import GameDescription
 from leakscope.report.synthetic.findings import Group, Headline, SyntheticFindings, Targets
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.synthetic.attacks.attack import TableAttack
-from leakscope.synthetic.attacks.suite import for_many, suite
+from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
 from leakscope.synthetic.frames import read_table
 from leakscope.synthetic.games.games import Game, game_named
 from leakscope.synthetic.games.releases import Making, Progress, make_releases
 from leakscope.synthetic.games.scores import Scored, Scores, score_releases
 from leakscope.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
-from leakscope.synthetic.generators.generator import Generator, PrivBayes
+from leakscope.synthetic.generators.foreign import require_sendable
+from leakscope.synthetic.generators.generator import PrivBayes
 from leakscope.synthetic.generators.named import as_generator
 from leakscope.synthetic.schema import Schema
 from leakscope.synthetic.selection import (
@@ -56,6 +57,9 @@ RECORDS = 1000
 
 SHARE = 6
 """At most one record in so many of the table is learnt from, unless asked otherwise."""
+
+TargetsAsked = int | str | ArrayLike | Mapping[str, ArrayLike]
+"""So many, "all", rows, or groups of rows by name."""
 
 SELECTORS: Mapping[str, Selector] = {
     "distance": Vulnerable(),
@@ -118,7 +122,7 @@ def audit_synthetic(
     generator: object,
     data: object,
     *,
-    targets: int | str | ArrayLike = 10,
+    targets: TargetsAsked = 10,
     select: str | Sequence[str] = "distance",
     game: str | None = None,
     knowledge: str | None = None,
@@ -135,6 +139,7 @@ def audit_synthetic(
     label: str | None = None,
     ids: ArrayLike | None = None,
     show: Sequence[str] = (),
+    before: Callable[[Making], None] | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -158,8 +163,9 @@ def audit_synthetic(
         or a `Command`.
     data : Table, pandas or polars frame, str or Path
         Records like those that the generator will learn from. A file: CSV or Parquet.
-    targets : int, "all" or array_like of int
-        The records to attack: so many of each selection, all records, or these rows.
+    targets : int, "all", array_like of int, or mapping of str to array_like
+        The records to attack: so many of each selection, all records, these rows, or groups of
+        rows by name.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
         How that many are chosen; by their vulnerability score where nothing is given.
     game : {"average", "specific", "shared"}, optional
@@ -186,6 +192,8 @@ def audit_synthetic(
         Names of the records in the report.
     show : sequence of str
         Columns to print beside the targets; none otherwise.
+    before : callable, optional
+        Called once all is checked, before any table is made: to say what it will cost.
     run : str or Path, optional
         Folder that keeps what was made: after an interruption the same call goes on there.
     n_jobs, seed, level, command, provenance, invocation
@@ -220,8 +228,13 @@ def audit_synthetic(
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     known = vulnerable_records(table)
     about = _targets(table, known, setting.targets, named, show)
-    players = tuple(attacks or (suite() if len(rows) <= MANY else for_many()))
+    few = len(rows) <= MANY
+    players = tuple(attacks or (suite_for_few() if few else suite_for_many()))
     making = Making(chosen, setting, made_by)
+    if n_jobs not in (None, 1):
+        require_sendable(made_by, made_by.name)
+    if before is not None:
+        before(making)
     use = _utility(making, label)
     with kept_or_scratch(run) as folder:
         releases = make_releases(
@@ -261,13 +274,20 @@ def audit_synthetic(
 
 
 def select_targets(
-    table: Table, targets: int | str | ArrayLike, select: str | Sequence[str], seed: int
+    table: Table, targets: TargetsAsked, select: str | Sequence[str], seed: int
 ) -> tuple[Selection, ...]:
     """Return the records to attack, by the way in which they were chosen."""
     if isinstance(targets, str):
         if targets != "all":
             raise InputError(f'targets must be a number, rows, or "all", got {targets!r}')
         return (Selection("all records", np.arange(len(table))),)
+    if isinstance(targets, Mapping):
+        if not targets:
+            raise InputError("targets must name at least one group, got none")
+        return tuple(
+            Selection(name, checks.integers(rows, f"targets {name!r}"))
+            for name, rows in targets.items()
+        )
     if not isinstance(targets, int | np.integer):
         return (Selection("given", checks.integers(targets, "targets")),)
     names = (select,) if isinstance(select, str) else tuple(select)
@@ -304,7 +324,7 @@ def _targets(
         raise InputError(
             f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
         )
-    frame = table[rows].to_frame() if show else {}
+    frame = table[rows].to_frame()
     contents = {name: np.asarray(frame[name]) for name in show}
     return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)
 
@@ -323,9 +343,7 @@ def _evaluated(
         scored = [x for x in found if isinstance(x, Scored)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored, scores.making.game))
-        evaluated = evaluate_targets(
-            attack.name, rows, level, variant=attack.variant, notes=notes
-        )
+        evaluated = evaluate_targets(attack.name, rows, level, variant=attack.variant, notes=notes)
         played.append(evaluated)
     if not played:
         raise InputError(f"no attack could be played: {next(iter(skipped)).reason}")

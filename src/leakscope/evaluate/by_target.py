@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.special import stdtrit
+from scipy.stats import mannwhitneyu
 
 from leakscope.core import checks
 from leakscope.core.checks import Bools, Floats, Ints
@@ -17,6 +18,7 @@ from leakscope.errors import InputError
 from leakscope.evaluate import decision, epsilon, rates
 from leakscope.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
 from leakscope.evaluate.roc import Roc, auc, influences, placements, roc
+from leakscope.evaluate.slices import holm
 
 FPRS = (0.1, 0.01)
 """The false-positive rates that are reported of each record."""
@@ -110,6 +112,10 @@ class AttackEvaluation:
     own_auc: Floats
     """(r,) Each record's AUC on the adversary's own releases: what attacks and records may be
     chosen by, since the releases in question have no part in it."""
+    told: Bools
+    """(r,) True for the records of which the releases tell, beyond luck, whether they were in:
+    a rank test of Mann & Whitney, corrected by Holm for the number of records. With the level's
+    confidence none of them is there by luck."""
     auc: Estimate
     """Mean AUC of these records; the interval is for the doubt of the releases."""
     accuracy: Estimate
@@ -170,6 +176,7 @@ def evaluate_targets(
         variant,
         targets,
         checks.frozen(np.array([found.own_auc() for found in scores])),
+        checks.frozen(_told(scores, level)),
         mean_auc(scores, level),
         _mean_accuracy(pairs, level),
         tuple((r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of),
@@ -179,6 +186,21 @@ def evaluate_targets(
         sum(guessed.n_out for guessed in guesses),
         notes,
     )
+
+
+def _told(scores: Sequence[TargetScores], level: float) -> Bools:
+    """Return for which records chance is ruled out: on one side, as where an interval ends."""
+    told: Bools = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
+    return told
+
+
+def _p_value(scores: TargetScores) -> float:
+    """Return how likely scores like these are if they do not depend on the secret."""
+    if np.ptp(scores.score) == 0:
+        return 1.0
+    inside, outside = scores.score[scores.secret], scores.score[~scores.secret]
+    test = mannwhitneyu(inside, outside, alternative="greater", method="asymptotic")
+    return float(test.pvalue)
 
 
 def _evaluated(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
