@@ -18,11 +18,15 @@ if TYPE_CHECKING:
         CandidateAudit,
         DtpAudit,
         Fitted,
+        ReleasedAudit,
+        SyntheticAudit,
         audit_candidates,
         audit_classifier,
         audit_dtp,
         audit_model,
         audit_pool,
+        audit_released,
+        audit_synthetic,
     )
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.dtp.bayes_inference import BayesInference
@@ -52,6 +56,8 @@ if TYPE_CHECKING:
     from leakscope.evaluate.roc import auc, roc
     from leakscope.synthetic.distance import Cosine, Minkowski
     from leakscope.synthetic.frames import read_table
+    from leakscope.synthetic.generators.command import Command
+    from leakscope.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
     from leakscope.synthetic.schema import Schema
     from leakscope.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
@@ -61,11 +67,15 @@ _HOME = {
     "CandidateAudit": "audit",
     "DtpAudit": "audit",
     "Fitted": "audit",
+    "ReleasedAudit": "audit",
+    "SyntheticAudit": "audit",
     "audit_candidates": "audit",
     "audit_classifier": "audit",
     "audit_dtp": "audit",
     "audit_model": "audit",
     "audit_pool": "audit",
+    "audit_released": "audit",
+    "audit_synthetic": "audit",
     "BayesInference": "classifier.dtp.bayes_inference",
     "KernelRidge": "classifier.dtp.least_squares",
     "LeastSquares": "classifier.dtp.least_squares",
@@ -108,6 +118,10 @@ _HOME = {
     "Cosine": "synthetic.distance",
     "Minkowski": "synthetic.distance",
     "read_table": "synthetic.frames",
+    "BayNet": "synthetic.generators.generator",
+    "Command": "synthetic.generators.command",
+    "PrivBayes": "synthetic.generators.generator",
+    "SynthPop": "synthetic.generators.generator",
     "Schema": "synthetic.schema",
     "VulnerableRecords": "synthetic.vulnerability",
     "vulnerable_records": "synthetic.vulnerability",

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.evaluate.findings import Findings
+from leakscope.evaluate.findings import Findings, Headline
 from leakscope.evaluate.risk import Risk
+from leakscope.report.synthetic.findings import SyntheticFindings
+from leakscope.report.synthetic.released_findings import ReleasedFindings
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "accuracy": lambda f: [e.accuracy for e in f.evaluations],
@@ -28,11 +30,26 @@ _OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
     "dtp-upper": lambda f: float(f.dtp.high.max()),
     "share": lambda f: f.share_above.value,
 }
+_OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
+    "auc": lambda f: f.headline.auc,
+    "worst": lambda f: f.headline.worst.auc,
+    "epsilon": lambda f: f.headline.worst.epsilon,
+}
 METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
 """What an audit of attacks may be held to."""
 
 METRICS_OF_DTP = tuple(_OF_DTP)
 """What an audit of differential training privacy may be held to."""
+
+METRICS_OF_SYNTHETIC = tuple(name for metric in _OF_SYNTHETIC for name in (metric, f"{metric}.low"))
+"""What an audit of a generator may be held to."""
+
+METRICS_OF_RELEASED = tuple(
+    name
+    for metric in ("accuracy", "auc", "epsilon", "singling-out", "linkability", "inference")
+    for name in (metric, f"{metric}.low")
+)
+"""What an audit of a released table may be held to."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +75,40 @@ def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
 def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed."""
     return _lines(limits, lambda metric: _OF_DTP[metric](findings))
+
+
+def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed."""
+
+    def measure(metric: str) -> float:
+        name, low = metric.removesuffix(".low"), metric.endswith(".low")
+        estimate = _OF_SYNTHETIC[name](findings)
+        # A bound on epsilon has one honest number: its lower end.
+        return estimate.low if low or name == "epsilon" else estimate.value
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+
+    def measure(metric: str) -> float | None:
+        name, low = metric.removesuffix(".low"), metric.endswith(".low")
+        if name in _METRICS:
+            if findings.headline is None:
+                return None
+            return _of_headline(findings.headline, name, low)
+        risks = [r.risk for r in findings.risks if r.name == name and r.risk is not None]
+        return max((risk.low if low else risk.value for risk in risks), default=None)
+
+    return _lines(limits, measure)
+
+
+def _of_headline(headline: Headline, name: str, low: bool) -> float:
+    if name == "epsilon":
+        return headline.epsilon.low
+    found = headline.accuracy if name == "accuracy" else headline.attack.auc
+    return found.low if low else found.value
 
 
 def _lines(limits: tuple[Limit, ...], measure: Callable[[str], float | None]) -> list[str]:

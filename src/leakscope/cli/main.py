@@ -14,6 +14,7 @@ from leakscope.cli.demo import demo
 from leakscope.cli.dtp import dtp
 from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
+from leakscope.cli.synthetic import synthetic
 from leakscope.cli.vulnerable import vulnerable
 from leakscope.core.versions import own_version
 from leakscope.errors import LeakScopeError
@@ -53,6 +54,7 @@ app.command()(demo)
 app.command()(classifier)
 app.command()(dtp)
 app.command()(vulnerable)
+app.command()(synthetic)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

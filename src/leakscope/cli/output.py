@@ -13,9 +13,16 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from leakscope.audit import Audit, DtpAudit
-from leakscope.cli.gate import Limit, exceeded, exceeded_by_dtp
-from leakscope.report import dtp
+from leakscope.audit import Audit, DtpAudit, ReleasedAudit, SyntheticAudit
+from leakscope.cli.gate import (
+    Limit,
+    exceeded,
+    exceeded_by_dtp,
+    exceeded_by_released,
+    exceeded_by_synthetic,
+)
+from leakscope.report import dtp, synthetic
+from leakscope.report.synthetic import released
 from leakscope.report.terminal import terminal_summary
 from leakscope.runs.atomic import check_writable, write_all
 
@@ -98,6 +105,30 @@ def emit_dtp(
     """Write and print an audit of differential training privacy; return the exit code."""
     shown = partial(dtp.terminal_summary, audit)
     return _emit(audit, shown, folder, json, quiet, exceeded_by_dtp(audit, limits))
+
+
+def emit_synthetic(
+    audit: SyntheticAudit,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    limits: tuple[Limit, ...] = (),
+) -> int:
+    """Write and print an audit of a generator; return the exit code."""
+    shown = partial(synthetic.terminal_summary, audit)
+    return _emit(audit, shown, folder, json, quiet, exceeded_by_synthetic(audit, limits))
+
+
+def emit_released(
+    audit: ReleasedAudit,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    limits: tuple[Limit, ...] = (),
+) -> int:
+    """Write and print an audit of a released table; return the exit code."""
+    shown = partial(released.terminal_summary, audit)
+    return _emit(audit, shown, folder, json, quiet, exceeded_by_released(audit, limits))
 
 
 def _emit(

@@ -12,6 +12,9 @@ from leakscope.cli import options
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
 
+SCORES = "scores"
+"""Folder inside of a run of synthetic tables that keeps what attacks said of them."""
+
 RunArgument = Annotated[
     Path,
     typer.Argument(
@@ -52,7 +55,9 @@ def report(
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
 
-    missing = read_run(_folder(run)).missing()
+    place = _folder(run)
+    parts = [place, *(part for part in (place / SCORES,) if part.is_dir())]
+    missing = [task for part in parts for task in read_run(part).missing()]
     if missing:
         raise InputError(
             f"{run} is not finished, {len(missing)} task(s) are missing: leakscope resume {run}"
@@ -99,10 +104,9 @@ def _go_on(
     fail_above: list[str] | None,
 ) -> int:
     from leakscope.cli import backends
-    from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
-    from leakscope.cli.gate import METRICS, METRICS_OF_DTP, parse_limits
-    from leakscope.cli.output import destination, emit, emit_dtp
-    from leakscope.cli.training import audit_request, request_in
+    from leakscope.cli.gate import parse_limits
+    from leakscope.cli.output import destination
+    from leakscope.cli.resumable import RESUMABLE
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
 
@@ -112,17 +116,13 @@ def _go_on(
         raise InputError(
             f"{run} was started from Python: make the same call again, with the same folder"
         )
-    is_dtp = invocation["command"] == "dtp"
-    limits = parse_limits(fail_above, METRICS_OF_DTP if is_dtp else METRICS)
+    command = RESUMABLE[invocation["command"]]
+    limits = parse_limits(fail_above, command.metrics)
     usual = place.parent if out is None and json is None else out
     folder = destination(usual, json, "leakscope-report")
     with backends.backend(backend):
-        if is_dtp:
-            asked = dtp_request_in(invocation["options"])
-            found = dtp_of_request(asked, place, jobs=jobs, quiet=quiet)
-            return emit_dtp(found, folder, json, quiet, limits)
-        audit = audit_request(request_in(invocation["options"]), place, jobs=jobs, quiet=quiet)
-    return emit(audit, folder, json, quiet, limits)
+        found = command.audit(invocation["options"], place, jobs, quiet)
+    return command.emit(found, folder, json, quiet, limits)
 
 
 def _folder(given: Path) -> Path:

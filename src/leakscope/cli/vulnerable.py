@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from leakscope.synthetic.distance import Distance
     from leakscope.synthetic.vulnerability import VulnerableRecords
 
-COLUMNS = "Columns"
-"""The heading of options that say what columns are."""
-
 
 def vulnerable(
     data: Annotated[
@@ -48,37 +45,9 @@ def vulnerable(
             show_default=False,
         ),
     ] = None,
-    continuous: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--continuous",
-            metavar="A,B",
-            help="Columns to take as numbers. Without it columns of numbers are numbers.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    categorical: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--categorical",
-            metavar="A,B",
-            help="Columns to take as categories, such as codes and classes. Without it all "
-            "columns but those of numbers are.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option(
-            "--schema",
-            metavar="FILE",
-            help="What the columns have to be: JSON that --write-schema wrote, edited or not.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
+    continuous: options.Continuous = None,
+    categorical: options.Categorical = None,
+    schema: options.SchemaFile = None,
     write_schema: Annotated[
         str | None,
         typer.Option(
@@ -86,19 +55,10 @@ def vulnerable(
             metavar="FILE",
             help="Write what the columns were taken for.",
             show_default=False,
-            rich_help_panel=COLUMNS,
+            rich_help_panel=options.COLUMNS,
         ),
     ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop",
-            metavar="COLUMN",
-            help="A column to leave out, such as names. May be given several times.",
-            show_default=False,
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
+    drop: options.DropColumn = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -67,6 +67,11 @@ def page(text):
     return Page(text)
 
 
+@pytest.fixture(scope="module")
+def alone_text(alone):
+    return released.render_html(alone)
+
+
 def harmless(found):
     """Return findings in which no number goes beyond chance."""
     chance = Estimate(0.5, 0.4, 0.6, 0.95, 90, "made up")
@@ -113,6 +118,15 @@ def test_the_gravest_of_three_makes_the_verdict(found):
     assert released.verdict(by_attack).headline == (
         "Large leak: guesses about who was in the data are right 90.0% of the time"
     )
+
+
+def test_what_the_headline_speaks_of_comes_first(found):
+    assert "equal in every column" in released.verdict(found).sentences[0]
+    few = replace(found.corrected, copies=Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up"))
+    told = released.verdict(replace(found, corrected=few))
+    assert told.headline.startswith("Large leak: guesses about who")
+    assert told.sentences[0].startswith("The strongest attack")
+    assert "equal in every column" in " ".join(told.sentences[1:])
 
 
 def test_every_grade_has_something_to_say_and_to_do(found, alone):
@@ -180,8 +194,8 @@ def test_hostile_words_are_text(found):
     Page(text)
 
 
-def test_the_page_is_sound(page, text, alone):
-    for one in (page, Page(released.render_html(alone))):
+def test_the_page_is_sound(page, text, alone_text):
+    for one in (page, Page(alone_text)):
         ids = one.values("id")
         assert len(ids) == len(set(ids))
         for name in ("aria-labelledby", "href"):
@@ -195,18 +209,17 @@ def test_the_page_is_sound(page, text, alone):
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
 
 
-def test_distances_are_always_labelled(found, alone):
-    for f in (found, alone, harmless(found)):
-        told = shown(released.render_html(f))
+def test_distances_are_always_labelled(text, alone_text):
+    for told in map(shown, (text, alone_text)):
         assert "No evidence of safety." in told
         assert "are no evidence of safety: a table may keep its distance" in told
-    assert "Read them beside the attacks" in shown(released.render_html(found))
+    assert "Read them beside the attacks" in shown(text)
 
 
 def test_contents_are_shown_only_where_they_were_asked_for(found, text):
     assert "patient-010" in text
     assert COLUMN in [*views.riskiest(found).columns]
-    plain = audited()
+    plain = replace(found, records=replace(found.records, contents={}))
     told = shown(released.render_html(plain))
     assert views.riskiest(plain).columns == ()
     assert "their contents are not in this file" in told
@@ -221,8 +234,8 @@ def test_members_alone_are_listed_by_falling_score(found):
     assert scores == sorted(scores, reverse=True)
 
 
-def test_without_a_holdout_the_page_says_what_is_missing(alone):
-    told = shown(released.render_html(alone))
+def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
+    told = shown(alone_text)
     assert "Without a holdout there is no control" in told
     assert "Beyond the control:" not in told
     assert "Not played: no holdout" in told

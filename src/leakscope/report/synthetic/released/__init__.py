@@ -44,7 +44,7 @@ def write_report(f: CorrectedFindings, directory: str | Path) -> list[Path]:
     -------
     list of pathlib.Path
         ``report.html`` and ``report.json``; with a holdout also ``records.parquet`` and
-        ``roc.csv``, without one no record was judged and an earlier report's are taken away.
+        ``roc.csv``: without one no record was judged.
 
     Raises
     ------

@@ -82,7 +82,7 @@ def pictures(f: CorrectedFindings, attacks: Findings | None) -> dict[str, Pictur
     if f.risks:
         found.append(
             picture(
-                "risks",
+                "risk-forms",
                 "The three risks, form by form",
                 "Circles: attempts on real records. Squares: the same on the holdout. Crosses: "
                 "the baseline, without the attack. A leak is a circle to the right of its "

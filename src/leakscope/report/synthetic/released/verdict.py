@@ -55,11 +55,13 @@ def verdict(f: CorrectedFindings) -> Verdict:
     if not same_source(f):
         headline = "Cannot be told: real records and holdout are not from the same source"
         return Verdict(UNKNOWN, headline, _void(f), advice(f, None))
-    grade = max(grades(f).values(), key=GRADES.index)
+    found = grades(f)
+    grade = max(found.values(), key=GRADES.index)
+    told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
+    # What the headline speaks of comes first; the order of the others stays.
+    order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
     sentences = (
-        *_copied(f),
-        *_membership(f),
-        *_risks(f),
+        *(sentence for part in order for sentence in told[part]),
         *(() if grade == NONE else (MATTERS,)),
         _unsaid(grade),
     )
@@ -145,7 +147,7 @@ def _copied(f: CorrectedFindings) -> tuple[str, ...]:
     real, others = f.copies[0].estimate, f.copies[1].estimate
     return (
         f"{percent(real.value)} of the real records occur in the synthetic table, equal in every "
-        f"column, and {percent(others.value)} of the holdout: so many copies are not chance. Of "
+        f"column, and {percent(others.value)} of the holdout: more than chance explains. Of "
         f"the real records that chance would have spared, at least {percent(beyond.low)} are "
         f"copied {_together(f)}.",
     )

@@ -1,0 +1,51 @@
+"""The commands whose runs can be gone on with: how each is taken up, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leakscope.audit import Audit, DtpAudit, SyntheticAudit
+from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
+from leakscope.cli.gate import METRICS, METRICS_OF_DTP, METRICS_OF_SYNTHETIC, Limit
+from leakscope.cli.output import emit, emit_dtp, emit_synthetic
+from leakscope.cli.synthetic_request import synthetic_of_request, synthetic_request_in
+from leakscope.cli.training import audit_request, request_in
+
+Emit = Callable[[Any, Path | None, str | None, bool, tuple[Limit, ...]], int]
+"""Writes and prints an audit, and returns the exit code."""
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """A command that keeps a run."""
+
+    metrics: Collection[str]
+    """What its audit may be held to."""
+    audit: Callable[[Mapping[str, Any], Path, int, bool], Any]
+    """From the options that the run keeps, its folder, the number of jobs and whether to be quiet
+    to the audit."""
+    emit: Emit
+    """Writes and prints the audit."""
+
+
+def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> Audit:
+    return audit_request(request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DtpAudit:
+    return dtp_of_request(dtp_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _synthetic(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> SyntheticAudit:
+    return synthetic_of_request(synthetic_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+RESUMABLE: Mapping[str, Resumable] = {
+    "classifier": Resumable(METRICS, _classifier, emit),
+    "dtp": Resumable(METRICS_OF_DTP, _dtp, emit_dtp),
+    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, emit_synthetic),
+}
+"""By the name of the command."""

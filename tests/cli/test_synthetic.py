@@ -1,0 +1,176 @@
+"""`leakscope synthetic`: the options and the JSON that others rely on, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.test_main import one_line, run_inside
+from tests.synthetic.made_tables import frame_of
+
+SMALL = ("--shadows", "30", "--tests", "20", "--size", "40", "--jobs", "1")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    frame = frame_of(np.random.default_rng(4), 300, 3, 2)
+    frame.loc[[10, 20], "cat0"] = ["lone", "wolf"]
+    frame["name"] = [f"person {i}" for i in range(300)]
+    path = tmp_path_factory.mktemp("synthetic") / "people.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def asked(table, *arguments):
+    return ("synthetic", table, "--drop", "name", *SMALL, *arguments)
+
+
+def test_the_json_that_others_read(table, capsys):
+    done = run_inside(
+        asked(table, "--generator", "baynet", "--targets", "20,10", "--json", "-", "--quiet"),
+        capsys,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = json.loads(done.stdout)
+    assert (found["schema"], found["command"], found["seed"]) == ("leakscope/1", "synthetic", 0)
+    assert [target["row"] for target in found["targets"]] == [10, 20]
+    names = [attack["name"] for attack in found["attacks"]]
+    assert "query-based" in names
+    for attack in found["attacks"]:
+        assert set(attack["auc"]) == {"value", "low", "high", "level", "n", "method"}
+    assert found["provenance"]["data"].startswith("people.csv sha256:")
+
+
+def test_files_names_and_going_on(table, capsys, tmp_path):
+    out = tmp_path / "report"
+    arguments = ("--generator", "independent", "--targets", "2", "--select", "distance,random")
+    done = run_inside(
+        ("synthetic", table, "--id", "name", *SMALL, *arguments, "--out", out, "--seed", "1"),
+        capsys,
+    )
+    assert done.returncode == 0
+    assert "synthetic tables" in done.stderr
+    first = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert set(first["groups"]) == {"distance", "random"}
+    assert all(target["id"].startswith("person") for target in first["targets"])
+    assert (out / "report.html").stat().st_size > 10_000
+    assert len(pd.read_parquet(out / "records.parquet")) == len(first["targets"])
+    # A part of both runs is lost; the same command, and resume, make it again.
+    (out / "run/observations.zarr/digest/c/1/0").unlink()
+    (out / "run/scores/observations.zarr/digest/c/0/0").unlink()
+    refused = run_inside(("report", out), capsys)
+    one_line(refused, "is not finished, 2 task(s) are missing")
+    done = run_inside(("resume", out, "--jobs", "1", "--quiet"), capsys)
+    assert done.returncode == 0
+    again = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert first == again
+    done = run_inside(("report", out, "--json", "-", "--quiet"), capsys)
+    assert json.loads(done.stdout) == first
+
+
+@pytest.mark.parametrize(
+    ("limit", "code"), [("auc=0.9", 0), ("worst=0.0", 3), ("epsilon=5", 0), ("auc.low=-1", 3)]
+)
+def test_a_pipeline_may_stop_a_release(table, capsys, limit, code):
+    arguments = ("--generator", "silence", "--targets", "10,", "--json", "-", "--quiet")
+    done = run_inside(asked(table, *arguments, "--fail-above", limit), capsys)
+    assert done.returncode == code
+    assert ("above the limit" in done.stderr) == (code == 3)
+
+
+MINE = """
+import pandas as pd
+
+class Sampler:
+    def fit(self, frame):
+        self.frame = frame
+
+    def sample(self, n, seed=0):
+        return self.frame.sample(n, replace=True, random_state=seed)
+
+def short(frame, n, seed):
+    return frame.head(n - 3)
+"""
+
+
+def test_generators_of_the_users_own(table, capsys, tmp_path):
+    (tmp_path / "mine_of_a_user.py").write_text(MINE, encoding="utf-8")
+    own = f"{tmp_path / 'mine_of_a_user.py'}"
+    arguments = ("--targets", "10,", "--json", "-", "--quiet")
+    done = run_inside(asked(table, "--generator", f"{own}:Sampler", *arguments), capsys)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["headline"]["auc"]["value"] > 0.6
+    short = run_inside(asked(table, "--generator", f"{own}:short", *arguments), capsys)
+    one_line(short, "generator 'short' must return as many records as it is asked for, 40, got 37")
+    program = f"command: {sys.executable} -c 'import sys; sys.exit(3)'"
+    one_line(run_inside(asked(table, "--generator", program, *arguments), capsys), "code 3")
+
+
+def test_a_released_table(table, capsys, tmp_path):
+    frame = pd.read_csv(table).drop(columns="name")
+    real, others = frame.iloc[:150], frame.iloc[150:]
+    real.to_csv(tmp_path / "real.csv", index=False)
+    others.to_csv(tmp_path / "others.csv", index=False)
+    real.sample(150, replace=True, random_state=0).to_csv(tmp_path / "made.csv", index=False)
+    given = ("synthetic", tmp_path / "real.csv", "--synthetic", tmp_path / "made.csv")
+    given = (*given, "--attempts", "60")
+    out = tmp_path / "out"
+    done = run_inside((*given, "--holdout", tmp_path / "others.csv", "--out", out), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((out / "report.json").read_text(encoding="utf-8"))
+    assert max(attack["auc"]["value"] for attack in found["attacks"]) > 0.7
+    assert (out / "report.html").exists()
+    limits = ("--holdout", tmp_path / "others.csv", "--fail-above", "auc.low=0.55")
+    assert run_inside((*given, *limits, "--json", "-", "--quiet"), capsys).returncode == 3
+    alone = run_inside((*given, "--json", "-", "--quiet"), capsys)
+    assert alone.returncode == 0
+    unchecked = run_inside((*given, "--json", "-", "--quiet", "--fail-above", "auc=1"), capsys)
+    assert unchecked.returncode == 3
+    assert "was not computed" in unchecked.stderr
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    wrong = (*given[:3], tmp_path / "other.csv")
+    one_line(run_inside(wrong, capsys), "synthetic")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "give either --generator"),
+        (("--generator", "baynet", "--synthetic", "x.csv"), "give either --generator"),
+        (("--generator", "baynet", "--holdout", "x.csv"), "--holdout goes with --synthetic"),
+        (("--generator", "bayesnet"), "--generator must be one of baynet"),
+        (("--generator", "privbayes"), "epsilon"),
+        (("--generator", "baynet:degree=x"), "degree"),
+        (("--generator", "nothing.py:f"), "does not exist"),
+        (("--generator", "command:"), "command"),
+        (("--generator", "baynet", "--targets", "few"), "--targets must be a number, all, or rows"),
+        (("--generator", "baynet", "--targets", "300,"), "targets must lie in 0..299"),
+        (("--generator", "baynet", "--select", "best"), "select must name some of"),
+        (("--generator", "baynet", "--game", "solo"), "the game must be one of"),
+        (("--generator", "baynet", "--knowledge", "exact"), "knowledge must be one of"),
+        (("--generator", "baynet", "--size", "200"), "the game needs 200 records"),
+        (("--generator", "baynet", "--fail-above", "pdtp=1"), "no metric 'pdtp'"),
+        (("--generator", "baynet", "--id", "nobody"), "--id names 'nobody'"),
+        (("--generator", "baynet", "--schema", "nope.json"), "nope.json"),
+        (("--synthetic", "nope.csv"), "nope.csv does not exist"),
+    ],
+)
+def test_bad_input_is_one_line(table, capsys, arguments, message):
+    given = ("synthetic", table, "--drop", "name", *SMALL[:4], "--json", "-")
+    one_line(run_inside((*given, *arguments), capsys), message)
+
+
+def test_a_wrong_file_is_one_line(capsys, tmp_path):
+    for name, content, message in (
+        ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),
+        ("latin.csv", "a,b\n\xe9,2\n".encode("latin-1"), "latin.csv"),
+        ("empty.csv", b"", "is empty"),
+        ("lone.csv", b"a,b\n1,2\n", "n must be in 1..1"),
+    ):
+        (tmp_path / name).write_bytes(content)
+        given = ("synthetic", tmp_path / name, "--generator", "baynet", "--json", "-")
+        one_line(run_inside(given, capsys), message)
