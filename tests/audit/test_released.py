@@ -15,8 +15,7 @@ from scipy.stats import binom
 from leakscope.audit import released_facts as facts
 from leakscope.audit.released import _risks, audit_released
 from leakscope.audit.released_membership import audit_membership, cross_fitted
-from leakscope.audit.released_risk import Tried, correlation_of, excess, release_risk, risk_of
-from leakscope.audit.released_singling import isolated, tried_singling_out
+from leakscope.audit.released_risk import correlation_of, excess, release_risk, risk_of
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
 from leakscope.evaluate.rates import clopper_pearson
@@ -25,7 +24,7 @@ from leakscope.report.verdict import GRADES, NONE
 from leakscope.synthetic.generators.generator import BayNet
 from leakscope.synthetic.released.copies import copies
 from leakscope.synthetic.released.hits import Hits
-from leakscope.synthetic.released.singling_out import Predicate
+from leakscope.synthetic.released.singling_out import Predicate, isolated, singling_out
 from leakscope.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
@@ -66,7 +65,7 @@ def test_a_control_that_always_succeeds_leaves_nothing_open():
     worse = excess(of(49, 50), of(50, 50))
     assert worse.value == worse.low == -1.0
     hits = Hits("inference", "x", of(50, 50), of(50, 50), of(9, 50), "a guess")
-    assert "no attack can go beyond" in release_risk(Tried(hits), 0.95).notes[-1]
+    assert "no attack can go beyond" in release_risk(hits, 0.95).notes[-1]
 
 
 @settings(max_examples=times(60), deadline=None)
@@ -130,7 +129,7 @@ def test_attempts_that_exclude_each_other_are_allowed_for():
         control = np.where(kind, False, rng.random(n) < 0.4)
         hits = Hits("singling-out", "x", attack, control, attack, "a try", paired=True)
         assert correlation_of(hits) < 0
-        for i, found in enumerate((risk_of(Tried(hits), 0.9), excess(attack, control, 0.9))):
+        for i, found in enumerate((risk_of(hits, 0.9), excess(attack, control, 0.9))):
             missed[i] += found.excludes(truth)
     # Three standard errors of a share of 10%.
     assert missed[0] <= 0.1 * times(600) + 3 * np.sqrt(0.09 * times(600))
@@ -176,11 +175,11 @@ def test_the_record_that_a_predicate_isolates(tables):
 @pytest.mark.parametrize("form", ["values", "tails"])
 def test_the_units_of_singling_out_are_those_of_its_attempts(tables, form):
     for found in (tables, without_holdout(tables)):
-        tried = tried_singling_out(found, form, 60, 3)
-        assert np.array_equal(tried.attack_unit < len(tables.real), tried.hits.attack)
+        hits = singling_out(found, np.random.default_rng(3), form=form, attempts=60)
+        assert np.array_equal(hits.attack_unit < len(tables.real), hits.attack)
         if found.holdout is not None:
-            held = tried.control_unit < len(tables.holdout)
-            assert np.array_equal(held, tried.hits.control)
+            held = hits.control_unit < len(tables.holdout)
+            assert np.array_equal(held, hits.control)
 
 
 # -- facts

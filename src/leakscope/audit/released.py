@@ -12,19 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from leakscope.audit import released_facts as facts
 from leakscope.audit.released_membership import Membership, audit_membership
-from leakscope.audit.released_risk import Tried, release_risk, risk_of
-from leakscope.audit.released_singling import tried_singling_out
+from leakscope.audit.released_risk import release_risk, risk_of
 from leakscope.core import checks, seeds
 from leakscope.core.estimate import Skipped
 from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
-from leakscope.report.synthetic.released.corrected import Corrected, CorrectedFindings
+from leakscope.report.synthetic.released_findings import Corrected, ReleasedFindings
 from leakscope.synthetic.frames import read_table
 from leakscope.synthetic.released.copies import closest_records, copies
-from leakscope.synthetic.released.hits import ATTEMPTS
+from leakscope.synthetic.released.hits import ATTEMPTS, Hits
 from leakscope.synthetic.released.inference import inference
 from leakscope.synthetic.released.linkability import linkability
-from leakscope.synthetic.released.singling_out import Form
+from leakscope.synthetic.released.singling_out import Form, singling_out
 from leakscope.synthetic.released.tables import NO_CONTROL, Released, read_together
 from leakscope.synthetic.schema import Schema
 from leakscope.synthetic.table import Table, require_columns
@@ -39,7 +38,7 @@ FORMS: tuple[Form, ...] = ("values", "tails")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedAudit(CorrectedFindings):
+class ReleasedAudit(ReleasedFindings):
     """What an audit of a released synthetic table found, with ways to look at it."""
 
     def __repr__(self) -> str:
@@ -287,19 +286,22 @@ def _membership(
 
 def _risks(
     tables: Released, secrets: Sequence[str] | None, attempts: int, seed: int
-) -> tuple[tuple[Tried, ...], tuple[Skipped, ...]]:
+) -> tuple[tuple[Hits, ...], tuple[Skipped, ...]]:
     """Return the attempts of each form of the three risks, and what could not be tried."""
-    found = [tried_singling_out(tables, form, attempts, seed) for form in FORMS]
+    found: list[Hits | Skipped] = []
+    for form in FORMS:
+        rng = seeds.stream(seed, "singling-out", form)
+        found.append(singling_out(tables, rng, form=form, attempts=attempts))
     if len(tables.schema.columns) < 2:
         reason = "needs at least two columns"
         found += [Skipped(name, reason) for name in ("linkability", "inference")]
     else:
         rng = seeds.stream(seed, "linkability")
-        found.append(Tried(linkability(tables, rng, attempts=attempts)))
+        found.append(linkability(tables, rng, attempts=attempts))
         rng = seeds.stream(seed, "inference")
         told = inference(tables, rng, secrets=secrets, attempts=attempts)
-        found += [Tried(hits) for hits in told]
+        found += told
     return (
-        tuple(x for x in found if isinstance(x, Tried)),
+        tuple(x for x in found if isinstance(x, Hits)),
         tuple(x for x in found if isinstance(x, Skipped)),
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from leakscope.core.checks import Bools, Ints
@@ -15,18 +13,6 @@ from leakscope.synthetic.released.hits import Hits
 
 LOWEST = -1.0
 """A risk below it is given as this: that the control does better says nothing more."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tried:
-    """Attempts, and which of them hang together."""
-
-    hits: Hits
-    """What came of them."""
-    attack_unit: Ints | None = None
-    """(n,) Attempts of one unit are no more than one piece of evidence; None: each is one."""
-    control_unit: Ints | None = None
-    """(m,) The same for the control."""
 
 
 def excess(
@@ -112,32 +98,31 @@ def correlation_of(hits: Hits) -> float:
     return float(np.clip(covariance / spreads, -1.0, 0.0))
 
 
-def risk_of(tried: Tried, level: float) -> Estimate | None:
+def risk_of(hits: Hits, level: float) -> Estimate | None:
     """Return what the attack achieves beyond the control; None where there is no control."""
-    hits = tried.hits
     if hits.control is None:
         return None
-    units = tried.attack_unit, tried.control_unit
+    units = hits.attack_unit, hits.control_unit
     correlation = correlation_of(hits)
     return excess(hits.attack, hits.control, level, correlation=correlation, units=units)
 
 
-def release_risk(tried: Tried, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
+def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
     """Return attempts as a risk with intervals; notes that are known already are left out."""
-    hits, control = tried.hits, None
+    control = None
     notes = [note for note in hits.notes if note not in known]
     if hits.control is not None:
-        control = rates.proportion(hits.control, tried.control_unit, level)
+        control = rates.proportion(hits.control, hits.control_unit, level)
         if control.value == 1.0:
             notes.append("The control always succeeds, so no attack can go beyond it.")
     return ReleaseRisk(
         hits.name,
         hits.variant,
         hits.meaning,
-        rates.proportion(hits.attack, tried.attack_unit, level),
+        rates.proportion(hits.attack, hits.attack_unit, level),
         control,
-        rates.proportion(hits.baseline, level=level),
-        risk_of(tried, level),
+        rates.proportion(hits.baseline, hits.baseline_unit, level),
+        risk_of(hits, level),
         tuple(notes),
     )
 

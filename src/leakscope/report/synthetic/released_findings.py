@@ -34,6 +34,27 @@ class ReleaseRisk:
     """What the reader of the result should know, one sentence each."""
 
 
+@dataclass(frozen=True)
+class Corrected:
+    """Intervals that hold together: each is at a level of its own, by Bonferroni.
+
+    The membership attacks are corrected apart, in their headline. Either errs to one side with at
+    most half of what the level allows, so both together name a leak where there is none no more
+    often than that.
+    """
+
+    risks: tuple[Estimate | None, ...]
+    """One a risk, in their order; None without a holdout."""
+    copies: Estimate | None
+    """Of the real records: share copied beyond that of the holdout, as for a risk; None without
+    a holdout."""
+
+    @property
+    def looks(self) -> int:
+        """How many intervals hold together."""
+        return sum(found is not None for found in (*self.risks, self.copies))
+
+
 @dataclass(frozen=True, eq=False)
 class ReleasedFindings:
     """The result of an audit of a synthetic table, without making any other."""
@@ -77,3 +98,5 @@ class ReleasedFindings:
     """What may mislead."""
     provenance: Mapping[str, str]
     """Versions, hashes of the inputs, platform."""
+    corrected: Corrected
+    """What the verdict chooses from."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakscope.core import checks
-from leakscope.core.checks import Bools
+from leakscope.core.checks import Bools, Ints
 
 ATTEMPTS = 500
 """How often an attack is tried where nothing is said."""
@@ -36,12 +36,23 @@ class Hits:
     """What an attempt is and when it succeeds, in a sentence."""
     paired: bool = False
     """Whether entry i of the control is the same attempt as entry i of the attack."""
+    attack_unit: Ints | None = None
+    """(n,) Attempts of one unit are no more than one piece of evidence; None: each is one."""
+    control_unit: Ints | None = None
+    """(m,) The same for the control."""
+    baseline_unit: Ints | None = None
+    """(b,) The same for the baseline."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
 
     def __post_init__(self) -> None:
         for name in ("attack", "baseline"):
             object.__setattr__(self, name, checks.bools(getattr(self, name), name))
+        for name in ("attack", "control", "baseline"):
+            unit, hit = getattr(self, f"{name}_unit"), getattr(self, name)
+            if unit is not None:
+                checked = checks.integers(unit, f"{name}_unit", length=len(hit))
+                object.__setattr__(self, f"{name}_unit", checked)
         if self.control is not None:
             length = len(self.attack) if self.paired else None
             control = checks.bools(self.control, "control", length=length)

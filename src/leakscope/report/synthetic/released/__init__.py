@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from leakscope.report import tables as attack_tables
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.document import to_dict, to_json
 from leakscope.report.synthetic.released.html import render_html
 from leakscope.report.synthetic.released.membership import attacks_of
@@ -13,6 +12,7 @@ from leakscope.report.synthetic.released.plots import plot_risks, plot_roc
 from leakscope.report.synthetic.released.tables import records_frame, risks_frame, summary
 from leakscope.report.synthetic.released.terminal import terminal_summary
 from leakscope.report.synthetic.released.verdict import verdict
+from leakscope.report.synthetic.released_findings import ReleasedFindings
 from leakscope.runs import atomic
 
 __all__ = [
@@ -31,12 +31,12 @@ __all__ = [
 ]
 
 
-def write_report(f: CorrectedFindings, directory: str | Path) -> list[Path]:
+def write_report(f: ReleasedFindings, directory: str | Path) -> list[Path]:
     """Write the report of an audit, all files or none of them half.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
     directory : str or pathlib.Path
         Created where it is missing; files of an earlier report are replaced.
 

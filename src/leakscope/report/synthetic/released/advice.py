@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
+from leakscope.report.synthetic.released_findings import ReleasedFindings
 
 _AGAIN = (
     "Repeat the audit whenever the data, the generator or its settings change, and keep this "
@@ -14,12 +14,12 @@ _GENERATOR = (
 )
 
 
-def advice(f: CorrectedFindings, severity: int | None) -> tuple[str, ...]:
+def advice(f: ReleasedFindings, severity: int | None) -> tuple[str, ...]:
     """Return what to do next.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
     severity : int or None
         0 for no leak found, up to 3 for a large one; None where it cannot be told.
 
@@ -38,7 +38,7 @@ def advice(f: CorrectedFindings, severity: int | None) -> tuple[str, ...]:
     return (*(_mend(f, severity) if severity else ()), *_larger(f), _GENERATOR, _AGAIN)
 
 
-def _mend(f: CorrectedFindings, severity: int) -> tuple[str, ...]:
+def _mend(f: ReleasedFindings, severity: int) -> tuple[str, ...]:
     hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
     copied = f.corrected.copies is not None and f.corrected.copies.low > 0
     remove = (
@@ -55,7 +55,7 @@ def _mend(f: CorrectedFindings, severity: int) -> tuple[str, ...]:
     )
 
 
-def _larger(f: CorrectedFindings) -> tuple[str, ...]:
+def _larger(f: ReleasedFindings) -> tuple[str, ...]:
     if f.n_holdout >= min(f.n_real, 2000):
         return ()
     return (

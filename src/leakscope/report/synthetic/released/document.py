@@ -6,19 +6,18 @@ from leakscope.core.estimate import Estimate, Skipped
 from leakscope.evaluate.findings import Fact
 from leakscope.report import document
 from leakscope.report.document import SCHEMA, Json, as_text, estimate_dict, left_out
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.membership import attacks_of
 from leakscope.report.synthetic.released.verdict import named, verdict, worst
-from leakscope.report.synthetic.released_findings import ReleaseRisk
+from leakscope.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
 from leakscope.synthetic.released.copies import NO_EVIDENCE
 
 
-def to_dict(f: CorrectedFindings) -> Json:
+def to_dict(f: ReleasedFindings) -> Json:
     """Return the findings as plain values: dicts, lists, strings, numbers, None.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
 
     Returns
     -------
@@ -63,12 +62,12 @@ def to_dict(f: CorrectedFindings) -> Json:
     }
 
 
-def to_json(f: CorrectedFindings) -> str:
+def to_json(f: ReleasedFindings) -> str:
     """Return `to_dict` as strict JSON in ASCII: equal findings give equal text."""
     return as_text(to_dict(f))
 
 
-def _attacks(f: CorrectedFindings) -> Json:
+def _attacks(f: ReleasedFindings) -> Json:
     attacks = attacks_of(f)
     if attacks is None:
         assert isinstance(f.game, Skipped)
@@ -77,7 +76,7 @@ def _attacks(f: CorrectedFindings) -> Json:
     return {name: plain[name] for name in ("game", "headline", "attacks")}
 
 
-def _blind(f: CorrectedFindings) -> Json | None:
+def _blind(f: ReleasedFindings) -> Json | None:
     if f.blind is None:
         return None
     return {
@@ -101,7 +100,7 @@ def _risk(risk: ReleaseRisk, corrected: Estimate | None) -> Json:
     }
 
 
-def _furthest(f: CorrectedFindings) -> Json | None:
+def _furthest(f: ReleasedFindings) -> Json | None:
     found = worst(f)
     if found is None:
         return None

@@ -8,20 +8,20 @@ from leakscope.report.html import environment
 from leakscope.report.numbers import percent, plain
 from leakscope.report.svg import Picture, picture
 from leakscope.report.synthetic.released import plots, views
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.membership import attacks_of
 from leakscope.report.synthetic.released.verdict import UNKNOWN, named, verdict
+from leakscope.report.synthetic.released_findings import ReleasedFindings
 from leakscope.report.verdict import GRADES
 from leakscope.synthetic.released.copies import NO_EVIDENCE
 from leakscope.synthetic.utility import Utility
 
 
-def render_html(f: CorrectedFindings) -> str:
+def render_html(f: ReleasedFindings) -> str:
     """Return the report as one self-contained HTML page.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
 
     Returns
     -------
@@ -56,7 +56,7 @@ def render_html(f: CorrectedFindings) -> str:
     )
 
 
-def pictures(f: CorrectedFindings, attacks: Findings | None) -> dict[str, Picture]:
+def pictures(f: ReleasedFindings, attacks: Findings | None) -> dict[str, Picture]:
     """Return every plot of the page by its name."""
     found = []
     if attacks is not None:
@@ -94,7 +94,7 @@ def pictures(f: CorrectedFindings, attacks: Findings | None) -> dict[str, Pictur
     return {x.name: x for x in found}
 
 
-def _in_words(f: CorrectedFindings) -> list[str]:
+def _in_words(f: ReleasedFindings) -> list[str]:
     told = []
     for risk in f.risks:
         control = "" if risk.control is None else f", holdout {percent(risk.control.value)}"

@@ -8,7 +8,6 @@ from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
 from leakscope.report import tables
 from leakscope.report.numbers import decimal_estimate, percent_estimate, plain
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.membership import attacks_of
 from leakscope.report.synthetic.released.verdict import named, verdict, worst
 from leakscope.report.synthetic.released_findings import ReleasedFindings
@@ -75,7 +74,7 @@ def risks_frame(f: ReleasedFindings) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def summary(f: CorrectedFindings) -> str:
+def summary(f: ReleasedFindings) -> str:
     """Return the verdict and the main numbers as plain text."""
     found = verdict(f)
     rows = lines(f)
@@ -87,7 +86,7 @@ def summary(f: CorrectedFindings) -> str:
     return "\n".join(text) + "\n"
 
 
-def lines(f: CorrectedFindings) -> tuple[tuple[str, str], ...]:
+def lines(f: ReleasedFindings) -> tuple[tuple[str, str], ...]:
     """Return the main numbers, each with its name."""
     sizes = f"{f.n_real:,} real, {f.n_synthetic:,} synthetic, {f.n_holdout:,} holdout"
     found, attacks, blind = worst(f), f.headline, f.blind

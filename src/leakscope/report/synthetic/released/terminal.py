@@ -12,10 +12,9 @@ from leakscope.report.numbers import (
     plain,
     rate,
 )
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.tables import lines
 from leakscope.report.synthetic.released.verdict import UNKNOWN, named, verdict
-from leakscope.report.synthetic.released_findings import ReleaseRisk
+from leakscope.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
 from leakscope.report.tables import rate_at
 from leakscope.report.terminal import Roomy, figures, heading, rows_of, stacked, text
 from leakscope.report.verdict import GRADES
@@ -31,12 +30,12 @@ _RISKS = 8
 """So many forms of the risks are printed."""
 
 
-def terminal_summary(f: CorrectedFindings) -> RenderableType:
+def terminal_summary(f: ReleasedFindings) -> RenderableType:
     """Return the findings as a renderable of rich, made to fit 80 columns.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
 
     Returns
     -------
@@ -58,7 +57,7 @@ def terminal_summary(f: CorrectedFindings) -> RenderableType:
     )
 
 
-def _attacks(f: CorrectedFindings) -> RenderableType:
+def _attacks(f: ReleasedFindings) -> RenderableType:
     every = [
         (
             e.name,
@@ -79,7 +78,7 @@ def _attacks(f: CorrectedFindings) -> RenderableType:
     )
 
 
-def _risks(f: CorrectedFindings) -> RenderableType:
+def _risks(f: ReleasedFindings) -> RenderableType:
     """Return the risks, the one furthest beyond its control first."""
     shown = sorted(f.risks, key=_furthest_first)[:_RISKS]
     every = [(named(r), *_rates(r), _beyond(r)) for r in shown]

@@ -9,9 +9,8 @@ from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Headline
 from leakscope.report.numbers import count, decimal_estimate, percent, plain, rate
 from leakscope.report.synthetic.released.advice import advice
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.membership import attacks_of
-from leakscope.report.synthetic.released_findings import ReleaseRisk
+from leakscope.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
 from leakscope.report.verdict import GRADES, NONE, Verdict, grade_of
 from leakscope.report.verdict import verdict as verdict_of_attacks
 
@@ -34,12 +33,12 @@ class Worst:
     """What the attack achieves beyond the control; the interval allows for all looks."""
 
 
-def verdict(f: CorrectedFindings) -> Verdict:
+def verdict(f: ReleasedFindings) -> Verdict:
     """Return the verdict on a released table.
 
     Parameters
     ----------
-    f : CorrectedFindings
+    f : ReleasedFindings
 
     Returns
     -------
@@ -68,7 +67,7 @@ def verdict(f: CorrectedFindings) -> Verdict:
     return Verdict(grade, _headline(f, grade), sentences, advice(f, GRADES.index(grade)))
 
 
-def grades(f: CorrectedFindings) -> dict[str, str]:
+def grades(f: ReleasedFindings) -> dict[str, str]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
     attacks, found = attacks_of(f), worst(f)
     return {
@@ -84,19 +83,19 @@ def beyond_grade(beyond: Estimate) -> str:
     return grade_of(0.5 + beyond.low / 2)
 
 
-def worst(f: CorrectedFindings) -> Worst | None:
+def worst(f: ReleasedFindings) -> Worst | None:
     """Return the risk with the highest corrected lower end; None where nothing was compared."""
     pairs = zip(f.risks, f.corrected.risks, strict=True)
     found = [Worst(risk, beyond) for risk, beyond in pairs if beyond is not None]
     return max(found, key=lambda w: (w.beyond.low, w.beyond.value), default=None)
 
 
-def furthest_from_baseline(f: CorrectedFindings) -> ReleaseRisk | None:
+def furthest_from_baseline(f: ReleasedFindings) -> ReleaseRisk | None:
     """Return the risk whose attack does best beside its baseline; None where none was tried."""
     return max(f.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
 
 
-def same_source(f: CorrectedFindings) -> bool:
+def same_source(f: ReleasedFindings) -> bool:
     """Return whether the attack that never sees the synthetic table stays at guessing."""
     return f.blind is None or f.blind.auc.low <= 0.5
 
@@ -106,7 +105,7 @@ def named(risk: ReleaseRisk) -> str:
     return plain(f"{risk.name} ({risk.variant})" if risk.variant else risk.name)
 
 
-def _headline(f: CorrectedFindings, grade: str) -> str:
+def _headline(f: ReleasedFindings, grade: str) -> str:
     if grade == NONE:
         return "No leak found: nothing shows more about the real records than about other people"
     leading = next(name for name, found in grades(f).items() if found == grade)
@@ -125,13 +124,13 @@ def _headline(f: CorrectedFindings, grade: str) -> str:
     return f"{grade.capitalize()} leak: {told}"
 
 
-def _by_attacks(f: CorrectedFindings) -> str:
+def _by_attacks(f: ReleasedFindings) -> str:
     attacks = attacks_of(f)
     assert attacks is not None
     return verdict_of_attacks(attacks).headline.partition(": ")[2]
 
 
-def _membership(f: CorrectedFindings) -> tuple[str, ...]:
+def _membership(f: ReleasedFindings) -> tuple[str, ...]:
     attacks = attacks_of(f)
     if attacks is None:
         return ()
@@ -140,7 +139,7 @@ def _membership(f: CorrectedFindings) -> tuple[str, ...]:
     return found.sentences[: -1 if found.grade == NONE else -2]
 
 
-def _copied(f: CorrectedFindings) -> tuple[str, ...]:
+def _copied(f: ReleasedFindings) -> tuple[str, ...]:
     beyond = f.corrected.copies
     if beyond is None or beyond.low <= 0:
         return ()
@@ -153,7 +152,7 @@ def _copied(f: CorrectedFindings) -> tuple[str, ...]:
     )
 
 
-def _risks(f: CorrectedFindings) -> tuple[str, ...]:
+def _risks(f: ReleasedFindings) -> tuple[str, ...]:
     found = worst(f)
     if found is None:
         return ()
@@ -181,7 +180,7 @@ def _risks(f: CorrectedFindings) -> tuple[str, ...]:
     )
 
 
-def _together(f: CorrectedFindings) -> str:
+def _together(f: ReleasedFindings) -> str:
     n = f.corrected.looks
     allows = f"; this allows for having looked at {count(n)} numbers" if n > 1 else ""
     return f"(with {rate(f.level)} confidence{allows})"
@@ -209,7 +208,7 @@ def _unsaid(grade: str) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _alone(f: CorrectedFindings) -> str:
+def _alone(f: ReleasedFindings) -> str:
     copied = f.copies[0].estimate.value
     if copied >= 0.1:
         return (
@@ -219,7 +218,7 @@ def _alone(f: CorrectedFindings) -> str:
     return "Cannot be told without a holdout whether the table gives its people away"
 
 
-def _seen(f: CorrectedFindings) -> str:
+def _seen(f: ReleasedFindings) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
     risk = furthest_from_baseline(f)
@@ -232,7 +231,7 @@ def _seen(f: CorrectedFindings) -> str:
     )
 
 
-def _without(f: CorrectedFindings) -> tuple[str, ...]:
+def _without(f: ReleasedFindings) -> tuple[str, ...]:
     return (
         _seen(f),
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
@@ -247,7 +246,7 @@ def _without(f: CorrectedFindings) -> tuple[str, ...]:
     )
 
 
-def _void(f: CorrectedFindings) -> tuple[str, ...]:
+def _void(f: ReleasedFindings) -> tuple[str, ...]:
     assert f.blind is not None
     best = f.headline
     return (

@@ -20,7 +20,6 @@ from leakscope.report.numbers import (
     plain,
     rate,
 )
-from leakscope.report.synthetic.released.corrected import CorrectedFindings
 from leakscope.report.synthetic.released.verdict import (
     furthest_from_baseline,
     named,
@@ -65,7 +64,7 @@ class Pair:
     """The units behind it."""
 
 
-def cards(f: CorrectedFindings) -> tuple[Card, ...]:
+def cards(f: ReleasedFindings) -> tuple[Card, ...]:
     """Return the headline numbers."""
     attacks = () if f.headline is None else _of_attacks(f, f.headline)
     return (*attacks, *_of_risks(f), _of_copies(f))
@@ -131,7 +130,7 @@ def distance_facts(facts: tuple[Fact, ...]) -> tuple[Pair, ...]:
     )
 
 
-def methods(f: CorrectedFindings) -> tuple[Method, ...]:
+def methods(f: ReleasedFindings) -> tuple[Method, ...]:
     """Return how the intervals of risks, copies and distances were made."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
@@ -147,7 +146,7 @@ def methods(f: CorrectedFindings) -> tuple[Method, ...]:
     return tuple(_method(name, values) for name, values in found.items() if values)
 
 
-def blind_says(f: CorrectedFindings) -> str:
+def blind_says(f: ReleasedFindings) -> str:
     """Return what the attack that never sees the synthetic table tells, in a sentence."""
     if f.blind is None:
         return ""
@@ -163,7 +162,7 @@ def blind_says(f: CorrectedFindings) -> str:
     )
 
 
-def _of_attacks(f: CorrectedFindings, headline: Headline) -> tuple[Card, ...]:
+def _of_attacks(f: ReleasedFindings, headline: Headline) -> tuple[Card, ...]:
     n, void = len(f.evaluations), _void(f)
     return (
         Card(
@@ -187,7 +186,7 @@ def _of_attacks(f: CorrectedFindings, headline: Headline) -> tuple[Card, ...]:
     )
 
 
-def _void(f: CorrectedFindings) -> str:
+def _void(f: ReleasedFindings) -> str:
     return "" if same_source(f) else " Void: holdout and real records are different people."
 
 
@@ -200,7 +199,7 @@ def _blind_card(blind: Evaluation) -> Card:
     )
 
 
-def _of_risks(f: CorrectedFindings) -> tuple[Card, ...]:
+def _of_risks(f: ReleasedFindings) -> tuple[Card, ...]:
     found, risk = worst(f), furthest_from_baseline(f)
     if found is not None:
         return (
@@ -224,7 +223,7 @@ def _of_risks(f: CorrectedFindings) -> tuple[Card, ...]:
     )
 
 
-def _of_copies(f: CorrectedFindings) -> Card:
+def _of_copies(f: ReleasedFindings) -> Card:
     real, text = f.copies[0].estimate, "Equal to a synthetic row in every column."
     if f.n_holdout:
         others = percent_estimate(f.copies[1].estimate)
