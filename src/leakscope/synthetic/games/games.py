@@ -219,7 +219,9 @@ class Shared:
         """Return the targets whose coins say so, filled up with others where there are enough."""
         side, place = _side(setting, number)
         pool = int(side == "test")
-        chosen = setting.targets[setting.coins[pool][place]]
+        # Of equal targets one is in, as in the other games.
+        alone = setting.first == np.arange(len(setting.targets))
+        chosen = setting.targets[setting.coins[pool][place] & alone]
         if not _fills(setting):
             return setting.table[np.sort(chosen)]
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")

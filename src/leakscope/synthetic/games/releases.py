@@ -30,8 +30,8 @@ Progress = Callable[[int, int], None]
 TASKS = 128
 """A run is cut into about so many tasks, so that an interruption loses little."""
 
-MOST_A_TASK = 64
-"""Tables that are made and written together, at most."""
+A_TASK = (4, 64)
+"""Tables that are made and written together, at least and at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ def make_releases(
         seed=setting.seed,
         unit="table",
         n_units=n_tables,
-        units_a_task=min(MOST_A_TASK, -(-n_tables // TASKS)),
+        units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)),
         arrays=Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
         settings=settings_of(game, setting, generator),
     )

@@ -126,13 +126,24 @@ class Setting:
 
     @cached_property
     def coins(self) -> tuple[Bools, Bools]:
-        """(s, r) and (t, r) Fair coins: which target is in which shadow and in which test table."""
+        """(s, r) and (t, r) Fair coins: which target is in which shadow and in which test table.
+
+        Equal records have one coin: a table without one of them must not hold its copy.
+        """
         n_tables = (self.sizes.shadows, self.sizes.tests)
         own, asked = (
             coin_flips(n, len(self.targets), seeds.stream(self.seed, "shared", side))
             for n, side in zip(n_tables, ("shadow", "test"), strict=True)
         )
-        return own, asked
+        return own[:, self.first], asked[:, self.first]
+
+    @cached_property
+    def first(self) -> Ints:
+        """(r,) The place of the first target that equals each target."""
+        _, first, which = np.unique(
+            self.identity[self.targets], return_index=True, return_inverse=True
+        )
+        return first[which].astype(np.int64)
 
     def without(self, rows: Ints, targets: Ints) -> Ints:
         """Return the rows that are no copies of the targets."""
