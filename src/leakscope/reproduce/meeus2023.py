@@ -27,6 +27,9 @@ from leakscope.synthetic.table import Table as Records
 LEVEL = 0.95
 """Of every interval."""
 
+RECORDS = 1000
+"""That a generator learns from, and of a synthetic table."""
+
 METHODS: Mapping[str, Selector] = {
     "random": Random(),
     "rare value": RareValue(),
@@ -186,7 +189,7 @@ def _played(
         attacks=attacks,
         shadows=size.shadows,
         tests=size.tests,
-        size=1000,
+        size=RECORDS,
         run=run,
         n_jobs=effort.n_jobs,
         progress=effort.progress,
