@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from leakscope.audit.rendered import Rendered
 from leakscope.classifier.binning import BIN, n_bins
 from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.classifier.dtp.measure import TrainingSet
@@ -25,7 +26,6 @@ from leakscope.errors import InputError
 from leakscope.evaluate import rates
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 EXACT = "exact: every record of the training set"
@@ -34,8 +34,10 @@ VARIED = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DtpAudit(DtpFindings):
+class DtpAudit(Rendered, DtpFindings):
     """What an audit of differential training privacy found, with ways to look at it."""
+
+    REPORT = "leakscope.report.dtp"
 
     def __repr__(self) -> str:
         return (
@@ -43,41 +45,11 @@ class DtpAudit(DtpFindings):
             f"{self.n_above:,} above 1: {self.decision}>"
         )
 
-    def summary(self) -> str:
-        """Return the verdict and the main numbers as plain text."""
-        from leakscope.report import dtp
-
-        return dtp.summary(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every record: row, id, label, pdtp, dtp_lower, dtp_upper."""
-        from leakscope.report import dtp
-
-        return dtp.records_frame(self)
-
-    def to_json(self) -> str:
-        """Return the text of ``report.json``."""
-        from leakscope.report import dtp
-
-        return dtp.to_json(self)
-
-    def to_html(self) -> str:
-        """Return the text of ``report.html``."""
-        from leakscope.report import dtp
-
-        return dtp.render_html(self)
-
     def plot_pdtp(self, ax: Axes | None = None) -> Axes:
         """Return axes with the records' PDTP, largest first."""
         from leakscope.report import dtp
 
         return dtp.plot_pdtp(self, ax)
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write report.html, report.json and records.parquet; return their paths."""
-        from leakscope.report import dtp
-
-        return dtp.write_report(self, Path(directory))
 
 
 def audit_dtp(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.audit import released_facts as facts
 from leakscope.audit.released_membership import Membership, audit_membership
 from leakscope.audit.released_risk import release_risk, risk_of
+from leakscope.audit.rendered import Rendered
 from leakscope.core import checks, seeds
 from leakscope.core.estimate import Skipped
 from leakscope.core.versions import own_version, versions
@@ -30,7 +30,6 @@ from leakscope.synthetic.table import Table, require_columns
 from leakscope.synthetic.utility import utility
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 FORMS: tuple[Form, ...] = ("values", "tails")
@@ -38,8 +37,10 @@ FORMS: tuple[Form, ...] = ("values", "tails")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReleasedAudit(ReleasedFindings):
+class ReleasedAudit(Rendered, ReleasedFindings):
     """What an audit of a released synthetic table found, with ways to look at it."""
+
+    REPORT = "leakscope.report.synthetic.released"
 
     def __repr__(self) -> str:
         from leakscope.report.synthetic import released
@@ -48,30 +49,6 @@ class ReleasedAudit(ReleasedFindings):
             f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: "
             f"{released.verdict(self).headline}>"
         )
-
-    def summary(self) -> str:
-        """Return the verdict and the main numbers as plain text."""
-        from leakscope.report.synthetic import released
-
-        return released.summary(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every judged record: id, member, each attack's score and guess."""
-        from leakscope.report.synthetic import released
-
-        return released.records_frame(self)
-
-    def to_json(self) -> str:
-        """Return the text of ``report.json``."""
-        from leakscope.report.synthetic import released
-
-        return released.to_json(self)
-
-    def to_html(self) -> str:
-        """Return the text of ``report.html``."""
-        from leakscope.report.synthetic import released
-
-        return released.render_html(self)
 
     def plot_roc(self, ax: Axes | None = None) -> Axes:
         """Return axes with the ROC curves of the membership attacks."""
@@ -84,12 +61,6 @@ class ReleasedAudit(ReleasedFindings):
         from leakscope.report.synthetic import released
 
         return released.plot_risks(self, ax)
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write report.html, report.json, records.parquet and roc.csv; return their paths."""
-        from leakscope.report.synthetic import released
-
-        return released.write_report(self, Path(directory))
 
 
 def audit_released(

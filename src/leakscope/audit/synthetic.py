@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from leakscope.audit.rendered import Rendered
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Ints
 from leakscope.core.estimate import Estimate, Skipped
@@ -46,7 +47,6 @@ from leakscope.synthetic.utility import Utility, utility
 from leakscope.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 MANY = 50
@@ -71,8 +71,10 @@ SELECTORS: Mapping[str, Selector] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SyntheticAudit(SyntheticFindings):
+class SyntheticAudit(Rendered, SyntheticFindings):
     """What an audit of a generator found, with ways to look at it."""
+
+    REPORT = "leakscope.report.synthetic"
 
     def __repr__(self) -> str:
         auc = self.headline.auc
@@ -81,41 +83,11 @@ class SyntheticAudit(SyntheticFindings):
             f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
         )
 
-    def summary(self) -> str:
-        """Return the verdict and the main numbers as plain text."""
-        from leakscope.report import synthetic
-
-        return synthetic.summary(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every target: row, id, vulnerability, and each attack's numbers."""
-        from leakscope.report import synthetic
-
-        return synthetic.records_frame(self)
-
-    def to_json(self) -> str:
-        """Return the text of ``report.json``."""
-        from leakscope.report import synthetic
-
-        return synthetic.to_json(self)
-
-    def to_html(self) -> str:
-        """Return the text of ``report.html``."""
-        from leakscope.report import synthetic
-
-        return synthetic.render_html(self)
-
     def plot_auc(self, ax: Axes | None = None) -> Axes:
         """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
         from leakscope.report import synthetic
 
         return synthetic.plot_auc(self, ax)
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write report.html, report.json, records.parquet and roc.csv; return their paths."""
-        from leakscope.report import synthetic
-
-        return synthetic.write_report(self, Path(directory))
 
 
 def audit_synthetic(

@@ -190,7 +190,7 @@ def classifier(
 
     Example: leakscope classifier --model random-forest --data people.csv --label income
     """
-    from leakscope.cli.gate import parse_limits
+    from leakscope.cli.gate import exceeded, parse_limits
     from leakscope.cli.output import destination, emit
     from leakscope.core.attacks.posterior import ESTIMATORS
     from leakscope.errors import InputError
@@ -245,7 +245,7 @@ def classifier(
         run = None if folder is None else folder / RUN
         with backends.backend(backend):
             audit = audit_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(audit, folder, json, quiet, limits))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit, limits)))
 
 
 def _require_no_predictions(options: Mapping[str, object]) -> None:

@@ -25,7 +25,7 @@ def demo(
     from leakscope.audit import audit_classifier
     from leakscope.classifier.files import save_predictions
     from leakscope.classifier.training import train_predictions
-    from leakscope.cli.gate import parse_limits
+    from leakscope.cli.gate import exceeded, parse_limits
     from leakscope.cli.models import forest
     from leakscope.cli.output import destination, emit
     from leakscope.cli.progress import bar
@@ -46,4 +46,4 @@ def demo(
     if folder is not None:
         save_predictions(target, folder / "target.npz")
         save_predictions(shadow, folder / "shadow.npz")
-    raise typer.Exit(emit(audit, folder, json, quiet, limits))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit, limits)))

@@ -177,8 +177,8 @@ def dtp(
     """
     from leakscope.cli import backends
     from leakscope.cli.dtp_request import DtpRequest, dtp_of_request
-    from leakscope.cli.gate import METRICS_OF_DTP, parse_limits
-    from leakscope.cli.output import destination, emit_dtp
+    from leakscope.cli.gate import METRICS_OF_DTP, exceeded_by_dtp, parse_limits
+    from leakscope.cli.output import destination, emit
     from leakscope.cli.runs import RUN
 
     limits = parse_limits(fail_above, METRICS_OF_DTP)
@@ -206,4 +206,4 @@ def dtp(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         audit = dtp_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit_dtp(audit, folder, json, quiet, limits))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_dtp(audit, limits)))

@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from json import dumps
 from pathlib import Path
-from typing import Protocol
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from leakscope.audit import Audit, DtpAudit, ReleasedAudit, SyntheticAudit
-from leakscope.cli.gate import (
-    Limit,
-    exceeded,
-    exceeded_by_dtp,
-    exceeded_by_released,
-    exceeded_by_synthetic,
-)
-from leakscope.report import dtp, synthetic
-from leakscope.report.synthetic import released
-from leakscope.report.terminal import terminal_summary
+from leakscope.audit.rendered import Rendered
 from leakscope.runs.atomic import check_writable, write_all
 
 
@@ -73,78 +61,20 @@ def _shown(value: object) -> Text:
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
-class Written(Protocol):
-    """What an audit returns."""
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write the report; return the paths of its files."""
-
-    def to_json(self) -> str:
-        """Return the text of ``report.json``."""
-
-
 def emit(
-    audit: Audit,
+    audit: Rendered,
     folder: Path | None,
     json: str | None,
     quiet: bool,
-    limits: tuple[Limit, ...] = (),
+    failures: Sequence[str] = (),
 ) -> int:
-    """Write and print the audit; return the exit code."""
-    shown = partial(terminal_summary, audit)
-    return _emit(audit, shown, folder, json, quiet, exceeded(audit, limits))
-
-
-def emit_dtp(
-    audit: DtpAudit,
-    folder: Path | None,
-    json: str | None,
-    quiet: bool,
-    limits: tuple[Limit, ...] = (),
-) -> int:
-    """Write and print an audit of differential training privacy; return the exit code."""
-    shown = partial(dtp.terminal_summary, audit)
-    return _emit(audit, shown, folder, json, quiet, exceeded_by_dtp(audit, limits))
-
-
-def emit_synthetic(
-    audit: SyntheticAudit,
-    folder: Path | None,
-    json: str | None,
-    quiet: bool,
-    limits: tuple[Limit, ...] = (),
-) -> int:
-    """Write and print an audit of a generator; return the exit code."""
-    shown = partial(synthetic.terminal_summary, audit)
-    return _emit(audit, shown, folder, json, quiet, exceeded_by_synthetic(audit, limits))
-
-
-def emit_released(
-    audit: ReleasedAudit,
-    folder: Path | None,
-    json: str | None,
-    quiet: bool,
-    limits: tuple[Limit, ...] = (),
-) -> int:
-    """Write and print an audit of a released table; return the exit code."""
-    shown = partial(released.terminal_summary, audit)
-    return _emit(audit, shown, folder, json, quiet, exceeded_by_released(audit, limits))
-
-
-def _emit(
-    audit: Written,
-    shown: Callable[[], RenderableType],
-    folder: Path | None,
-    json: str | None,
-    quiet: bool,
-    failures: list[str],
-) -> int:
+    """Write and print an audit and the limits that it exceeds; return the exit code."""
     if folder is not None:
         audit.write(folder)
     if json is not None:
         emit_text(audit.to_json(), json)
     if not quiet and json != "-":
-        Console().print(shown())
+        Console().print(audit.terminal_summary())
         if folder is not None:
             print(f"Report: {folder / 'report.html'}")
     for line in failures:

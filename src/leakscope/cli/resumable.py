@@ -9,13 +9,17 @@ from typing import Any
 
 from leakscope.audit import Audit, DtpAudit, SyntheticAudit
 from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
-from leakscope.cli.gate import METRICS, METRICS_OF_DTP, METRICS_OF_SYNTHETIC, Limit
-from leakscope.cli.output import emit, emit_dtp, emit_synthetic
+from leakscope.cli.gate import (
+    METRICS,
+    METRICS_OF_DTP,
+    METRICS_OF_SYNTHETIC,
+    Limit,
+    exceeded,
+    exceeded_by_dtp,
+    exceeded_by_synthetic,
+)
 from leakscope.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from leakscope.cli.training import audit_request, request_in
-
-Emit = Callable[[Any, Path | None, str | None, bool, tuple[Limit, ...]], int]
-"""Writes and prints an audit, and returns the exit code."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +31,8 @@ class Resumable:
     audit: Callable[[Mapping[str, Any], Path, int, bool], Any]
     """From the options that the run keeps, its folder, the number of jobs and whether to be quiet
     to the audit."""
-    emit: Emit
-    """Writes and prints the audit."""
+    exceeded: Callable[[Any, tuple[Limit, ...]], list[str]]
+    """Returns a line for every limit that the audit exceeds."""
 
 
 def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> Audit:
@@ -44,8 +48,8 @@ def _synthetic(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> S
 
 
 RESUMABLE: Mapping[str, Resumable] = {
-    "classifier": Resumable(METRICS, _classifier, emit),
-    "dtp": Resumable(METRICS_OF_DTP, _dtp, emit_dtp),
-    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, emit_synthetic),
+    "classifier": Resumable(METRICS, _classifier, exceeded),
+    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
+    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
 }
 """By the name of the command."""

@@ -105,7 +105,7 @@ def _go_on(
 ) -> int:
     from leakscope.cli import backends
     from leakscope.cli.gate import parse_limits
-    from leakscope.cli.output import destination
+    from leakscope.cli.output import destination, emit
     from leakscope.cli.resumable import RESUMABLE
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
@@ -122,7 +122,7 @@ def _go_on(
     folder = destination(usual, json, "leakscope-report")
     with backends.backend(backend):
         found = command.audit(invocation["options"], place, jobs, quiet)
-    return command.emit(found, folder, json, quiet, limits)
+    return emit(found, folder, json, quiet, command.exceeded(found, limits))
 
 
 def _folder(given: Path) -> Path:

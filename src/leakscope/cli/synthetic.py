@@ -216,8 +216,14 @@ def synthetic(
     Example: leakscope synthetic people.csv --synthetic released.csv --holdout others.csv
     """
     from leakscope.cli import backends
-    from leakscope.cli.gate import METRICS_OF_RELEASED, METRICS_OF_SYNTHETIC, parse_limits
-    from leakscope.cli.output import destination, emit_released, emit_synthetic
+    from leakscope.cli.gate import (
+        METRICS_OF_RELEASED,
+        METRICS_OF_SYNTHETIC,
+        exceeded_by_released,
+        exceeded_by_synthetic,
+        parse_limits,
+    )
+    from leakscope.cli.output import destination, emit
     from leakscope.cli.runs import RUN
     from leakscope.cli.synthetic_request import SyntheticRequest, synthetic_of_request
     from leakscope.errors import InputError
@@ -250,7 +256,7 @@ def synthetic(
             level,
         )
         audit = released_of_request(asked)
-        raise typer.Exit(emit_released(audit, folder, json, quiet, limits))
+        raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_released(audit, limits)))
     limits = parse_limits(fail_above, METRICS_OF_SYNTHETIC)
     request = SyntheticRequest(
         str(generator),
@@ -277,4 +283,4 @@ def synthetic(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         found = synthetic_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit_synthetic(found, folder, json, quiet, limits))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_synthetic(found, limits)))

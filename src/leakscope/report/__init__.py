@@ -8,6 +8,7 @@ from leakscope.evaluate.findings import Findings
 from leakscope.report.document import to_dict, to_json
 from leakscope.report.html import render_html
 from leakscope.report.tables import records_frame, records_parquet, roc_csv, summary
+from leakscope.report.terminal import terminal_summary
 from leakscope.report.verdict import Verdict, verdict
 from leakscope.runs import atomic
 
@@ -16,6 +17,7 @@ __all__ = [
     "records_frame",
     "render_html",
     "summary",
+    "terminal_summary",
     "to_dict",
     "to_json",
     "verdict",
