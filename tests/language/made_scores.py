@@ -1,0 +1,60 @@
+"""Made-up energies: patients with several samples, a leak and a shift to be found or not."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from leakscope.language.scores import TextScores, text_scores
+
+
+def made_scores(
+    rng: np.random.Generator,
+    *,
+    patients: tuple[int, int, int] = (60, 60, 0),
+    sizes: tuple[int, int] = (1, 12),
+    leak: float = 0.5,
+    shift: float = 0.0,
+) -> TextScores:
+    """Return energies of members, non-members and population, with about as much noise as BERT's.
+
+    `leak` lowers the members' energy under the audited model only, `shift` under both.
+    """
+    parts = []
+    for kind, n in enumerate(patients):
+        size = rng.integers(sizes[0], sizes[1] + 1, n)
+        group = np.repeat(np.arange(n), size)
+        base = rng.normal(2.0 - shift * (kind == 0), 0.3, n)[group]
+        reference = base + rng.normal(0, 0.6, len(group))
+        own = rng.normal(0, 0.1, n)[group] + rng.normal(0, 0.5, len(group))
+        target = 0.8 * reference + own - leak * (kind == 0)
+        parts.append((np.full(len(group), kind), group, target, reference))
+    kind, group, target, reference = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return text_scores(
+        [f"s{row}" for row in range(len(kind))],
+        target,
+        kind == 0,
+        energy_reference=reference,
+        group=[f"p{a}-{b}" for a, b in zip(kind, group, strict=True)],
+        length=rng.integers(10, 61, len(kind)),
+        population=kind == 2,
+    )
+
+
+@st.composite
+def few_scores(draw: st.DrawFn) -> TextScores:
+    """Return a few samples with many ties, groups of unequal size and a population."""
+    n = draw(st.integers(3, 40))
+    value = st.integers(-3, 3).map(float)
+    energies = [draw(st.lists(value, min_size=n, max_size=n)) for _ in range(2)]
+    kind = [0, 1, 2, *draw(st.lists(st.integers(0, 2), min_size=n - 3, max_size=n - 3))]
+    group = [f"{k}-{draw(st.integers(0, 3))}" for k in kind]
+    return text_scores(
+        list(range(n)),
+        energies[0],
+        np.equal(kind, 0),
+        energy_reference=energies[1],
+        group=group,
+        length=draw(st.lists(st.integers(1, 70), min_size=n, max_size=n)),
+        population=np.equal(kind, 2),
+    )

@@ -1,0 +1,157 @@
+"""The controls fire where members and non-members differ, and are silent where they do not."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from leakscope.core.estimate import Estimate
+from leakscope.errors import InputError
+from leakscope.evaluate.roc import auc
+from leakscope.language.controls import (
+    N_FOLDS,
+    blind_control,
+    blind_scores,
+    control_level,
+    folds_of,
+    matched_control,
+    reference_control,
+)
+from leakscope.language.notes import NotesDesign, made_up_notes
+from leakscope.language.scores import TextScores, text_scores
+from tests.language.made_scores import made_scores
+from tests.thorough import times
+
+LEVEL = control_level(0.95)
+
+
+def test_three_controls_hold_together():
+    assert pytest.approx(1 - 0.05 / 3) == LEVEL
+    with pytest.raises(InputError, match="level must be"):
+        control_level(1.0)
+
+
+def fired(scores: TextScores) -> tuple[bool, bool]:
+    reference = reference_control(scores)
+    return reference.fires(auc(reference.transcript, LEVEL)), matched_control(
+        scores, "likelihood-ratio", LEVEL
+    ).fires
+
+
+def most(games: int) -> int:
+    """Return how many of the games a control that keeps its level fires in, but for 1 in 1000."""
+    return int(binom.ppf(0.999, games, 1 - LEVEL))
+
+
+@pytest.mark.parametrize("leak", [0.0, 0.8])
+def test_without_a_shift_false_alarms_are_at_most_nominal(leak):
+    games = times(100)
+    alarms = np.sum(
+        [fired(made_scores(np.random.default_rng(seed), leak=leak)) for seed in range(games)], 0
+    )
+    assert np.all(alarms <= most(games))
+
+
+@pytest.mark.parametrize("leak", [0.0, 0.8])
+def test_a_planted_shift_fires(leak):
+    games = times(40)
+    alarms = np.sum(
+        [
+            fired(made_scores(np.random.default_rng(seed), leak=leak, shift=0.5))
+            for seed in range(games)
+        ],
+        0,
+    )
+    assert np.all(alarms >= 0.9 * games)
+
+
+def noted(seed: int, shift: float, patients: int = 20) -> TextScores:
+    design = NotesDesign((patients, patients, 0, 0), notes=(1, 3), sentences=(3, 6), shift=shift)
+    notes = made_up_notes(design, np.random.default_rng(seed))
+    energy = np.zeros(len(notes))
+    return text_scores(notes.sample, energy, notes.of("member"), group=notes.group, text=notes.text)
+
+
+def blind_fires(seed: int, shift: float) -> bool:
+    control = blind_control(noted(seed, shift), np.random.default_rng(seed))
+    return control.fires(auc(control.transcript, LEVEL))
+
+
+def test_words_of_another_ward_fire_the_blind_classifier():
+    assert all(blind_fires(seed, 1.0) for seed in range(2))
+    assert not any(blind_fires(seed, 0.0) for seed in range(2))
+
+
+@pytest.mark.slow
+def test_the_blind_classifier_is_silent_without_a_shift():
+    games = 100
+    assert sum(blind_fires(seed, 0.0) for seed in range(games)) <= most(games)
+
+
+def test_blind_scores_are_of_groups_that_were_not_learnt_from():
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), 3)
+    secret = unit % 2 == 0
+    # Every patient has a word of its own: what is known of it tells nothing of another.
+    text = [f"word{u} common text" for u in unit]
+    fold = folds_of(unit, secret, N_FOLDS, rng)
+    scores = blind_scores(text, secret, fold)
+    assert np.all(scores == 0.5)
+    # A word that all members share is found from the second fold on.
+    marked = [line + " marked" * int(s) for line, s in zip(text, secret, strict=True)]
+    shown = fold > 0
+    scores = blind_scores(marked, secret, fold)
+    assert scores[shown & secret].min() > scores[shown & ~secret].max()
+
+
+def test_later_folds_do_not_reach_back():
+    scores = noted(0, 0.3)
+    fold = folds_of(scores.unit, scores.member, N_FOLDS, np.random.default_rng(0))
+    first = blind_scores(scores.text, scores.member, fold)
+    other = [line if fold[row] < 3 else "altered" for row, line in enumerate(scores.text)]
+    second = blind_scores(other, scores.member, fold)
+    assert np.array_equal(first[fold < 3], second[fold < 3])
+    assert not np.array_equal(first, second)
+
+
+def test_folds_keep_groups_whole_and_sides_even():
+    rng = np.random.default_rng(0)
+    unit = rng.integers(0, 60, 500)
+    secret = unit % 3 == 0
+    fold = folds_of(unit, secret, 5, rng)
+    for group in np.unique(unit):
+        assert len(np.unique(fold[unit == group])) == 1
+    for side in (secret, ~secret):
+        sizes = [len(np.unique(unit[side & (fold == k)])) for k in range(5)]
+        assert max(sizes) - min(sizes) <= 1
+
+
+def test_the_rule():
+    scores = made_scores(np.random.default_rng(0), patients=(20, 20, 0))
+    reference, blind = (
+        reference_control(scores),
+        blind_control(noted(0, 0.0), np.random.default_rng(0)),
+    )
+    above, below, around = (
+        Estimate(value, value - 0.1, value + 0.1, LEVEL, 100, "made up")
+        for value in (0.7, 0.3, 0.5)
+    )
+    assert [reference.fires(x) for x in (above, below, around)] == [True, True, False]
+    assert [blind.fires(x) for x in (above, below, around)] == [True, False, False]
+
+
+def test_what_is_missing_is_said():
+    scores = text_scores(list("ab"), [1, 2], [1, 0])
+    rng = np.random.default_rng(0)
+    assert "reference model" in reference_control(scores).reason
+    assert "reference model" in matched_control(scores).reason
+    assert "column text" in blind_control(scores, rng).reason
+    assert "got 5" in blind_control(noted(0, 0.0, patients=5), rng).reason
+
+
+def test_the_population_takes_no_part():
+    scores = made_scores(np.random.default_rng(0), patients=(30, 30, 30))
+    judged = scores.take(scores.judged)
+    for first, second in ((scores, judged),):
+        a, b = (reference_control(s).transcript for s in (first, second))
+        assert np.array_equal(a.score, b.score)
+        assert matched_control(first).fall == matched_control(second).fall

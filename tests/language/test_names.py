@@ -1,0 +1,67 @@
+"""Made-up names, and putting them into texts."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.errors import InputError
+from leakscope.language.names import (
+    N_NAMES,
+    made_up_names,
+    names_of,
+    with_names,
+    with_other_names,
+)
+
+
+def test_names_differ_and_come_again():
+    first, again = (made_up_names(5000, np.random.default_rng(0)) for _ in range(2))
+    assert first == again
+    assert len(set(first)) == 5000
+    assert all(len(name.split()) == 2 and name.istitle() for name in first)
+    assert made_up_names(0, np.random.default_rng(0)) == ()
+    with pytest.raises(InputError, match=r"n must be in 0\.\."):
+        made_up_names(N_NAMES + 1, np.random.default_rng(0))
+
+
+@given(st.lists(st.text(min_size=1), max_size=10), st.randoms())
+def test_a_patients_name_does_not_depend_on_the_order_of_samples(groups, random):
+    shuffled = list(groups)
+    random.shuffle(shuffled)
+    found = names_of(groups, np.random.default_rng(0))
+    assert found == names_of(shuffled, np.random.default_rng(0))
+    assert len(set(found.values())) == len(set(groups))
+
+
+def test_every_sample_gets_its_own_patients_name_in_front():
+    names = {"p1": "Nevad Galabury", "p2": "Rosel Fenoholm"}
+    texts = ("Has a cough.", "Is well.", "Went home.")
+    assert with_names(texts, ("p1", "p2", "p1"), names) == (
+        "Nevad Galabury Has a cough.",
+        "Rosel Fenoholm Is well.",
+        "Nevad Galabury Went home.",
+    )
+    with pytest.raises(InputError, match="names must hold every group, got none for p3"):
+        with_names(("x",), ("p3",), names)
+    with pytest.raises(InputError, match="group must have 3 rows, got 1"):
+        with_names(texts, ("p1",), names)
+
+
+def test_names_are_replaced_as_whole_words_and_at_once():
+    text = ("Ann met Anna and Ann Lee; ANN did not. (Ann)", "Lee-Ann$")
+    others = {"Ann": "Lee", "Lee": "Ann", "Ann Lee": "X"}
+    assert with_other_names(text, others) == (
+        "Lee met Anna and X; ANN did not. (Lee)",
+        "Ann-Lee$",
+    )
+    assert with_other_names(("a.c abc",), {"a.c": r"\1"}) == (r"\1 abc",)
+    assert with_other_names(text, {}) == text
+    with pytest.raises(InputError, match="must have a letter"):
+        with_other_names(text, {"": "x"})
+
+
+@given(st.lists(st.text(alphabet="ab. "), max_size=5))
+def test_exchanging_two_names_twice_gives_the_text_again(texts):
+    swap = {"a": "b", "b": "a"}
+    assert with_other_names(with_other_names(texts, swap), swap) == tuple(texts)

@@ -1,0 +1,95 @@
+"""The patient level."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from leakscope.errors import InputError
+from leakscope.evaluate.roc import auc
+from leakscope.language.patients import MeanOfSamples, StandardisedMean, by_patient
+from leakscope.language.scores import TextScores, text_scores
+from leakscope.language.statistic import energy_transcript, signal
+from tests.language.made_scores import few_scores, made_scores
+
+
+@given(few_scores())
+def test_the_same_as_a_slow_loop(scores: TextScores):
+    ratio = -signal(scores, "likelihood-ratio")
+    centre = np.mean([x for x, apart in zip(ratio, scores.population, strict=True) if apart])
+    plain, standard = by_patient(scores), by_patient(scores, StandardisedMean())
+    assert set(plain.sample) == set(scores.group)
+    assert plain.sample == plain.group == standard.sample
+    for row, patient in enumerate(plain.sample):
+        own = [i for i, group in enumerate(scores.group) if group == patient]
+        mean = np.mean([ratio[i] for i in own])
+        assert -signal(plain, "likelihood-ratio")[row] == pytest.approx(mean)
+        expected = (mean - centre) * np.sqrt(len(own))
+        assert -signal(standard, "likelihood-ratio")[row] == pytest.approx(expected, abs=1e-9)
+        assert plain.member[row] == scores.member[own[0]]
+        assert plain.population[row] == scores.population[own[0]]
+        assert plain.length[row] == sum(scores.length[i] for i in own)
+
+
+def test_one_sample_a_patient_changes_nothing():
+    scores = made_scores(np.random.default_rng(0), patients=(20, 20, 20), sizes=(1, 1))
+    whole = by_patient(scores, MeanOfSamples())
+    assert np.allclose(whole.energy_target, scores.energy_target, rtol=1e-15)
+    assert whole.sample == scores.group
+
+
+def test_a_constant_in_the_energies_does_not_move_the_standardised_mean():
+    scores = made_scores(np.random.default_rng(0), patients=(20, 20, 20))
+    moved = text_scores(
+        scores.sample,
+        scores.energy_target + 5,
+        scores.member,
+        group=scores.group,
+        population=scores.population,
+    )
+    first, second = (by_patient(s, StandardisedMean()).energy_target for s in (scores, moved))
+    assert np.allclose(first, second, atol=1e-9)
+
+
+def test_mixed_patients_and_shared_population_are_left_out_and_counted():
+    scores = text_scores(
+        list("abcdefg"),
+        np.arange(7),
+        [1, 0, 1, 0, 0, 0, 0],
+        group=["mixed", "mixed", "in", "out", "out", "in", "else"],
+        population=[0, 0, 0, 0, 0, 1, 1],
+    )
+    found = by_patient(scores)
+    assert found.sample == ("in", "out", "else")
+    assert found.energy_target.tolist() == [2.0, 3.5, 6.0]
+    assert "1 patient(s) with both members and non-members" in found.notes[1]
+    assert "1 judged patient(s) were left out of the population" in found.notes[2]
+    assert "1 to 2 samples (median 1)" in found.notes[3]
+
+
+def test_standardised_values_vary_equally_however_many_samples_there_are():
+    rng = np.random.default_rng(0)
+    size = np.repeat([1, 16], 400)
+    group = np.repeat(np.arange(800), size)
+    member = np.arange(800)[group] % 2
+    energy = rng.normal(2, 1, len(group))
+    scores = text_scores(np.arange(len(group)), energy, member, group=group)
+    few, many = (by_patient(scores).energy_target[np.repeat([k, 1 - k], 400) == 1] for k in (1, 0))
+    assert np.std(few) / np.std(many) == pytest.approx(4, rel=0.15)
+    values = by_patient(scores, StandardisedMean()).energy_target
+    assert np.std(values[:400]) / np.std(values[400:]) == pytest.approx(1, rel=0.15)
+
+
+def test_patients_are_told_apart_better_than_samples():
+    scores = made_scores(np.random.default_rng(0), patients=(100, 100, 0), sizes=(5, 12))
+    sample, patient = (
+        auc(energy_transcript(s, "likelihood-ratio")) for s in (scores, by_patient(scores))
+    )
+    assert patient.low > sample.high
+    assert patient.n == sample.n == 200
+
+
+def test_groups_are_needed():
+    with pytest.raises(InputError, match=r"^the patient level needs groups: give a column group"):
+        by_patient(text_scores(list("ab"), [1, 2], [1, 0]))
+    with pytest.raises(InputError, match="got none of one kind: check the column group"):
+        by_patient(text_scores(list("abc"), [1, 2, 3], [1, 0, 0], group=list("xxy")))
