@@ -1,0 +1,124 @@
+"""Energies under two masked language models, beside the loop over texts and masks.
+
+The loop passes one text and one mask at a time, takes the logits at all positions, and keeps the
+masked ones. Both sides mask the same positions, run on one thread and start with loaded models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from _measure import Timed, ratio_row, show, timed
+
+from leakscope.language.likelihoods import pair_log_probabilities
+from leakscope.language.masks import MaskPlan
+from leakscope.language.model import load_masked
+from leakscope.language.precision import supports_bfloat16
+
+SIZES = {
+    "bert-base": {},
+    "4 layers of 256": {
+        "hidden_size": 256,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 4,
+        "intermediate_size": 1024,
+    },
+}
+GOALS = {
+    ("bert-base", "float32"): "goal 1.8",
+    ("bert-base", "bfloat16"): "goal 8",
+    ("4 layers of 256", "float32"): "goal 3.5",
+    ("4 layers of 256", "bfloat16"): "goal 9",
+}
+N_TOKENS = 48
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--texts", type=int, default=64)
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", choices=list(SIZES))
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    for name in [options.only] if options.only else SIZES:
+        with tempfile.TemporaryDirectory() as folder:
+            show(rows_of(name, Path(folder), options.texts, options.repeat))
+
+
+def rows_of(name: str, folder: Path, n_texts: int, repeat: int) -> list[str]:
+    words = save_models(name, folder)
+    texts = made_texts(words, n_texts)
+    plan = MaskPlan()
+    models = [load_masked(folder / which) for which in "ab"]
+    loop = timed(lambda: [looped(model, texts, plan) for model in models], repeat)
+    ours = {"float32": timed(lambda: pair_log_probabilities(*models, texts, plan), repeat)}
+    if supports_bfloat16("cpu"):
+        half = [load_masked(folder / which, precision="bfloat16") for which in "ab"]
+        ours["bfloat16"] = timed(lambda: pair_log_probabilities(*half, texts, plan), repeat)
+    return [row for precision in ours for row in both_rows(name, precision, loop, ours[precision])]
+
+
+def both_rows(name: str, precision: str, loop: Timed, ours: Timed) -> list[str]:
+    return [
+        ratio_row(f"{name}, {precision}", loop, ours, GOALS[name, precision]),
+        f"    largest difference of an energy: {off(loop, ours):.2g} nats",
+    ]
+
+
+def off(loop: Timed, ours: Timed) -> float:
+    both = (ours.value.target.mean(), ours.value.reference.mean())
+    return float(max(np.abs(a - b).max() for a, b in zip(loop.value, both, strict=True)))
+
+
+def looped(model, texts: list[str], plan: MaskPlan) -> np.ndarray:
+    """Return the energies by the obvious loop; masks are drawn by LeakScope, to compare."""
+    energies = []
+    for text in texts:
+        ids = torch.as_tensor(model.tokenizer.encoded([text])[0].ids)[None]
+        losses = []
+        for mask in plan.masks(key_of(text), N_TOKENS):
+            shown, position = ids.clone(), torch.as_tensor(mask + 1)
+            shown[0, position] = model.mask_id
+            with torch.no_grad():
+                logits = model.module(input_ids=shown).logits
+            logs = logits.log_softmax(-1)[0, position]
+            losses.append(-logs.gather(1, ids[0, position, None]).mean().item())
+        energies.append(np.mean(losses))
+    return np.array(energies)
+
+
+def key_of(text: str) -> str:
+    from leakscope.language.tokens import checked_keys
+
+    return checked_keys([text])[0]
+
+
+def made_texts(words: list[str], n: int) -> list[str]:
+    rng = np.random.default_rng(0)
+    return [" ".join(rng.choice(words, N_TOKENS)) for _ in range(n)]
+
+
+def save_models(name: str, folder: Path) -> list[str]:
+    """Save two models with random weights, and return the words that are one token each."""
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    settings = transformers.BertConfig(**SIZES[name])
+    words = [f"word{number}" for number in range(settings.vocab_size - 5)]
+    vocab = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    for seed, which in enumerate("ab"):
+        torch.manual_seed(seed)
+        (folder / which).mkdir()
+        (folder / which / "vocab.txt").write_text("\n".join(vocab))
+        transformers.BertForMaskedLM(settings).save_pretrained(folder / which)
+        tokenizer = transformers.BertTokenizer(str(folder / which / "vocab.txt"))
+        tokenizer.save_pretrained(folder / which)
+    return words
+
+
+if __name__ == "__main__":
+    main()
