@@ -32,7 +32,7 @@ def test_the_controls_are_told_apart(people):
     told = audited(Identity(), people, size=60, attacks=FAST[1:])
     assert told.headline.auc.value == 1.0
     assert told.headline.worst.epsilon.low == told.headline.worst.epsilon_limit
-    silent = audited(Silence(), people, size=60, tests=200)
+    silent = audited(Silence(), people, targets=[10], size=40, tests=100)
     assert not silent.headline.auc.excludes(0.5)
     assert silent.headline.worst.epsilon.low == 0.0
 
@@ -60,15 +60,16 @@ def test_what_was_asked_is_what_was_done(people):
 
 
 def test_a_further_target_or_attack_changes_no_other_number(people):
-    both = audited(BayNet(), people, targets=[10, 50], size=60)
-    one = audited(BayNet(), people, targets=[50], size=60, attacks=FAST[:1])
+    few = {"size": 40, "shadows": 20, "tests": 20}
+    both = audited(BayNet(), people, targets=[10, 50], **few)
+    one = audited(BayNet(), people, targets=[50], **few, attacks=FAST[:1])
     assert one.attacks[0].targets[0].auc == both.attacks[0].targets[1].auc
     # One record alone has the interval of its own AUC.
     assert one.groups[0].means[0] == one.attacks[0].targets[0].auc
 
 
 def test_attack_and_record_of_the_headline_are_chosen_on_other_tables(people):
-    found = audited(BayNet(), people, size=60)
+    found = audited(BayNet(), people, size=40, shadows=20, tests=20)
     own = [attack.own_auc for attack in found.attacks]
     best = int(np.argmax([values.mean() for values in own]))
     assert found.headline.attack == best
@@ -80,10 +81,10 @@ def test_attack_and_record_of_the_headline_are_chosen_on_other_tables(people):
 
 def test_many_targets_share_a_pool(people):
     few = people.head(60)
-    found = audited("baynet", few, targets="all", shadows=30, tests=30, attacks=FAST[1:])
+    found = audited("baynet", few, targets="all", shadows=20, tests=20, attacks=FAST[1:])
     assert found.game.name == "shared game"
     assert len(found.targets) == 60
-    assert found.n_tables == 60
+    assert found.n_tables == 40
     assert found.foreseen.n == 60
 
 
@@ -92,7 +93,7 @@ def test_many_targets_share_a_pool(people):
     [("specific", None), ("specific", "auxiliary"), ("average", "synthetic"), ("shared", None)],
 )
 def test_the_other_games(people, game, knowledge):
-    options = {"targets": [10], "shadows": 20, "tests": 12, "size": 40, "attacks": FAST[1:]}
+    options = {"targets": [10], "shadows": 12, "tests": 8, "size": 40, "attacks": FAST[1:]}
     found = audited(Identity(), people, game=game, knowledge=knowledge, **options)
     assert found.headline.auc.value == 1.0
     assert game in found.game.name
@@ -125,14 +126,13 @@ def test_names_and_contents_are_shown_only_when_asked(people):
 
 def test_a_run_is_taken_up_again(people, tmp_path):
     done = []
-    first = audited(BayNet(), people, run=tmp_path / "run", size=40)
-    again = audited(
-        BayNet(), people, run=tmp_path / "run", size=40, progress=lambda d, n: done.append((d, n))
-    )
-    assert done[0] == (240, 240)
+    few = {"run": tmp_path / "run", "size": 40, "shadows": 12, "tests": 8}
+    first = audited(BayNet(), people, **few)
+    again = audited(BayNet(), people, **few, progress=lambda d, n: done.append((d, n)))
+    assert done[0] == (60, 60)
     np.testing.assert_array_equal(first.best.aucs, again.best.aucs)
     with pytest.raises(InputError, match="another run: generator"):
-        audited(Silence(), people, run=tmp_path / "run", size=40)
+        audited(Silence(), people, **few)
 
 
 @pytest.mark.parametrize(
@@ -209,8 +209,9 @@ def test_polars_like_frames_will_do(people):
 
 
 def test_a_private_generator_wants_a_public_schema(people):
-    inferred = audited("privbayes:epsilon=1", people, targets=[10], size=40)
+    few = {"targets": [10], "size": 40, "shadows": 8, "tests": 4}
+    inferred = audited("privbayes:epsilon=1", people, **few)
     assert any("schema" in warning and "public" in warning for warning in inferred.warnings)
     schema = read_table(people).schema
-    given = audited("privbayes:epsilon=1", people, targets=[10], size=40, schema=schema)
+    given = audited("privbayes:epsilon=1", people, **few, schema=schema)
     assert not any("public" in warning for warning in given.warnings)

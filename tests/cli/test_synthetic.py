@@ -12,7 +12,7 @@ import pytest
 from tests.cli.test_main import one_line, run_inside
 from tests.synthetic.made_tables import frame_of
 
-SMALL = ("--shadows", "30", "--tests", "20", "--size", "40", "--jobs", "1")
+SMALL = ("--shadows", "16", "--tests", "12", "--size", "30", "--jobs", "1")
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_generators_of_the_users_own(table, capsys, tmp_path):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["headline"]["auc"]["value"] > 0.6
     short = run_inside(asked(table, "--generator", f"{own}:short", *arguments), capsys)
-    one_line(short, "generator 'short' must return as many records as it is asked for, 40, got 37")
+    one_line(short, "generator 'short' must return as many records as it is asked for, 30, got 27")
     program = f"command: {sys.executable} -c 'import sys; sys.exit(3)'"
     one_line(run_inside(asked(table, "--generator", program, *arguments), capsys), "code 3")
 

@@ -117,12 +117,12 @@ def test_what_does_not_fit_is_refused():
 
 def test_records_are_told_beyond_luck_whatever_their_number():
     rng = np.random.default_rng(5)
-    games = times(200)
+    games = times(100)
     false = 0
     for _ in range(games):
         every = [scores_of(rng, 30, 40, 0.0, np.arange(40) + 40 * i) for i in range(10)]
         false += evaluate_targets("noise", every).told.any()
-    # 2.5% of 200 (100) games with a false one: at most 12 (7) in all but one run of a thousand.
-    assert false <= (12 if games == 200 else 8)
+    # 2.5% of 100 (50) games with a false one: at most 8 (5) in all but one run of a thousand.
+    assert false <= (8 if games == 100 else 5)
     shifted = [scores_of(rng, 30, 200, 1.0 * (i < 5), np.arange(200)) for i in range(10)]
     assert evaluate_targets("half", shifted).told.tolist() == [True] * 5 + [False] * 5

@@ -24,8 +24,8 @@ def small(monkeypatch):
     table = table_of(np.random.default_rng(0), 150, 3, 2)
     monkeypatch.setattr(meeus2023, "DATA", {"Adult": lambda: table, "UK census": lambda: table})
     monkeypatch.setattr(meeus2023, "RECORDS", 25)
-    monkeypatch.setattr(Size, "of", lambda effort: Size(2, 12, 8))
-    monkeypatch.setattr(meeus2023, "QueryBased", lambda: QueryBased(meta=Screened()))
+    monkeypatch.setattr(Size, "of", lambda effort: Size(1, 8, 4))
+    monkeypatch.setattr(meeus2023, "QueryBased", lambda: QueryBased(meta=Screened(), most=2))
     monkeypatch.setattr(meeus2023, "census", lambda: (None, False))
     monkeypatch.setattr(meeus2023, "EPSILONS", (1.0, 100.0))
 

@@ -170,7 +170,8 @@ def test_of_equal_targets_one_is_in_or_none(table):
 
 
 @EVERY
-def test_identity_gives_away_all_and_silence_nothing(game, setting, tmp_path):
+def test_identity_gives_away_all_and_silence_nothing(game, table, tmp_path):
+    setting = Setting.of(table, np.array([7]), SIZES, 0)
     for generator, expected in ((Identity(), 1.0), (Silence(), 0.5)):
         scores = played(game, setting, generator, tmp_path / generator.name)
         for found in scores.of(0):
@@ -189,13 +190,14 @@ def test_an_attack_that_cannot_be_played_says_why(setting, tmp_path):
         played(Average(), setting, Silence(), tmp_path, ())
 
 
-def test_a_run_goes_on_and_workers_change_nothing(setting, tmp_path):
+def test_a_run_goes_on_and_workers_change_nothing(table, tmp_path):
+    setting = Setting.of(table, np.array([7]), SIZES, 0)
     first = played(Average(), setting, Marginals(), tmp_path / "a")
     (tmp_path / "a/observations.zarr/digest/c/3/0").unlink()
     (tmp_path / "a/observations.zarr/codes/c/3/0/0").unlink()
     done = []
     played(Average(), setting, Marginals(), tmp_path / "a", progress=lambda d, n: done.append(d))
-    assert done[0] == 66 - 4
+    assert done[0] == 22 - 4
     second = played(Average(), setting, Marginals(), tmp_path / "b", n_jobs=2)
     for a, b in zip(first.of(0), second.of(0), strict=True):
         np.testing.assert_array_equal(a.released, b.released)
