@@ -6,10 +6,12 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from leakscope.classifier.dtp.findings import DtpFindings
-from leakscope.core.estimate import Estimate
+from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
 from leakscope.evaluate.findings import Findings, Headline
 from leakscope.evaluate.risk import Risk
+from leakscope.report.language.findings import LanguageFindings
+from leakscope.report.language.units import attacks_of
 from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.released_findings import ReleasedFindings
 
@@ -37,6 +39,14 @@ _OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
 }
 METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
 """What an audit of attacks may be held to."""
+
+_OF_PATIENTS = {"patient-auc": "auc", "patient-accuracy": "accuracy"}
+METRICS_OF_LANGUAGE = tuple(
+    name
+    for metric in (*(metric for metric in _METRICS if metric != "risk"), *_OF_PATIENTS)
+    for name in (metric, f"{metric}.low")
+)
+"""What an audit of a language model may be held to."""
 
 METRICS_OF_DTP = tuple(_OF_DTP)
 """What an audit of differential training privacy may be held to."""
@@ -102,6 +112,27 @@ def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) 
         return max((risk.low if low else risk.value for risk in risks), default=None)
 
     return _lines(limits, measure)
+
+
+def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked.
+
+    A further one where a control fired: a number below its limit is no evidence then.
+    """
+
+    def measure(metric: str) -> float | None:
+        name, dot, low = metric.partition(".low")
+        if name not in _OF_PATIENTS:
+            return measured(attacks_of(findings, findings.samples), metric)
+        if isinstance(findings.patients, Skipped):
+            return None
+        return measured(attacks_of(findings, findings.patients), f"{_OF_PATIENTS[name]}{dot}{low}")
+
+    fired = findings.controls.fired
+    if not limits or not fired:
+        return _lines(limits, measure)
+    honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"
+    return [honest, *_lines(limits, measure)]
 
 
 def _of_headline(headline: Headline, name: str, low: bool) -> float:
