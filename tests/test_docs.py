@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")))
 EXAMPLE = ROOT / "docs" / "reading-a-report.md"
 WIDTH = 90
-RUN_HERE = ("classifier", "dtp", "report", "runs", "synthetic", "vulnerable")
+RUN_HERE = ("classifier", "dtp", "language", "report", "runs", "synthetic", "vulnerable")
 """Commands that are quick on a page's own files; the others are only looked up."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
