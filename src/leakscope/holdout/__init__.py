@@ -1,0 +1,1 @@
+"""Test-set reuse: what a leaderboard's answers give away about its hidden labels."""

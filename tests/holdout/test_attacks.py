@@ -1,0 +1,332 @@
+"""Naive Bayes, majorities and the linear scan: against their definitions, laws and formulas."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from leakscope.errors import InputError
+from leakscope.holdout import closed_form
+from leakscope.holdout.analysts import Trials, by_guard, play, trials, uniform_holdout
+from leakscope.holdout.bounds import guarantee
+from leakscope.holdout.guards import Exact, Rounded, guard_named
+from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
+from leakscope.holdout.majority import BlumHardt, Majority
+from leakscope.holdout.naive_bayes import NaiveBayes, label_sums, largest, log_odds
+from leakscope.holdout.oracle import Budget, BudgetError, Holdout
+from leakscope.holdout.point import simulated
+from leakscope.holdout.priors import Knowledge, from_logits
+from leakscope.holdout.scan import LinearScan
+from tests.thorough import times
+
+RNG = np.random.default_rng
+ANALYSTS = (NaiveBayes(), Majority(), BlumHardt(), LinearScan())
+every_analyst = pytest.mark.parametrize("analyst", ANALYSTS, ids=lambda a: a.name)
+
+
+class Recorder:
+    """An oracle that keeps what it was asked."""
+
+    def __init__(self, oracle):
+        self.oracle, self.rows, self.answers = oracle, [], []
+
+    def __getattr__(self, name):
+        return getattr(self.oracle, name)
+
+    def submit_all(self, labels):
+        self.rows.extend(np.array(labels))
+        self.answers.extend(self.oracle.submit_all(labels))
+        return np.array(self.answers[-len(labels) :])
+
+    def asked(self):
+        return np.array(self.rows), np.array(self.answers)
+
+
+def algorithm_1(queries, accuracies, prior):
+    """Algorithm 1 as it is written, with a stored matrix: the confidence of every label."""
+    n, m = prior.shape
+    found = np.empty((n, m))
+    for i, label in itertools.product(range(n), range(m)):
+        says = queries[:, i] == label
+        found[i, label] = prior[i, label] * np.prod(accuracies[says])
+        found[i, label] *= np.prod((1 - accuracies[~says]) / (m - 1))
+    return found
+
+
+def is_most_confident(answer, confidence):
+    """Whether every label has the largest confidence, up to rounding in products of k factors."""
+    chosen = np.take_along_axis(confidence, answer[:, None], axis=1)[:, 0]
+    return bool(np.all(chosen >= confidence.max(axis=1) * (1 - 1e-9)))
+
+
+@given(st.integers(1, 60), st.integers(2, 6), st.integers(1, 25), st.integers(0, 2**32))
+def test_naive_bayes_is_algorithm_1(n, m, k, seed):
+    rng = RNG(seed)
+    oracle = Recorder(uniform_holdout(n, m, rng).open(rng, budget=Budget(total=k)))
+    answer = NaiveBayes(block=7).answer(oracle, rng)
+    queries, accuracies = oracle.asked()
+    assert len(queries) == k
+    assert is_most_confident(answer, algorithm_1(queries, accuracies, np.full((n, m), 1 / m)))
+
+
+@given(st.integers(2, 40), st.integers(2, 5), st.integers(1, 15), st.integers(0, 2**32))
+def test_naive_bayes_with_a_prior_is_algorithm_1(n, m, k, seed):
+    rng = RNG(seed)
+    logits = rng.normal(size=(n, m))
+    prior = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    oracle = Recorder(uniform_holdout(n, m, rng).open(rng, budget=Budget(total=k)))
+    answer = NaiveBayes(from_logits(logits)).answer(oracle, rng)
+    assert is_most_confident(answer, algorithm_1(*oracle.asked(), prior))
+
+
+@every_analyst
+def test_neither_blocks_nor_threads_change_the_answer(analyst):
+    if isinstance(analyst, LinearScan):
+        return
+    holdout = uniform_holdout(1_200, 5, RNG(0))
+    made = type(analyst)
+    found = [
+        made(block=block, threads=threads).answer(holdout.open(RNG(1), budget=Budget(300)), RNG(2))
+        for block, threads in ((256, 1), (40, 2), (130, 3), (1_000, 1))
+    ]
+    for other in found[1:]:
+        assert np.array_equal(found[0], other)
+
+
+@every_analyst
+def test_each_attack_spends_a_full_budget_of_its_own(analyst):
+    holdout = uniform_holdout(50, 3, RNG(0))
+    for _ in "ab":
+        assert play(analyst, holdout, 40, RNG(1)).queries_used == 40
+    unlimited = holdout.open(RNG(0))
+    with pytest.raises(BudgetError, match=r"^the oracle has no budget to spend: open it with"):
+        analyst.answer(unlimited, RNG(0))
+
+
+@every_analyst
+def test_without_a_query_it_guesses(analyst):
+    holdout = uniform_holdout(4_000, 4, RNG(0))
+    found = play(analyst, holdout, 0, RNG(1))
+    assert found.queries_used == 0
+    assert abs(found.bias) < 5 * math.sqrt(3 / 16 / 4_000)
+
+
+@every_analyst
+def test_renamed_labels_change_no_accuracy_on_average(analyst):
+    # All labels equal, or uniform: random queries see no difference.
+    constant = trials(analyst, lambda rng: Holdout(np.full(200, 2), 3), 60, RNG(0).spawn(times(40)))
+    uniform = trials(analyst, lambda rng: uniform_holdout(200, 3, rng), 60, RNG(1).spawn(times(40)))
+    apart = constant.bias().value - uniform.bias().value
+    assert abs(apart) < 5 * math.sqrt(2 * 0.25 / 200 / times(40))
+
+
+def test_accuracies_of_none_and_all_are_certain():
+    # One point: the first right query settles it, wrong ones exclude their labels.
+    for seed in range(30):
+        holdout = Holdout([3], 5)
+        assert play(NaiveBayes(), holdout, 60, RNG(seed)).accuracy == 1.0
+    assert log_odds(np.array([0.0, 1.0, 0.2]), 5).tolist() == [
+        -math.inf,
+        math.inf,
+        pytest.approx(0),
+    ]
+
+
+def test_ties_are_broken_uniformly():
+    picks = largest(np.tile([1.0, 0.0, 1.0, 1.0], (6_000, 1)), RNG(0))
+    counts = np.bincount(picks, minlength=4)
+    assert counts[1] == 0
+    assert np.abs(counts[[0, 2, 3]] - 2_000).max() < 5 * math.sqrt(6_000 * 2 / 9)
+
+
+@given(st.integers(1, 9), st.integers(0, 30), st.integers(2, 7), st.integers(0, 2**32))
+def test_label_sums_are_sums(p, k, m, seed):
+    rng = RNG(seed)
+    labels, weights = rng.integers(0, m, (p, k)), rng.normal(size=k)
+    found = label_sums(labels, weights, m)
+    for i, label in itertools.product(range(p), range(m)):
+        assert found[i, label] == pytest.approx(weights[labels[i] == label].sum(), abs=1e-12)
+    assert np.allclose(label_sums(labels, np.tile(weights, (p, 1)), m), found, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("analyst", "formula"),
+    [
+        (NaiveBayes(), closed_form.nb_bias),
+        (Majority(), closed_form.majority_bias),
+        (BlumHardt(), closed_form.blum_hardt_bias),
+    ],
+    ids=lambda a: getattr(a, "name", ""),
+)
+@pytest.mark.parametrize(("n", "m", "k"), [(1_000, 2, 200), (1_000, 5, 300)])
+def test_simulations_meet_the_closed_form(analyst, formula, n, m, k):
+    found = trials(analyst, lambda rng: uniform_holdout(n, m, rng), k, RNG(8).spawn(times(30)))
+    assert not found.bias(0.999).excludes(formula(n, m, k))
+
+
+def test_one_exact_point_meets_a_whole_test_set_where_counts_are_small():
+    n, m, k = 300, 60, 100
+    whole = trials(
+        NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, RNG(3).spawn(times(150))
+    )
+    point = simulated(n, m, k, times(15_000), RNG(4), level=0.999)
+    assert not closed_form.trusted(n, m, k)
+    mine = whole.bias(0.999)
+    assert point.low <= mine.high
+    assert mine.low <= point.high
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(10_000, 2, 100), (10_000, 10, 500)])
+def test_one_exact_point_meets_the_closed_form(n, m, k):
+    point = simulated(n, m, k, times(8_000), RNG(5), level=0.999)
+    assert not point.excludes(closed_form.nb_bias(n, m, k))
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 7])
+def test_the_scan_follows_its_formula(m):
+    for k in (1, 2, 5, 40, 100):
+        found = trials(
+            LinearScan(), lambda rng: uniform_holdout(40, m, rng), k, RNG(k).spawn(times(60))
+        )
+        interval, formula = found.bias(0.9999), closed_form.scan_bias(40, m, k)
+        # 24 checks at a level of 0.9999; where all trials end alike only rounding is left.
+        assert interval.low - 1e-12 < formula < interval.high + 1e-12, k
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_a_scan_that_ends_within_a_point_guesses_among_what_is_left(k):
+    deal = lambda rng: uniform_holdout(1, 6, rng)  # noqa: E731
+    found = trials(LinearScan(), deal, k, RNG(k).spawn(times(800)))
+    assert not found.bias(0.999).excludes(closed_form.scan_bias(1, 6, k))
+
+
+@pytest.mark.parametrize("m", [2, 3, 6])
+def test_a_scan_with_enough_queries_knows_everything(m):
+    found = play(LinearScan(), uniform_holdout(60, m, RNG(0)), 60 * m, RNG(1))
+    assert found.accuracy == 1.0
+    assert found.queries_used <= 1 + 60 * max(1, m - 2)
+    logits = RNG(2).normal(size=(60, m))
+    known = play(LinearScan(from_logits(logits)), uniform_holdout(60, m, RNG(0)), 60 * m, RNG(1))
+    assert known.accuracy == 1.0
+    # The top two labels of some points: as good as they allow, and no point outside is touched.
+    best = from_logits(logits, top=2, least_confident=20)
+    truth = uniform_holdout(60, m, RNG(0))
+    some = LinearScan(best).answer(truth.open(RNG(0), budget=Budget(200)), RNG(1))
+    reachable = (best.candidates == truth.labels[best.points, None]).any(axis=1)
+    assert np.array_equal(some[best.points] == truth.labels[best.points], reachable)
+    assert np.array_equal(np.delete(some, best.points), np.delete(best.base, best.points))
+
+
+def test_naive_bayes_beats_the_majority_beats_dropping():
+    def bias(analyst):
+        deal = lambda rng: uniform_holdout(2_000, 2, rng)  # noqa: E731
+        return trials(analyst, deal, 400, RNG(0).spawn(times(14))).bias().value
+
+    assert bias(NaiveBayes()) > bias(Majority()) > bias(BlumHardt()) + 0.01
+
+
+@every_analyst
+@pytest.mark.parametrize("guard", [Ladder(0.01), ParameterFreeLadder()], ids=lambda g: g.name)
+def test_the_ladder_holds_every_attack_below_two_points(analyst, guard):
+    n, k = 2_000, 300
+    found = trials(analyst, lambda rng: uniform_holdout(n, 2, rng), k, RNG(1).spawn(4), guard=guard)
+    # Exact answers would give .15 to .075 here. Three standard errors of four trials are .017.
+    assert found.bias().value < 0.02 + 3 * math.sqrt(0.25 / n / 4)
+
+
+@every_analyst
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", [Ladder(0.01), ParameterFreeLadder()], ids=lambda g: g.name)
+def test_the_ladder_at_full_size(analyst, guard):
+    deal = lambda rng: uniform_holdout(10_000, 2, rng)  # noqa: E731
+    assert trials(analyst, deal, 2_000, RNG(1).spawn(6), guard=guard).bias().value < 0.02
+
+
+GUARDS = (
+    "exact",
+    "round:1",
+    "noise:0.05",
+    "laplace:0.05",
+    "ladder",
+    "ladder:0.05",
+    "thresholdout:0.1",
+)
+
+
+def excess(name, games, seed):
+    """How many games end above the guarantee for a tenth, and how many may, once in 10,000."""
+    n, m, k, guard = 30, 2, 3, guard_named(name)
+    most = 1 / m + guarantee(guard, n, m, k, delta=0.1)
+    rngs = RNG(seed).spawn(games)
+    ends = trials(NaiveBayes(), lambda rng: uniform_holdout(n, m, rng), k, rngs, guard=guard)
+    return np.count_nonzero(ends.accuracies >= most), binom.isf(1e-4, games, 0.1)
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_guarantees_hold(name):
+    above, allowed = excess(name, times(200), seed=3)
+    assert above <= allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GUARDS)
+def test_guarantees_hold_in_a_thousand_games(name):
+    above, allowed = excess(name, 1_000, seed=4)
+    assert above <= allowed
+
+
+def test_rounded_answers_cost_what_the_formula_says():
+    n, guard = 2_000, Rounded(2)
+    found = trials(
+        NaiveBayes(),
+        lambda rng: uniform_holdout(n, 2, rng),
+        400,
+        RNG(2).spawn(times(40)),
+        guard=guard,
+    )
+    assert not found.bias(0.999).excludes(closed_form.nb_bias(n, 2, 400, error=guard.error(n)))
+
+
+def test_the_table_is_by_attack_and_guard_and_grows_without_changes():
+    def streams(attack, guard):
+        return [RNG([len(attack), len(guard), t]) for t in range(2)]
+
+    def deal(rng):
+        return uniform_holdout(100, 2, rng)
+
+    few = by_guard(ANALYSTS[:1], [Exact()], deal, 20, streams)
+    many = by_guard(ANALYSTS, [Exact(), Ladder()], deal, 20, streams)
+    assert len(many) == 8
+    assert np.array_equal(few["nb", "exact"].accuracies, many["nb", "exact"].accuracies)
+    with pytest.raises(InputError, match=r"^names must differ, got nb, nb: leave one out$"):
+        by_guard([NaiveBayes(), NaiveBayes()], [Exact()], deal, 1, streams)
+
+
+def test_one_trial_has_no_interval():
+    one = Trials([0.5], [0.25], [3])
+    assert (one.bias().value, one.bias().low, one.bias().high) == (0.25, -math.inf, math.inf)
+    assert Trials([0.5, 0.5], [0.25, 0.25], [3, 3]).accuracy().low == 0.5
+    with pytest.raises(InputError, match=r"^trials must be at least 1, got 0$"):
+        Trials([], [], [])
+
+
+@pytest.mark.parametrize("made", [NaiveBayes, Majority, BlumHardt])
+def test_sizes_are_positive(made):
+    with pytest.raises(InputError, match=r"^block must be at least 1, got 0$"):
+        made(block=0)
+    with pytest.raises(InputError, match=r"^threads must be at least 1, got 0$"):
+        made(threads=0)
+
+
+def test_knowledge_must_be_about_this_test_set():
+    knowledge = from_logits(np.zeros((9, 3)))
+    oracle = uniform_holdout(10, 3, RNG(0)).open(RNG(0), budget=Budget(1))
+    with pytest.raises(
+        InputError, match=r"^knowledge must be about 10 points and 3 classes, got 9"
+    ):
+        NaiveBayes(knowledge).answer(oracle, RNG(0))
+    assert isinstance(knowledge, Knowledge)

@@ -1,0 +1,186 @@
+"""Guarantees are sound and ordered; inverses invert; honest selection is what normals do."""
+
+import math
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+from leakscope.errors import InputError
+from leakscope.holdout import bounds as b
+from leakscope.holdout import selection
+from leakscope.holdout.closed_form import nb_bias
+from leakscope.holdout.guards import Exact, Rounded
+from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
+from tests.thorough import times
+
+sizes = st.integers(10, 10**6)
+classes = st.integers(2, 1_000)
+
+
+def test_the_papers_example():
+    assert b.theorem_3_1(50_000, 1_000, 5_200) == pytest.approx(2.25, abs=0.005)
+    assert b.guarantee(Exact(), 50_000, 1_000, 5_200) == pytest.approx(0.24, abs=0.005)
+
+
+def test_theorem_3_1_in_its_words():
+    n, m, k, delta = 1_000, 10, 3, 0.01
+    exponent = k * math.log(n + 1) + math.log(1 / delta)
+    expected = 2 * max(math.sqrt(exponent / (n * m)), exponent / n)
+    assert b.theorem_3_1(n, m, k, delta=delta) == pytest.approx(expected)
+    delta = 1 / (n + 1)
+    assert b.expected_bias(n, m, k) == pytest.approx(1 / n + b.theorem_3_1(n, m, k, delta=delta))
+
+
+@given(sizes, classes, st.floats(0, 1e6), st.floats(1e-6, 0.5))
+def test_the_exact_exponent_is_never_weaker(n, m, nats, delta):
+    found = b.kl_bias(nats, n, m, delta=delta)
+    assert found <= b.chernoff_bias(nats, n, m, delta=delta) + 1e-12
+    assert 0 <= found <= 1 - 1 / m
+
+
+@given(st.integers(5, 400), st.integers(2, 20), st.floats(0, 30))
+def test_the_exponent_is_above_the_binomial_tail(n, m, nats):
+    found = b.kl_bias(nats, n, m, delta=0.05)
+    if found < 1 - 1 / m:
+        reached = math.ceil(n * (1 / m + found) * (1 - 1e-12))
+        assert binom.logsf(reached - 1, n, 1 / m) <= -nats + math.log(0.05) + 1e-9
+
+
+def test_bits_are_nats():
+    assert b.bits_bias(10, 1_000, 2) == b.kl_bias(10 * math.log(2), 1_000, 2)
+    assert b.bits_bias(10, 1_000, 2) < b.bits_bias(20, 1_000, 2)
+
+
+def test_guards_that_say_less_allow_less():
+    found = [b.guarantee(g, 10_000, 2, 50) for g in (Exact(), Rounded(2), Ladder(0.01))]
+    assert found == sorted(found, reverse=True)
+    assert b.guarantee(ParameterFreeLadder(), 10_000, 2, 50) < found[0]
+
+
+@pytest.mark.parametrize("guard", [None, Rounded(1), Ladder(0.1), ParameterFreeLadder()], ids=repr)
+@pytest.mark.parametrize(("n", "m", "bias"), [(10_000, 2, 0.05), (50_000, 100, 0.01)])
+def test_guaranteed_submissions_are_the_most(guard, n, m, bias):
+    k = b.guaranteed_submissions(bias, n, m, guard=guard)
+    assert k >= 1
+    delta = 1 - 0.95
+    assert b.guarantee(guard or Exact(), n, m, k, delta=delta) <= bias + 1e-9
+    assert b.guarantee(guard or Exact(), n, m, k + 1, delta=delta) > bias - 1e-9
+
+
+@pytest.mark.parametrize("guard", [None, Rounded(2), Ladder(0.01)], ids=repr)
+@pytest.mark.parametrize(("m", "k"), [(2, 1), (10, 300)])
+def test_guaranteed_points_are_the_fewest(guard, m, k):
+    n = b.guaranteed_points(0.005, m, k, guard=guard)
+    delta = 1 - 0.95
+    assert b.guarantee(guard or Exact(), n, m, k, delta=delta) <= 0.005
+    assert b.guarantee(guard or Exact(), n - 1, m, k, delta=delta) > 0.005
+
+
+def test_where_nothing_is_guaranteed():
+    assert b.guaranteed_submissions(0.005, 1_000, 2) == 0
+    with pytest.raises(InputError, match=r"^no test set of up to 10\^12 points is enough"):
+        b.guaranteed_points(1e-7, 2, 1_000)
+
+
+def test_honest_selection_is_the_maximum_of_normals():
+    draws = np.random.default_rng(0).normal(size=(20_000, 30)).max(axis=1)
+    assert selection.expected_maximum(30) == pytest.approx(
+        draws.mean(), abs=5 * draws.std() / 20_000**0.5
+    )
+    assert selection.expected_maximum(1) == pytest.approx(0.0, abs=1e-12)
+    assert selection.expected_maximum(2) == pytest.approx(1 / math.sqrt(math.pi), abs=1e-12)
+    assert selection.honest_best_of_k(50_000, 5_200) == pytest.approx(0.0066, abs=5e-5)
+    half = selection.honest_best_of_k(50_000, 5_200, correlation=0.75)
+    assert half == pytest.approx(selection.honest_best_of_k(50_000, 5_200) / 2)
+
+
+def test_many_classes_do_not_protect_against_selection():
+    found = b.bounds(50_000, 1_000, 5_200)
+    assert found.honest_best_of_k > 3 * found.nb_poisson > 3 * found.nb
+    assert not found.trusted
+
+
+@given(st.floats(0.001, 0.05), st.integers(1, 10**5), st.floats(0.05, 0.95), st.floats(0.5, 0.99))
+def test_honest_inverses_invert(bias, k, accuracy, probability):
+    n = selection.honest_points(bias, k, accuracy=accuracy, probability=probability)
+    assert (
+        selection.honest_submissions(bias, n, accuracy=accuracy, probability=probability)
+        >= k * (1 - 1e-6) - 1
+    )
+    if n > 1:
+        # With a point less the deviation is larger by less than 1/n.
+        fewer = selection.honest_submissions(
+            bias, n - 1, accuracy=accuracy, probability=probability
+        )
+        assert fewer <= k
+
+
+def test_errors_that_coincide_leave_nothing_to_select():
+    assert selection.honest_submissions(0.01, 100, correlation=1.0) == 10**12
+    assert selection.honest_best_of_k(100, 50, correlation=1.0) == 0.0
+
+
+def test_theorem_4_5():
+    n, m = 10_000, 10
+    assert b.reconstruction_queries(n, m) == math.ceil(5 * n * math.log(m) / math.log(250))
+    assert b.reconstruction_queries(109, 10) == math.ceil(200 * math.log(1_090))
+    with pytest.raises(
+        InputError, match=r"^Theorem 4\.5 needs m of at least 3 and n above 4m, got"
+    ):
+        b.reconstruction_queries(40, 10)
+
+
+@pytest.mark.parametrize(("rate", "power"), [(b.pointwise_rate, 0.5), (b.reconstruction_rate, 1)])
+def test_rates_grow_as_they_say(rate, power):
+    assert rate(4_000, 10, 500) / rate(8_000, 10, 500) == pytest.approx(2**power)
+    assert "not a bias" in rate.__doc__
+
+
+def test_the_row_of_all():
+    found = b.bounds(10_000, 2, 2_000)
+    names = ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl")
+    assert tuple(asdict(found))[:6] == names
+    assert found.trusted
+    assert found.nb_poisson == found.nb
+    assert found.nb == nb_bias(10_000, 2, 2_000) > found.majority > found.linear_scan
+    rounded = b.bounds(10_000, 2, 2_000, guard=Rounded(2))
+    assert rounded.nb < found.nb
+    assert rounded.kl <= found.kl
+    # A Ladder's answer is not about the submission: its error says nothing about NB.
+    assert b.bounds(10_000, 2, 2_000, guard=Ladder()).nb == found.nb
+
+
+@settings(max_examples=times(20))
+@given(sizes, classes, st.integers(1, 10**4))
+def test_the_attacks_stay_below_the_guarantee(n, m, k):
+    found = b.bounds(n, m, k)
+    assert found.linear_scan <= found.kl + 1e-9
+    assert found.majority <= found.nb
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: b.kl_bias(-1, 10, 2), "nats must be at least 0 and m at least 2, got -1 and 2"),
+        (lambda: b.kl_bias(1, 0, 2), "n must be at least 1, got 0"),
+        (lambda: b.kl_bias(1, 10, 2, delta=0), r"delta must be in \(0, 1\), got 0"),
+        (lambda: selection.honest_best_of_k(10, 0), "k must be at least 1, got 0"),
+        (
+            lambda: selection.honest_best_of_k(10, 1, accuracy=1),
+            r"accuracy must be in \(0, 1\), got 1",
+        ),
+        (
+            lambda: selection.honest_best_of_k(9, 1, correlation=2),
+            r"correlation must be in \[0, 1\], got 2",
+        ),
+        (lambda: selection.honest_points(0, 5), "bias must be above 0, got 0"),
+        (lambda: b.guaranteed_submissions(0.6, 10, 2), r"bias must be in \(0, 0.5\), got 0.6"),
+    ],
+)
+def test_numbers_out_of_range(call, message):
+    with pytest.raises(InputError, match=f"^{message}$"):
+        call()

@@ -1,0 +1,158 @@
+"""Labels stay hidden, budgets hold, and every analyst starts from nothing."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.errors import InputError, LeakScopeError
+from leakscope.holdout.guards import Exact
+from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
+from leakscope.holdout.oracle import Budget, BudgetError, Holdout, most_submissions
+
+RNG = np.random.default_rng
+
+
+@pytest.fixture
+def holdout():
+    return Holdout(RNG(0).integers(0, 7, 1_000), 7)
+
+
+def test_an_exact_answer_is_the_share_of_right_labels(holdout):
+    oracle = holdout.open(RNG(1))
+    guess = RNG(2).integers(0, 7, 1_000)
+    assert oracle.submit(guess) == np.mean(guess == holdout.labels) == holdout.accuracy(guess)
+    assert oracle.submit(holdout.labels) == 1.0
+    assert oracle.used == 2
+
+
+@given(st.integers(1, 700), st.integers(1, 5), st.sampled_from([np.uint8, np.int64]))
+def test_layout_and_type_of_submissions_do_not_matter(n, b, dtype):
+    rng = RNG(n)
+    holdout = Holdout(rng.integers(0, 3, n), 3)
+    rows = rng.integers(0, 3, (b, n)).astype(dtype)
+    expected = (rows == holdout.labels).mean(axis=1)
+    across = np.asfortranarray(rows)
+    for layout in (rows, across, np.repeat(rows, 2, axis=1)[:, ::2]):
+        assert np.array_equal(holdout.open(rng).submit_all(layout), expected)
+
+
+def test_no_text_shows_a_label(holdout):
+    texts = (
+        repr(holdout),
+        str(holdout),
+        repr(holdout.open(RNG(1))),
+        repr(vars(holdout.open(RNG(1)))),
+    )
+    for text in texts:
+        assert "array(" not in text
+    assert not [name for name in vars(holdout.open(RNG(1))) if not name.startswith("_")]
+
+
+def test_nothing_that_an_oracle_holds_is_the_labels(holdout):
+    oracle = holdout.open(RNG(1), guard=ParameterFreeLadder())
+    oracle.submit(np.zeros(1_000, int))
+    for value in vars(oracle).values():
+        assert not isinstance(value, np.ndarray | Holdout)
+    with pytest.raises((AttributeError, TypeError, pickle.PicklingError)):
+        pickle.dumps(oracle)
+
+
+def test_a_batch_is_answered_as_one_after_the_other(holdout):
+    rows = RNG(3).integers(0, 7, (20, 1_000))
+    for guard in (Exact(), Ladder(0.01), ParameterFreeLadder()):
+        at_once = holdout.open(RNG(1), guard=guard).submit_all(rows)
+        oracle = holdout.open(RNG(1), guard=guard)
+        assert np.array_equal(at_once, [oracle.submit(row) for row in rows])
+
+
+def test_the_budget_is_all_or_nothing(holdout):
+    oracle = holdout.open(RNG(1), budget=Budget(total=3))
+    guess = np.zeros((2, 1_000), int)
+    oracle.submit_all(guess)
+    with pytest.raises(BudgetError, match=r"^the budget leaves 1 submissions, got 2: ask for no"):
+        oracle.submit_all(guess)
+    assert oracle.left() == 1
+    oracle.submit(guess[0])
+    with pytest.raises(LeakScopeError):
+        oracle.submit(guess[0])
+    assert oracle.used == 3
+
+
+def test_a_rejected_submission_costs_nothing(holdout):
+    oracle = holdout.open(RNG(1), budget=Budget(total=1))
+    for bad in (np.zeros(999, int), np.full(1_000, 7), np.full(1_000, -1), np.zeros(1_000)):
+        with pytest.raises(InputError):
+            oracle.submit(bad)
+    with pytest.raises(InputError, match=r"^claimed must be an accuracy in \[0, 1\], got 2$"):
+        oracle.submit(np.zeros(1_000, int), claimed=2)
+    assert oracle.left() == 1
+
+
+def test_every_oracle_starts_with_the_full_budget(holdout):
+    budget = Budget(total=2)
+    spent = holdout.open(RNG(1), guard=Ladder(), budget=budget)
+    spent.submit_all(np.stack([holdout.labels, holdout.labels]))
+    fresh = holdout.open(RNG(1), guard=Ladder(), budget=budget)
+    assert (spent.left(), fresh.left()) == (0, 2)
+    # The Ladder of the first oracle shows 1; a fresh one has nothing on display.
+    assert fresh.submit((holdout.labels + 1) % 7) == 0.0
+
+
+def test_accounts_share_the_total():
+    oracle = Holdout([0, 1, 1], 2).open(RNG(0), budget=Budget(total=3, per_account=2))
+    oracle.submit_all(np.zeros((2, 3), int), account="a")
+    assert (oracle.left("a"), oracle.left("b")) == (0, 1)
+    oracle.submit([0, 0, 0], account="b")
+    assert (oracle.left("b"), oracle.left("c")) == (0, 0)
+
+
+def test_more_accounts_do_not_lift_a_limit_in_nats():
+    n = 1_000
+    budget = Budget(per_account=1, nats=2.5 * np.log(n + 1))
+    oracle = Holdout(np.zeros(n, int), 2).open(RNG(0), budget=budget)
+    for account in "ab":
+        oracle.submit(np.zeros(n, int), account=account)
+    with pytest.raises(BudgetError):
+        oracle.submit(np.zeros(n, int), account="c")
+    assert budget.submissions(Ladder(0.1), n) > budget.submissions(Exact(), n) == 2
+    assert Budget(total=1, nats=1e3).submissions(Exact(), n) == 1
+    assert Budget(total=5).submissions(Exact(), n) == 5
+    assert Budget().submissions(Exact(), n) is None
+
+
+@given(st.floats(0, 500), st.floats(0.1, 10))
+def test_most_submissions_is_the_last_affordable(most, each):
+    k = most_submissions(lambda k: each * k, most)
+    assert each * k <= most < each * (k + 1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "m", "message"),
+    [
+        ([0, 1, 2], 2, r"^labels must be one or more integers in 0\.\.1: count"),
+        ([], 2, r"^labels must be one or more integers"),
+        ([0, 1], 1, r"^n_classes must be at least 2, got 1$"),
+        ([0, -1], 2, r"^labels must be at least 0, got -1 in row 1$"),
+    ],
+)
+def test_what_is_no_test_set(labels, m, message):
+    with pytest.raises(InputError, match=message):
+        Holdout(labels, m)
+
+
+@pytest.mark.parametrize("name", ["total", "per_account", "nats"])
+def test_budgets_are_not_negative(name):
+    with pytest.raises(InputError, match=rf"^{name} must be at least 0, or None"):
+        Budget(**{name: -1})
+
+
+def test_a_holdout_keeps_its_own_copy():
+    labels = np.array([0, 1, 1])
+    holdout = Holdout(labels, 2)
+    labels[:] = 0
+    assert holdout.accuracy([0, 1, 1]) == 1.0
+    assert copy.copy(holdout).accuracy([1, 0, 0]) == 0.0

@@ -1,0 +1,116 @@
+"""What logits tell an analyst, and that it never learns what the base model scores."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from leakscope.errors import InputError
+from leakscope.holdout.analysts import trials
+from leakscope.holdout.naive_bayes import NaiveBayes, centred, probabilities
+from leakscope.holdout.oracle import Budget, Holdout
+from leakscope.holdout.priors import Knowledge, from_logits
+from tests.thorough import times
+
+RNG = np.random.default_rng
+
+
+def made(n, m, rng, sharpness=1.5):
+    """Logits, and labels drawn from their softmax: the prior is right."""
+    logits = sharpness * rng.normal(size=(n, m))
+    labels = (softmax(logits, axis=1).cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return logits, Holdout(np.minimum(labels, m - 1), m)
+
+
+@given(st.integers(1, 40), st.integers(2, 6), st.data())
+def test_candidates_are_the_most_likely_labels_of_the_least_certain_points(n, m, data):
+    logits = RNG(n * m).normal(size=(n, m))
+    top, some = data.draw(st.integers(2, m)), data.draw(st.integers(1, n))
+    known = from_logits(logits, top=top, least_confident=some, temperature=2.0)
+    prior = softmax(logits / 2, axis=1)
+    largest = prior.max(axis=1)
+    assert np.array_equal(known.base, prior.argmax(axis=1))
+    assert np.array_equal(known.points, np.sort(np.argsort(largest)[:some]))
+    assert np.array_equal(known.candidates, np.argsort(-prior[known.points], axis=1)[:, :top])
+    assert np.allclose(np.exp(known.log_prior), -np.sort(-prior[known.points], axis=1)[:, :top])
+    inside = np.take_along_axis(prior[known.points], known.candidates, axis=1).sum(axis=1)
+    assert known.mass == pytest.approx(inside.mean())
+    assert known.whole == (top == m and some == n)
+    codes = RNG(1).integers(0, top, (some, 3))
+    labels = known.labels(codes)
+    assert np.array_equal(labels[known.points, 2], known.candidates[np.arange(some), codes[:, 2]])
+    assert np.array_equal(known.labels(codes[:, 0]), labels[:, 0])
+    outside = np.setdiff1d(np.arange(n), known.points)
+    assert np.all(labels[outside] == known.base[outside, None])
+
+
+def test_what_was_right_elsewhere_does_not_matter():
+    # The base model right everywhere outside, or nowhere: the same centred accuracies.
+    known = from_logits(RNG(0).normal(size=(400, 5)), top=2, least_confident=100)
+    answers = RNG(1).uniform(0.1, 0.2, 30)
+    assert np.allclose(centred(answers, 400, known), centred(answers + 0.75, 400, known))
+    assert centred(answers, 400, known).mean() == pytest.approx(known.mass / 2)
+
+
+def test_centred_accuracies_estimate_the_right_probability():
+    rng = RNG(2)
+    logits, holdout = made(4_000, 6, rng)
+    known = from_logits(logits, top=3, least_confident=3_000)
+    codes = rng.integers(0, 3, (3_000, 200))
+    oracle = holdout.open(rng, budget=Budget(200))
+    found = probabilities(oracle.submit_all(known.labels(codes).T), oracle, known)
+    truth = holdout.labels[known.points]
+    inside = (known.candidates == truth[:, None]).any(axis=1)
+    right = known.candidates[np.arange(3_000)[:, None], codes] == truth[:, None]
+    # Among points whose label is a candidate. The mean of 200 answers and the mass r are
+    # estimates, each off by about .001.
+    assert np.abs(found - right[inside].mean(axis=0)).max() < 0.01
+
+
+def gain(logits, holdout, k, seed, level=0.8, **restriction):
+    analyst = NaiveBayes(from_logits(logits, **restriction))
+    return trials(analyst, lambda rng: holdout, k, RNG(seed).spawn(times(6))).bias(level)
+
+
+def test_knowledge_is_never_worse_than_none_on_a_right_prior():
+    logits, holdout = made(1_000, 4, RNG(3))
+    assert gain(logits, holdout, 300, 4).low > 0
+
+
+@pytest.mark.parametrize("dataset", ["cifar100", pytest.param("cifar10", marks=pytest.mark.slow)])
+def test_gains_are_ordered_as_in_figure_1(data_folder, dataset):
+    # A fifth of the points is attacked, with half a query for each, as in the paper.
+    k = 1_000
+    with np.load(data_folder / f"logits_{dataset}_resnet-20.npz", allow_pickle=False) as file:
+        logits, labels = file["logits"], file["labels"].astype(np.int64)
+    holdout = Holdout(labels, logits.shape[1])
+    prior = gain(logits, holdout, k, 5)
+    labels_only = gain(logits, holdout, k, 6, top=2)
+    points_only = gain(logits, holdout, k, 7, least_confident=2_000)
+    both = gain(logits, holdout, k, 8, top=2, least_confident=2_000)
+    assert both.low > points_only.high
+    assert points_only.low > prior.value
+    assert points_only.value > labels_only.value > prior.low
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: from_logits([1.0, 2.0]), r"logits must be numbers of the shape \(n, m\), m >= 2"),
+        (lambda: from_logits([[1.0, np.nan]]), "logits must be finite: clip them"),
+        (lambda: from_logits([[1.0, 2.0]], top=3), r"top must be in 2\.\.2, got 3$"),
+        (
+            lambda: from_logits([[1.0, 2.0]], least_confident=0),
+            r"least_confident must be in 1\.\.1",
+        ),
+        (lambda: from_logits([[1.0, 2.0]], temperature=0), "temperature must be above 0, got 0$"),
+        (
+            lambda: Knowledge(np.zeros(2, int), np.array([0]), np.zeros((1, 1), int), [[0.0]], 2),
+            r"candidates must have the shape \(p, r\)",
+        ),
+    ],
+)
+def test_what_is_no_knowledge(call, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        call()
