@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         audit_released,
         audit_synthetic,
     )
+    from leakscope.audit.language_models import audit_causal, audit_masked
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.dtp.bayes_inference import BayesInference
     from leakscope.classifier.dtp.discriminant import LinearDiscriminant
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from leakscope.evaluate.evaluation import Evaluation
     from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
     from leakscope.evaluate.roc import auc, roc
+    from leakscope.language.training import train_further, train_reference
     from leakscope.synthetic.distance import Cosine, Minkowski
     from leakscope.synthetic.frames import read_table
     from leakscope.synthetic.generators.command import Command
@@ -76,6 +78,10 @@ _HOME = {
     "audit_classifier": "audit",
     "audit_dtp": "audit",
     "audit_language": "audit",
+    "audit_causal": "audit.language_models",
+    "audit_masked": "audit.language_models",
+    "train_further": "language.training",
+    "train_reference": "language.training",
     "audit_model": "audit",
     "audit_pool": "audit",
     "audit_released": "audit",
@@ -178,9 +184,11 @@ __all__ = [
     "VulnerableRecords",
     "auc",
     "audit_candidates",
+    "audit_causal",
     "audit_classifier",
     "audit_dtp",
     "audit_language",
+    "audit_masked",
     "audit_model",
     "audit_pool",
     "audit_released",
@@ -194,7 +202,9 @@ __all__ = [
     "roc",
     "save_predictions",
     "tpr_at_fpr",
+    "train_further",
     "train_predictions",
+    "train_reference",
     "vulnerable_records",
 ]
 

@@ -1,0 +1,257 @@
+"""The audit of a language model from the model itself: its energies of texts, then the attacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from leakscope.audit.language import LanguageAudit, audit_language
+from leakscope.core import checks
+from leakscope.core.versions import versions
+from leakscope.errors import InputError
+from leakscope.language.energy_files import energies_place, write_energies
+from leakscope.language.loading import checked_folder
+from leakscope.language.masks import MaskPlan
+from leakscope.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
+from leakscope.language.precision import Precision
+from leakscope.language.text_energies import Form, text_energies
+from leakscope.language.text_files import Columns, TextRecordsLike
+from leakscope.language.thresholds import FPRS
+from leakscope.runs.execute import Progress
+
+Kind = Literal["masked", "causal"]
+"""The kinds of language model."""
+
+_HEADS: Mapping[Kind, tuple[str, ...]] = {
+    "masked": ("ForMaskedLM", "ForPreTraining"),
+    "causal": ("ForCausalLM", "LMHeadModel"),
+}
+
+
+def audit_masked(
+    target: str | Path | MaskedModel,
+    reference: str | Path | MaskedModel | None,
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None = None,
+    *,
+    plan: MaskPlan | None = None,
+    form: Form = "mean",
+    columns: Columns | None = None,
+    threshold: str | Sequence[str] | None = None,
+    fpr: float | Sequence[float] = FPRS,
+    show: Sequence[str] = (),
+    device: str = "cpu",
+    precision: Precision = "float32",
+    energies: str | Path | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_masked",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> LanguageAudit:
+    """Return what a masked language model gives away about the texts it was trained on.
+
+    Parameters
+    ----------
+    target, reference : path or MaskedModel
+        Folders of this machine, or models from `load_masked`. Without a reference (None) only
+        the loss attack is played, and two of the controls are missing.
+    members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
+        Texts that the target was trained on; texts like them that it was not trained on; further
+        ones of that kind, which thresholds are taken from. See `load_texts` for files.
+    plan : MaskPlan, optional
+        How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern
+        ``single`` gives the normalised energy.
+    form : "mean" or "sum"
+        Of the energy; the sum grows with a text's length.
+    columns : Columns, optional
+        Where texts, ids and groups have other names than the usual ones.
+    threshold, fpr, show, level, command
+        As in `audit_language`.
+    device, precision
+        As in `load_masked`, where paths are given.
+    energies : str or pathlib.Path, optional
+        A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
+    run : str or pathlib.Path, optional
+        A folder that keeps what the models answered: a stopped audit goes on there, and one of a
+        second target finds the answers of its reference.
+    n_jobs, progress, invocation
+        As in `token_log_probabilities`; the progress counts texts, once a model.
+    seed : int
+        All random draws derive from it.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+
+    Returns
+    -------
+    LanguageAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Mireshghallah et al. (2022), section 2.
+    """
+    keep = None if energies is None else energies_place(energies)
+    models = [
+        model
+        if isinstance(model, MaskedModel)
+        else load_masked(model, device=device, precision=precision)
+        for model in (target, reference)
+        if model is not None
+    ]
+    plan = plan or MaskPlan(seed=seed)
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
+        members,
+        nonmembers,
+        population,
+        plan=plan,
+        form=form,
+        columns=columns,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
+    )
+    if keep is not None:
+        write_energies(scores, keep)
+    masks = {"masks": json.dumps(plan.describe()), "energy": f"{form} form"}
+    return audit_language(
+        scores,
+        threshold=threshold,
+        fpr=fpr,
+        show=show,
+        seed=seed,
+        level=level,
+        command=command,
+        provenance={**_origin(models), **masks, **(provenance or {})},
+    )
+
+
+def audit_causal(
+    target: str | Path | CausalModel,
+    reference: str | Path | CausalModel | None,
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None = None,
+    *,
+    form: Form = "mean",
+    columns: Columns | None = None,
+    threshold: str | Sequence[str] | None = None,
+    fpr: float | Sequence[float] = FPRS,
+    show: Sequence[str] = (),
+    device: str = "cpu",
+    precision: Precision = "float32",
+    energies: str | Path | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_causal",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> LanguageAudit:
+    """Return what a causal language model gives away about the texts it was trained on.
+
+    Parameters
+    ----------
+    target, reference : path or CausalModel
+        Folders of this machine, or models from `load_causal`.
+    members, nonmembers, population, form, columns, threshold, fpr, show, device, precision
+        As in `audit_masked`. The energy is minus the log-likelihood.
+    energies, run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_masked`.
+
+    Returns
+    -------
+    LanguageAudit
+        Of the loss and, with a reference, of the likelihood ratio. The further signals of causal
+        models are in `leakscope.language.causal`.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    keep = None if energies is None else energies_place(energies)
+    models = [
+        model
+        if isinstance(model, CausalModel)
+        else load_causal(model, device=device, precision=precision)
+        for model in (target, reference)
+        if model is not None
+    ]
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
+        members,
+        nonmembers,
+        population,
+        form=form,
+        columns=columns,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
+    )
+    if keep is not None:
+        write_energies(scores, keep)
+    return audit_language(
+        scores,
+        threshold=threshold,
+        fpr=fpr,
+        show=show,
+        seed=seed,
+        level=level,
+        command=command,
+        provenance={**_origin(models), "energy": f"{form} form", **(provenance or {})},
+    )
+
+
+def model_kind(path: str | Path) -> Kind:
+    """Return what kind of language model a folder holds, by the head it was saved with.
+
+    Raises
+    ------
+    InputError
+        If it holds no model, or one of neither kind.
+    """
+    folder = checked_folder(path)
+    try:
+        saved_as = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        heads = [str(name) for name in saved_as.get("architectures") or ()]
+    except (ValueError, AttributeError, TypeError) as error:
+        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
+    for kind, endings in _HEADS.items():
+        if any(name.endswith(endings) for name in heads):
+            return kind
+    raise InputError(
+        f"{folder} must hold a masked or a causal language model, got "
+        f"{checks.listed(heads) or 'no architecture'}: save it with its language-model head"
+    )
+
+
+def _origin(models: Sequence[Model]) -> dict[str, str]:
+    named = {
+        role: f"{Path(model.source.path).name} sha256:{model.source.weights}"
+        for role, model in zip(("target", "reference"), models, strict=False)
+    }
+    first = models[0].source
+    packages = versions("torch", "transformers")
+    return {
+        **named,
+        "computed in": f"{first.precision} on {first.device}",
+        **{name: packages[name] for name in ("torch", "transformers")},
+    }
