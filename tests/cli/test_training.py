@@ -148,7 +148,7 @@ def test_the_python_call_finds_the_same(place, straight):
 )
 def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, inside, stop):
     out = tmp_path / "out"
-    running = started(place, out, pause=0.2)
+    running = started(place, out, pause=0.8)
     wait_for(out / "run", 2, running)
     running.send_signal(stop)
     _, errors = running.communicate(timeout=60)
