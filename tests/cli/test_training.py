@@ -86,7 +86,9 @@ TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 def started(place, out, *more, pause=0.0):
     texts = [str(a) for a in (*TREE, "--shadows", 7, "--out", out, *more)]
-    return subprocess.Popen(
+    # A suite in the background of a shell ignores interruptions, and so would what it starts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
         [*COMMAND, *texts],
         cwd=place,
         stdout=subprocess.PIPE,
@@ -94,6 +96,8 @@ def started(place, out, *more, pause=0.0):
         text=True,
         env={**os.environ, "PAUSE": str(pause)},
     )
+    signal.signal(signal.SIGINT, before)
+    return process
 
 
 def wait_for(run, n_models, process):
@@ -148,7 +152,7 @@ def test_the_python_call_finds_the_same(place, straight):
 )
 def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, inside, stop):
     out = tmp_path / "out"
-    running = started(place, out, pause=0.8)
+    running = started(place, out, pause=0.3)
     wait_for(out / "run", 2, running)
     running.send_signal(stop)
     _, errors = running.communicate(timeout=60)
