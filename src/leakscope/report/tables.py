@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from leakscope.core.estimate import Skipped
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
 from leakscope.evaluate.risk import Risk
@@ -107,8 +109,40 @@ def summary(findings: Findings) -> str:
     lines += [f"Warning: {plain(warning)}" for warning in findings.warnings]
     lines += [f"{plain(e.title):{width}}  {_line(e)}" for e in findings.evaluations]
     lines += [epsilon_line(findings), risk_line(findings)]
-    lines += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in findings.skipped]
+    lines += not_done(findings.skipped)
     return "\n".join(lines) + "\n"
+
+
+class Said(Protocol):
+    """A verdict of any kind."""
+
+    @property
+    def headline(self) -> str:
+        """Its first line."""
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """What follows, the most important first."""
+
+
+def as_summary(
+    found: Said,
+    rows: Sequence[tuple[str, str]],
+    warnings: Sequence[str],
+    skipped: Sequence[Skipped],
+) -> str:
+    """Return a verdict, the main numbers by name, and what to know beside, as plain text."""
+    width = max(len(name) for name, _ in rows)
+    text = [found.headline, "", found.sentences[0], ""]
+    text += [f"Warning: {plain(warning)}" for warning in warnings]
+    text += [f"{name:{width}}  {value}" for name, value in rows]
+    text += not_done(skipped)
+    return "\n".join(text) + "\n"
+
+
+def not_done(skipped: Sequence[Skipped]) -> list[str]:
+    """Return a line for each thing that was left out, and why."""
+    return [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in skipped]
 
 
 def risk_line(findings: Findings) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from leakscope.evaluate.evaluation import Evaluation
 from leakscope.evaluate.findings import Findings
 from leakscope.report.numbers import decimal_estimate, percent_estimate, plain, rate
-from leakscope.report.tables import epsilon_line, rate_at, risk_line
+from leakscope.report.tables import Said, epsilon_line, not_done, rate_at, risk_line
 from leakscope.report.verdict import GRADES, verdict
 
 if TYPE_CHECKING:
@@ -38,18 +38,19 @@ def terminal_summary(findings: Findings) -> RenderableType:
         Nothing in it is read as markup, so names from the user's data cannot style or forge
         lines.
     """
-    from rich.text import Text
-
     found = verdict(findings)
-    parts: list[RenderableType] = [
-        heading(found.headline, _COLOURS[found.grade]),
-        Text(found.sentences[0]),
-        Text(),
-    ]
-    parts += [Text(f"! {plain(w)}", style="yellow") for w in findings.warnings]
-    parts += [Text()] if findings.warnings else []
-    parts += [_Attacks(findings), *map(Text, _below(findings))]
-    return stacked(*parts)
+    return stacked(
+        *opening(found, _COLOURS[found.grade], findings.warnings),
+        _Attacks(findings),
+        *map(text, _below(findings)),
+    )
+
+
+def opening(found: Said, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
+    """Return what is read first: the verdict, its first sentence, and what may mislead."""
+    parts = [text(found.headline, f"bold {colour}"), text(found.sentences[0]), text("")]
+    parts += [text(f"! {plain(warning)}", "yellow") for warning in warnings]
+    return [*parts, text("")] if warnings else parts
 
 
 def stacked(*parts: RenderableType) -> RenderableType:
@@ -64,11 +65,6 @@ def text(line: str, style: str = "") -> RenderableType:
     from rich.text import Text
 
     return Text(line, style=style)
-
-
-def heading(line: str, colour: str) -> RenderableType:
-    """Return the verdict in one line."""
-    return text(line, f"bold {colour}")
 
 
 def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
@@ -171,6 +167,4 @@ def _below(findings: Findings) -> list[str]:
     lines = []
     if any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr if r.fpr in _RATES):
         lines.append("\N{DAGGER} too few non-members to tell: under 10 false positives expected")
-    lines += [epsilon_line(findings), risk_line(findings)]
-    lines += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in findings.skipped]
-    return lines
+    return [*lines, epsilon_line(findings), risk_line(findings), *not_done(findings.skipped)]

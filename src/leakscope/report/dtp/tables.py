@@ -12,7 +12,7 @@ from leakscope.report.dtp.verdict import reach, verdict
 from leakscope.report.dtp.views import mean
 from leakscope.report.dtp.words import between, nats, records
 from leakscope.report.numbers import count, percent, percent_estimate, plain, rate
-from leakscope.report.tables import names_of, parquet
+from leakscope.report.tables import as_summary, names_of, parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,14 +97,7 @@ def removal_csv(path: RemovalPath) -> str:
 
 def summary(f: DtpFindings) -> str:
     """Return the verdict and the main numbers as plain text."""
-    found = verdict(f)
-    rows = lines(f)
-    width = max(len(name) for name, _ in rows)
-    text = [found.headline, "", found.sentences[0], ""]
-    text += [f"Warning: {plain(warning)}" for warning in f.warnings]
-    text += [f"{name:{width}}  {value}" for name, value in rows]
-    text += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in f.skipped]
-    return "\n".join(text) + "\n"
+    return as_summary(verdict(f), lines(f), f.warnings, f.skipped)
 
 
 def lines(f: DtpFindings) -> tuple[tuple[str, str], ...]:

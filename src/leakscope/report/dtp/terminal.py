@@ -8,8 +8,8 @@ from leakscope.classifier.dtp.findings import DtpFindings
 from leakscope.report.dtp import rows
 from leakscope.report.dtp.tables import lines
 from leakscope.report.dtp.verdict import GRADES, verdict
-from leakscope.report.numbers import plain
-from leakscope.report.terminal import Roomy, figures, heading, rows_of, stacked, text
+from leakscope.report.tables import not_done
+from leakscope.report.terminal import Roomy, figures, opening, rows_of, stacked, text
 
 if TYPE_CHECKING:
     from leakscope.report.terminal import RenderableType
@@ -38,15 +38,11 @@ def terminal_summary(f: DtpFindings) -> RenderableType:
     every = [(row.id, row.label, row.pdtp, row.factor, row.dtp) for row in riskiest]
     short = [(row.id, row.pdtp) for row in riskiest]
     return stacked(
-        heading(found.headline, _COLOURS[found.grade]),
-        text(found.sentences[0]),
-        text(""),
-        *(text(f"! {plain(w)}", "yellow") for w in f.warnings),
-        *([text("")] if f.warnings else []),
+        *opening(found, _COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         Roomy(
             rows_of(("Riskiest records", "Class", "PDTP", "Factor", "DTP"), every, names=2),
             rows_of(("Riskiest records", "PDTP"), short),
         ),
-        *(text(f"Not done: {plain(s.name)}: {plain(s.reason)}") for s in f.skipped),
+        *map(text, not_done(f.skipped)),
     )

@@ -22,7 +22,7 @@ from leakscope.report.numbers import (
     plain,
     rate,
 )
-from leakscope.report.tables import epsilon_line, names_of, parquet
+from leakscope.report.tables import as_summary, epsilon_line, names_of, parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,14 +75,7 @@ def roc_csv(f: LanguageFindings) -> str:
 
 def summary(f: LanguageFindings) -> str:
     """Return the verdict and the main numbers as plain text."""
-    found = verdict(f)
-    rows = lines(f)
-    width = max(len(name) for name, _ in rows)
-    text = [found.headline, "", found.sentences[0], ""]
-    text += [f"Warning: {plain(warning)}" for warning in f.warnings]
-    text += [f"{name:{width}}  {value}" for name, value in rows]
-    text += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in f.skipped]
-    return "\n".join(text) + "\n"
+    return as_summary(verdict(f), lines(f), f.warnings, f.skipped)
 
 
 def lines(f: LanguageFindings) -> tuple[tuple[str, str], ...]:

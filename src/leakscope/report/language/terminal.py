@@ -8,8 +8,8 @@ from leakscope.report.language.findings import LanguageFindings
 from leakscope.report.language.tables import lines, threshold_rows
 from leakscope.report.language.units import units_of
 from leakscope.report.language.verdict import UNKNOWN, verdict
-from leakscope.report.numbers import plain
-from leakscope.report.terminal import Roomy, figures, heading, rows_of, stacked, text
+from leakscope.report.tables import not_done
+from leakscope.report.terminal import Roomy, figures, opening, rows_of, stacked, text
 from leakscope.report.verdict import GRADES
 
 if TYPE_CHECKING:
@@ -35,14 +35,10 @@ def terminal_summary(f: LanguageFindings) -> RenderableType:
     """
     found = verdict(f)
     return stacked(
-        heading(found.headline, _COLOURS[found.grade]),
-        text(found.sentences[0]),
-        text(""),
-        *(text(f"! {plain(w)}", "yellow") for w in f.warnings),
-        *([text("")] if f.warnings else []),
+        *opening(found, _COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         *(part for unit in units_of(f) for part in _thresholds(unit.unit, threshold_rows(unit))),
-        *(text(f"Not done: {plain(s.name)}: {plain(s.reason)}") for s in f.skipped),
+        *map(text, not_done(f.skipped)),
     )
 
 

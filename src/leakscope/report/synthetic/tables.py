@@ -13,7 +13,7 @@ from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.verdict import verdict
 from leakscope.report.synthetic.views import settings
 from leakscope.report.synthetic.words import called, several
-from leakscope.report.tables import names_of, parquet
+from leakscope.report.tables import as_summary, names_of, parquet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,13 +55,7 @@ def records_parquet(f: SyntheticFindings) -> bytes:
 
 def summary(f: SyntheticFindings) -> str:
     """Return the verdict and the main numbers as plain text."""
-    found, rows = verdict(f), lines(f)
-    width = max(len(name) for name, _ in rows)
-    text = [found.headline, "", found.sentences[0], ""]
-    text += [f"Warning: {plain(warning)}" for warning in f.warnings]
-    text += [f"{name:{width}}  {value}" for name, value in rows]
-    text += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in f.skipped]
-    return "\n".join(text) + "\n"
+    return as_summary(verdict(f), lines(f), f.warnings, f.skipped)
 
 
 def lines(f: SyntheticFindings) -> tuple[tuple[str, str], ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from leakscope.report.numbers import decimal_estimate, plain, rate, tpr_estimate
+from leakscope.report.numbers import decimal_estimate, rate, tpr_estimate
 from leakscope.report.synthetic import rows
 from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.tables import lines
 from leakscope.report.synthetic.verdict import verdict
-from leakscope.report.terminal import Roomy, figures, heading, rows_of, stacked, text
+from leakscope.report.tables import not_done
+from leakscope.report.terminal import Roomy, figures, opening, rows_of, stacked, text
 from leakscope.report.verdict import GRADES
 
 if TYPE_CHECKING:
@@ -36,15 +37,11 @@ def terminal_summary(f: SyntheticFindings) -> RenderableType:
     """
     found = verdict(f)
     return stacked(
-        heading(found.headline, _COLOURS[found.grade]),
-        text(found.sentences[0]),
-        text(""),
-        *(text(f"! {plain(w)}", "yellow") for w in f.warnings),
-        *([text("")] if f.warnings else []),
+        *opening(found, _COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         _attacks(f),
         _records(f),
-        *(text(f"Not done: {plain(s.name)}: {plain(s.reason)}") for s in f.skipped),
+        *map(text, not_done(f.skipped)),
     )
 
 

@@ -76,14 +76,7 @@ def risks_frame(f: ReleasedFindings) -> pd.DataFrame:
 
 def summary(f: ReleasedFindings) -> str:
     """Return the verdict and the main numbers as plain text."""
-    found = verdict(f)
-    rows = lines(f)
-    width = max(len(name) for name, _ in rows)
-    text = [found.headline, "", found.sentences[0], ""]
-    text += [f"Warning: {plain(warning)}" for warning in f.warnings]
-    text += [f"{name:{width}}  {value}" for name, value in rows]
-    text += [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in f.skipped]
-    return "\n".join(text) + "\n"
+    return tables.as_summary(verdict(f), lines(f), f.warnings, f.skipped)
 
 
 def lines(f: ReleasedFindings) -> tuple[tuple[str, str], ...]:

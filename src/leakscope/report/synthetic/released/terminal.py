@@ -9,14 +9,13 @@ from leakscope.report.numbers import (
     decimal_estimate,
     percent,
     percent_estimate,
-    plain,
     rate,
 )
 from leakscope.report.synthetic.released.tables import lines
 from leakscope.report.synthetic.released.verdict import UNKNOWN, named, verdict
 from leakscope.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
-from leakscope.report.tables import rate_at
-from leakscope.report.terminal import Roomy, figures, heading, rows_of, stacked, text
+from leakscope.report.tables import not_done, rate_at
+from leakscope.report.terminal import Roomy, figures, opening, rows_of, stacked, text
 from leakscope.report.verdict import GRADES
 
 if TYPE_CHECKING:
@@ -45,15 +44,11 @@ def terminal_summary(f: ReleasedFindings) -> RenderableType:
     """
     found = verdict(f)
     return stacked(
-        heading(found.headline, _COLOURS[found.grade]),
-        text(found.sentences[0]),
-        text(""),
-        *(text(f"! {plain(w)}", "yellow") for w in f.warnings),
-        *([text("")] if f.warnings else []),
+        *opening(found, _COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         *([_attacks(f)] if f.evaluations else []),
         *([_risks(f)] if f.risks else []),
-        *(text(f"Not done: {plain(s.name)}: {plain(s.reason)}") for s in f.skipped),
+        *map(text, not_done(f.skipped)),
     )
 
 
