@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 import zipfile
 import zlib
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.datasets.files import content_of
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 Content = Mapping[str, NDArray[Any]]
 """The arrays of an npz file."""
+
+LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
+"""What names of files of JSON lines end in."""
 
 _SUFFIXES = (".npz", ".parquet", ".csv")
 
@@ -49,6 +54,63 @@ def read_content(path: Path, what: str) -> Content | pd.DataFrame:
         return _read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
     except PermissionError as error:
         raise InputError(f"{path} cannot be read: permission denied") from error
+
+
+def read_text(path: Path, what: str) -> str:
+    """Return the text of a UTF-8 file, unpacked where its name ends in .gz.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What messages call the file, such as ``score``.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a directory, not a {what} file")
+    if not path.exists():
+        raise InputError(f"{path} does not exist")
+    try:
+        return content_of(path).decode("utf-8-sig")
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+
+
+def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
+    """Return the objects of a file with one a line, each with the number of its line from 1.
+
+    Blank lines are left out.
+
+    Parameters
+    ----------
+    path, what
+        As in `read_text`.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    lines = enumerate(read_text(path, what).split("\n"), 1)
+    return [(number, _object(line, path, number)) for number, line in lines if line.strip()]
+
+
+def _object(line: str, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"{path}: line {number} is no JSON object ({_first_line(error)})"
+        ) from error
+    if not isinstance(row, dict):
+        raise InputError(f"{path}: line {number} is no JSON object, got {type(row).__name__}")
+    return row
 
 
 def plain(column: pd.Series[Any]) -> NDArray[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from leakscope.core import checks
-from leakscope.datasets.files import content_of
-from leakscope.datasets.reading import read_content
+from leakscope.datasets.reading import LINES, read_content, read_json_lines
 from leakscope.errors import InputError
 from leakscope.language.scores import TextScores, text_scores
 
@@ -33,7 +31,6 @@ TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | Fram
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
-_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _WAY_OUT = (
     "sample, energy_target and member are needed; group, energy_reference, population, length and "
     "text may follow"
@@ -91,7 +88,7 @@ def load_text_scores(path: str | Path) -> TextScores:
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    if path.name.lower().endswith(_LINES):
+    if path.name.lower().endswith(LINES):
         return _scores_of(_columns_of_lines(path), path)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv or .parquet")
@@ -164,7 +161,7 @@ def _names_of_csv(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _columns_of_lines(path: Path) -> dict[str, Any]:
-    rows = _rows_of_lines(path)
+    rows = read_json_lines(path, "score")
     if not rows:
         raise InputError(f"{path} is empty")
     names = list(rows[0][1])
@@ -181,32 +178,3 @@ def _columns_of_lines(path: Path) -> dict[str, Any]:
                 "the same columns"
             )
     return {name: [row[name] for _, row in rows] for name in known}
-
-
-def _rows_of_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
-    rows = []
-    for number, line in enumerate(_text_of(path).split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            reason = str(error).splitlines()[0]
-            raise InputError(f"{path}: line {number} is no JSON object ({reason})") from error
-        if not isinstance(row, dict):
-            raise InputError(f"{path}: line {number} is no JSON object, got {type(row).__name__}")
-        rows.append((number, row))
-    return rows
-
-
-def _text_of(path: Path) -> str:
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, not a score file")
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
-    try:
-        return content_of(path).decode("utf-8-sig")
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error

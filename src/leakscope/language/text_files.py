@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.core import checks
-from leakscope.datasets.files import content_of
-from leakscope.datasets.reading import read_content
+from leakscope.datasets.reading import LINES, read_content, read_json_lines, read_text
 from leakscope.errors import InputError
 from leakscope.language.score_files import FrameLike
 from leakscope.language.texts import Texts, texts_of
@@ -22,7 +20,6 @@ SAMPLES = ("sample", "id")
 GROUPS = ("group", "patient", "patient_id", "note", "note_id")
 """Columns that may hold whom each text belongs to; the first that is there counts."""
 
-_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 _PLAIN = (".txt", ".txt.gz")
 
 
@@ -141,9 +138,9 @@ def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
     path, columns = Path(path), columns or Columns()
     name = path.name.lower()
     if name.endswith(_PLAIN):
-        lines = (line.strip() for line in _content(path).splitlines())
+        lines = (line.strip() for line in read_text(path, "text").splitlines())
         return _checked(path, tuple(line for line in lines if line), None, None)
-    if name.endswith(_LINES):
+    if name.endswith(LINES):
         return _texts_in(_columns_of_lines(path), columns, path)
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv, .parquet or .txt")
@@ -224,11 +221,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
 
 
 def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
-    rows = [
-        (number, _object(line, path, number))
-        for number, line in enumerate(_content(path).split("\n"), 1)
-        if line.strip()
-    ]
+    rows = read_json_lines(path, "text")
     if not rows:
         raise InputError(f"{path}: there are no texts in it")
     names = rows[0][1].keys()
@@ -239,27 +232,3 @@ def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
                 f"{checks.listed(names)}: every line must have the same"
             )
     return {name: [row[name] for _, row in rows] for name in names}
-
-
-def _object(line: str, path: Path, number: int) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: line {number} is no JSON object ({reason})") from error
-    if not isinstance(row, dict):
-        raise InputError(f"{path}: line {number} is no JSON object, got {type(row).__name__}")
-    return row
-
-
-def _content(path: Path) -> str:
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, not a text file")
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
-    try:
-        return content_of(path).decode("utf-8-sig")
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
