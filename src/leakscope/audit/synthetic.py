@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.audit.rendered import Rendered
 from leakscope.core import checks, seeds
-from leakscope.core.checks import Ints
+from leakscope.core.checks import Floats, Ints
 from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
@@ -22,12 +23,13 @@ from leakscope.evaluate.by_target import AttackEvaluation, TargetScores, evaluat
 from leakscope.evaluate.correlation import rank_correlation
 from leakscope.evaluate.findings import GameDescription
 from leakscope.report.synthetic.findings import Group, Headline, SyntheticFindings, Targets
+from leakscope.runs.execute import Progress
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.synthetic.attacks.attack import TableAttack
 from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
 from leakscope.synthetic.frames import read_table
 from leakscope.synthetic.games.games import Game, game_named
-from leakscope.synthetic.games.releases import Making, Progress, make_releases
+from leakscope.synthetic.games.releases import Making, make_releases
 from leakscope.synthetic.games.scores import Scored, Scores, score_releases
 from leakscope.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from leakscope.synthetic.generators.foreign import require_sendable
@@ -37,6 +39,7 @@ from leakscope.synthetic.schema import Schema
 from leakscope.synthetic.selection import (
     LogLikelihood,
     Random,
+    Ranked,
     RareValue,
     Selection,
     Selector,
@@ -191,15 +194,16 @@ def audit_synthetic(
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
-    selections = select_targets(table, targets, select, seed)
+    # Needed at the end, and where the most vulnerable records are the targets: found once.
+    known = cache(partial(vulnerable_records, table))
+    selections = select_targets(table, targets, select, seed, lambda: known().scores)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
     n_tests = enough_tests(half_width, level) if tests is None else tests
     setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed)
     chosen.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
-    known = vulnerable_records(table)
-    about = _targets(table, known, setting.targets, named, show)
+    about = _targets(table, known(), setting.targets, named, show)
     few = len(rows) <= MANY
     players = tuple(attacks or (suite_for_few() if few else suite_for_many()))
     making = Making(chosen, setting, made_by)
@@ -222,6 +226,7 @@ def audit_synthetic(
             making, releases, players, f"{folder}/scores", n_jobs=n_jobs, progress=scoring
         )
         played, skipped = _evaluated(scores, level)
+    headline = _headline(played)
     return SyntheticAudit(
         command,
         own_version(),
@@ -236,8 +241,8 @@ def audit_synthetic(
         about,
         tuple(_group(selection, setting.targets, played, level) for selection in selections),
         played,
-        _headline(played),
-        _foreseen(about, played, level),
+        headline,
+        _foreseen(about, played[headline.attack], level),
         use,
         (*skipped, *([use] if isinstance(use, Skipped) else [])),
         (*advice(table), *_warnings(making, schema, level)),
@@ -246,9 +251,16 @@ def audit_synthetic(
 
 
 def select_targets(
-    table: Table, targets: TargetsAsked, select: str | Sequence[str], seed: int
+    table: Table,
+    targets: TargetsAsked,
+    select: str | Sequence[str],
+    seed: int,
+    scores: Callable[[], Floats] | None = None,
 ) -> tuple[Selection, ...]:
-    """Return the records to attack, by the way in which they were chosen."""
+    """Return the records to attack, by the way in which they were chosen.
+
+    `scores` gives the vulnerability scores of all records, where they are needed beside.
+    """
     if isinstance(targets, str):
         if targets != "all":
             raise InputError(f'targets must be a number, rows, or "all", got {targets!r}')
@@ -268,8 +280,11 @@ def select_targets(
         raise InputError(
             f"select must name some of {checks.listed(SELECTORS)}, got {checks.listed(names)}"
         )
+    selectors: Mapping[str, Selector] = SELECTORS
+    if scores is not None:
+        selectors = {**SELECTORS, "distance": Ranked(scores)}
     return tuple(
-        SELECTORS[name](table, int(targets), seeds.stream(seed, "select", name)) for name in names
+        selectors[name](table, int(targets), seeds.stream(seed, "select", name)) for name in names
     )
 
 
@@ -364,10 +379,7 @@ def _headline(played: Sequence[AttackEvaluation]) -> Headline:
     return Headline(best, worst, played[best].auc, played[best].targets[worst])
 
 
-def _foreseen(
-    targets: Targets, played: Sequence[AttackEvaluation], level: float
-) -> Estimate | Skipped:
-    best = played[_headline(played).attack]
+def _foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
     found = rank_correlation(targets.scores, best.aucs, level)
     if isinstance(found, Skipped):
         return Skipped("vulnerability against AUC", found.reason)

@@ -16,6 +16,7 @@ from leakscope.core.thresholds import best_threshold
 from leakscope.core.transcript import Decisions, Transcript
 from leakscope.errors import InputError
 from leakscope.evaluate import decision, epsilon, rates
+from leakscope.evaluate.evaluation import title
 from leakscope.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
 from leakscope.evaluate.roc import Roc, auc, influences, placements, roc
 from leakscope.evaluate.slices import holm
@@ -136,7 +137,7 @@ class AttackEvaluation:
     @property
     def title(self) -> str:
         """The attack's name with its variant."""
-        return f"{self.name} ({self.variant})" if self.variant else self.name
+        return title(self.name, self.variant, "none")
 
     @property
     def aucs(self) -> Floats:

@@ -5,6 +5,7 @@ Each way is a value that is called with a table, how many records are wanted, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -142,9 +143,22 @@ class Vulnerable:
 
     def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
         """Return the n most vulnerable records; of ties the earlier row first. Nothing is drawn."""
+        ranked = Ranked(lambda: vulnerability_scores(table, self.k, self.distance))
+        return ranked(table, n, rng)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The most vulnerable records, by scores that are found elsewhere."""
+
+    scores: Callable[[], Floats]
+    """Returns (n,) the vulnerability score of each record; called if there are enough records."""
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return the n records of the highest scores; of ties the earlier row first."""
         _require(n, len(table), "records in the table")
-        scores = vulnerability_scores(table, self.k, self.distance)
-        return Selection("distance", np.argsort(-np.round(scores, DIGITS), kind="stable")[:n])
+        order = np.argsort(-np.round(self.scores(), DIGITS), kind="stable")
+        return Selection("distance", order[:n])
 
 
 def _require(n: int, there: int, what: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import ceil, comb, floor
+from math import comb
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,9 +16,10 @@ from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
 from leakscope.synthetic.attacks.attack import Tables
 from leakscope.synthetic.conditions import MOST_BITS, blocks, masks
+from leakscope.synthetic.generators.binning import Binning
 from leakscope.synthetic.queries import MOST_FEATURES, Counts, answers_of, count_dtype
 from leakscope.synthetic.queries_large import bitmaps, bits_of, counts_of, sampled_subsets
-from leakscope.synthetic.schema import Column, Schema
+from leakscope.synthetic.schema import Schema
 
 Comparison = Literal["at most", "equal", "same bin"]
 """How a number is compared with the target's."""
@@ -67,27 +68,8 @@ def same_bin(schema: Schema, target: Floats, bins: int = 10) -> Bounds:
     Bins are equally wide over the schema's range, those of whole numbers of as equal a count as
     can be.
     """
-    ends = np.array(
-        [_bin(column, value, bins) for column, value in zip(schema.columns, target, strict=True)]
-    )
+    ends = Binning(schema, bins).ends(target)
     return Bounds(ends[:, 0], ends[:, 1], np.isnan(target))
-
-
-def _bin(column: Column, value: float, bins: int) -> tuple[float, float]:
-    """Return the ends of the bin that a value is in."""
-    if column.low is None or column.high is None or np.isnan(value) or column.low == column.high:
-        return value, value
-    if column.kind == "integer":
-        first = ceil(column.low)
-        count = floor(column.high) - first + 1
-        bins = min(bins, count)
-        place = int((value - first) * bins // count)
-        return first + ceil(place * count / bins), first + ceil((place + 1) * count / bins) - 1.0
-    width = (column.high - column.low) / bins
-    place = min(int((value - column.low) / width), bins - 1)
-    end = column.low + (place + 1) * width
-    # A bin holds its left end only, but for the last.
-    return column.low + place * width, column.high if place == bins - 1 else np.nextafter(end, 0.0)
 
 
 _KINDS: Mapping[Comparison, Callable[[Schema, Floats], Bounds]] = {

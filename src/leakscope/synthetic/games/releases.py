@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakscope.core import seeds
 from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
-from leakscope.runs.execute import complete
+from leakscope.runs.execute import Progress, complete
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import Run, open_run
 from leakscope.synthetic.attacks.attack import Tables
@@ -23,9 +23,6 @@ from leakscope.synthetic.games.setting import Setting
 from leakscope.synthetic.generators.generator import Generator
 from leakscope.synthetic.schema import Schema
 from leakscope.synthetic.table import Table
-
-Progress = Callable[[int, int], None]
-"""Called with the number of units done and the number of all."""
 
 TASKS = 128
 """A run is cut into about so many tasks, so that an interruption loses little."""

@@ -16,12 +16,12 @@ from leakscope.core import seeds
 from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
-from leakscope.runs.execute import complete
+from leakscope.runs.execute import Progress, complete
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import Run, open_run
 from leakscope.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from leakscope.synthetic.games.games import Block, Game
-from leakscope.synthetic.games.releases import Making, Progress, Releases, Storage, settings_of
+from leakscope.synthetic.games.releases import Making, Releases, Storage, settings_of
 from leakscope.synthetic.games.setting import Setting
 
 TASKS = 64

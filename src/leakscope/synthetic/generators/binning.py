@@ -50,6 +50,30 @@ class Binning:
         values = [self._values(column, found, rng) for column, found in columns]
         return Table(self.schema, np.column_stack(values))
 
+    def ends(self, record: Floats) -> Floats:
+        """Return the least and the largest value in the bin of each of a record's values, (F, 2).
+
+        Both are the value itself for a category, and where a column has one value or the number
+        is missing.
+        """
+        values = zip(self.schema.columns, record.tolist(), strict=True)
+        return np.array([self._ends_of_bin(column, value) for column, value in values])
+
+    def _ends_of_bin(self, column: Column, value: float) -> tuple[float, float]:
+        if not column.is_number or math.isnan(value) or column.low == column.high:
+            return value, value
+        (low, high), n_bins = _ends(column), self._n_bins(column)
+        if column.kind == "integer":
+            first, count = _first(low, high)
+            place = int((value - first) * n_bins // count)
+            start, end = (math.ceil(i * count / n_bins) for i in (place, place + 1))
+            return first + start, first + end - 1.0
+        width = (high - low) / n_bins
+        place = min(int((value - low) / width), n_bins - 1)
+        # A bin holds its left end only, but for the last.
+        last = place == n_bins - 1
+        return low + place * width, high if last else np.nextafter(low + (place + 1) * width, 0.0)
+
     def _n_bins(self, column: Column) -> int:
         low, high = _ends(column)
         if column.kind == "integer":

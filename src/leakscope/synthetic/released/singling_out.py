@@ -50,10 +50,6 @@ class Predicate:
             found &= (table.values[:, j] >= low) & (table.values[:, j] <= high)
         return found
 
-    def isolates(self, table: Table) -> bool:
-        """Return whether it holds for exactly one record."""
-        return int(np.count_nonzero(self.holds(table))) == 1
-
 
 def isolating(
     table: Table, n: int, rng: np.random.Generator, form: Form = "values", most: int = 4
