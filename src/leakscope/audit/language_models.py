@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from leakscope.audit.language import LanguageAudit, audit_language
 from leakscope.core import checks
@@ -20,6 +20,8 @@ from leakscope.language.text_energies import Form, text_energies
 from leakscope.language.text_files import Columns, TextRecordsLike
 from leakscope.language.thresholds import FPRS
 from leakscope.runs.execute import Progress
+
+_M = TypeVar("_M", MaskedModel, CausalModel)
 
 Kind = Literal["masked", "causal"]
 """The kinds of language model."""
@@ -102,13 +104,7 @@ def audit_masked(
     Mireshghallah et al. (2022), section 2.
     """
     keep = None if energies is None else energies_place(energies)
-    models = [
-        model
-        if isinstance(model, MaskedModel)
-        else load_masked(model, device=device, precision=precision)
-        for model in (target, reference)
-        if model is not None
-    ]
+    models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -186,13 +182,7 @@ def audit_causal(
         One line: what is wrong, and the way out.
     """
     keep = None if energies is None else energies_place(energies)
-    models = [
-        model
-        if isinstance(model, CausalModel)
-        else load_causal(model, device=device, precision=precision)
-        for model in (target, reference)
-        if model is not None
-    ]
+    models = _loaded((target, reference), CausalModel, load_causal, device, precision)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -241,6 +231,21 @@ def model_kind(path: str | Path) -> Kind:
         f"{folder} must hold a masked or a causal language model, got "
         f"{checks.listed(heads) or 'no architecture'}: save it with its language-model head"
     )
+
+
+def _loaded(
+    given: Sequence[str | Path | _M | None],
+    kind: type[_M],
+    load: Callable[..., _M],
+    device: str,
+    precision: Precision,
+) -> list[_M]:
+    """Return the models that there are, those given as folders loaded."""
+    return [
+        model if isinstance(model, kind) else load(model, device=device, precision=precision)
+        for model in given
+        if model is not None
+    ]
 
 
 def _origin(models: Sequence[Model]) -> dict[str, str]:
