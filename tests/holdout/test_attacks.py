@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from leakscope.errors import InputError
+from leakscope.errors import BudgetError, InputError
 from leakscope.holdout import closed_form
 from leakscope.holdout.analysts import Trials, by_guard, play, trials, uniform_holdout
 from leakscope.holdout.bounds import guarantee
@@ -17,7 +17,7 @@ from leakscope.holdout.guards import Exact, Rounded, guard_named
 from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
 from leakscope.holdout.majority import BlumHardt, Majority
 from leakscope.holdout.naive_bayes import NaiveBayes, label_sums, largest, log_odds
-from leakscope.holdout.oracle import Budget, BudgetError, Holdout
+from leakscope.holdout.oracle import Budget, Holdout
 from leakscope.holdout.point import simulated
 from leakscope.holdout.priors import Knowledge, from_logits
 from leakscope.holdout.scan import LinearScan

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from leakscope.errors import InputError, LeakScopeError
 from leakscope.holdout.guards import Exact
 from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
-from leakscope.holdout.oracle import Budget, BudgetError, Holdout, most_submissions
+from leakscope.holdout.oracle import Budget, Holdout, most_submissions
 
 RNG = np.random.default_rng
 

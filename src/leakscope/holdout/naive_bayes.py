@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
-from leakscope.holdout.oracle import BudgetError, Oracle
+from leakscope.errors import BudgetError, InputError
+from leakscope.holdout.oracle import Oracle
 from leakscope.holdout.priors import Knowledge
 from leakscope.holdout.queries import RandomQueries, each
 

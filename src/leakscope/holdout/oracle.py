@@ -15,17 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from leakscope.core import checks
 from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError, LeakScopeError
+from leakscope.errors import BudgetError as BudgetError
+from leakscope.errors import InputError
 from leakscope.holdout.guards import Exact
 from leakscope.holdout.mechanism import Guard, Marked
 
 Labels = NDArray[np.integer]
 # Sums of this many truth values fit into one byte.
 _CHUNK = 255
-
-
-class BudgetError(LeakScopeError):
-    """A submission that no budget is left for."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ class EnergyAttack:
     """Guess "member" where a signal reaches a threshold that was chosen beforehand."""
 
     signal: str
-    """Which signal of the observation: ``loss`` or ``likelihood-ratio``."""
+    """Which signal of the observation, such as ``loss`` or ``likelihood-ratio``."""
     cut: Cut
     """The threshold and where it comes from."""
     variant: str
@@ -52,7 +52,7 @@ class EnergyAttack:
 def energy_attacks(
     scores: TextScores, thresholds: Sequence[Threshold] | None = None
 ) -> tuple[EnergyAttack | Skipped, ...]:
-    """Return the likelihood-ratio attack and the loss baseline, with each threshold.
+    """Return the likelihood ratio, the loss and all further signals, with each threshold.
 
     Parameters
     ----------
@@ -78,7 +78,11 @@ def energy_attacks(
         attacks.append(Skipped(LIKELIHOOD_RATIO, "needs energies of a reference model"))
     else:
         attacks += [_attack(scores, LIKELIHOOD_RATIO, threshold) for threshold in chosen]
-    return (*attacks, *(_attack(scores, LOSS, threshold) for threshold in (*chosen, *further)))
+    return (
+        *attacks,
+        *(_attack(scores, LOSS, threshold) for threshold in (*chosen, *further)),
+        *(_attack(scores, name, threshold) for name in scores.further for threshold in chosen),
+    )
 
 
 def _attack(scores: TextScores, name: str, threshold: Threshold) -> EnergyAttack:

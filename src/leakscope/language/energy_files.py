@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakscope.errors import InputError
+from leakscope.language.score_files import SIGNAL
 from leakscope.language.scores import TextScores
 from leakscope.runs.atomic import check_writable, write_all
 
@@ -29,7 +30,8 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row a sample: ``sample``, ``group``, ``energy_target``, ``energy_reference``,
-        ``member``, ``population`` and ``length``, as far as they are known.
+        ``member``, ``population`` and ``length``, as far as they are known, and ``signal_NAME``
+        of every further signal.
     """
     import pandas as pd
 
@@ -41,6 +43,7 @@ def energies_frame(scores: TextScores) -> pd.DataFrame:
         "member": scores.member.astype(np.int8),
         "population": scores.population.astype(np.int8),
         "length": scores.length,
+        **{f"{SIGNAL}{name}": values for name, values in scores.further.items()},
     }
     return pd.DataFrame({name: part for name, part in columns.items() if part is not None})
 

@@ -121,6 +121,7 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
         None if length is None else _sums(length, patient),
         None,
         (*kept.notes, _note_on_sizes(patient, how)),
+        {name: total(values) for name, values in kept.further.items()},
     )
 
 

@@ -28,6 +28,9 @@ class FrameLike(Protocol):
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
 """What `as_text_scores` takes."""
 
+SIGNAL = "signal_"
+"""What the columns of further signals begin with, such as ``signal_min-k``."""
+
 _REQUIRED = ("sample", "energy_target", "member")
 _NAMES = ("sample", "group", "text")
 _NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
@@ -75,8 +78,9 @@ def load_text_scores(path: str | Path) -> TextScores:
     path : str or pathlib.Path
         ``.jsonl`` (also ``.jsonl.gz``; one object a line, UTF-8), ``.csv`` or ``.parquet`` with
         the columns ``sample``, ``energy_target`` and ``member`` (0 or 1), and optionally
-        ``group``, ``energy_reference``, ``population`` (0 or 1), ``length`` and ``text``; further
-        columns are not looked at. Ids are texts: ``007`` and ``7`` are different samples.
+        ``group``, ``energy_reference``, ``population`` (0 or 1), ``length``, ``text`` and
+        ``signal_NAME`` for every further signal, higher for members; all other columns are not
+        looked at. Ids are texts: ``007`` and ``7`` are different samples.
 
     Returns
     -------
@@ -110,10 +114,23 @@ def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
         raise InputError(f"{name}: there are no samples in it")
     texts = {key: columns[key] for key in ("group", "text") if key in columns}
     try:
-        numbers = {key: _plain_numbers(columns[key], key) for key in _NUMBERS if key in columns}
-        return text_scores(columns["sample"], **numbers, **texts)
+        numbers = {key: _plain_numbers(columns[key], key) for key in columns if _is_number(key)}
+        further = {
+            key.removeprefix(SIGNAL): numbers.pop(key)
+            for key in list(numbers)
+            if key.startswith(SIGNAL)
+        }
+        return text_scores(columns["sample"], **numbers, **texts, further=further)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
+
+
+def _is_number(column: str) -> bool:
+    return column in _NUMBERS or column.startswith(SIGNAL)
+
+
+def _is_known(column: str) -> bool:
+    return column in _NAMES or _is_number(column)
 
 
 def _plain_numbers(values: Any, name: str) -> Any:
@@ -139,7 +156,7 @@ def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name in frame.columns:
         column = frame[name]
-        if name in _NUMBERS and column.dtype.kind in "biuf":
+        if _is_number(str(name)) and column.dtype.kind in "biuf":
             columns[str(name)] = column.to_numpy(dtype=_float_with_gaps(column), na_value=np.nan)
         else:
             columns[str(name)] = column.to_numpy(dtype=np.object_)
@@ -165,10 +182,10 @@ def _columns_of_lines(path: Path) -> dict[str, Any]:
     if not rows:
         raise InputError(f"{path} is empty")
     names = list(rows[0][1])
-    known = [name for name in names if name in (*_NAMES, *_NUMBERS)]
+    known = [name for name in names if _is_known(name)]
     for number, row in rows:
         missing = [name for name in known if name not in row]
-        further = [n for n in (*_NAMES, *_NUMBERS) if n in row and n not in known]
+        further = [name for name in row if _is_known(name) and name not in known]
         if missing or further:
             rule = (
                 f"no {checks.listed(missing)}" if missing else f"{checks.listed(further)} besides"

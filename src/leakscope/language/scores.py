@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,6 +16,15 @@ from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
 from leakscope.language.overlap import Overlap, find_overlap
 from leakscope.language.texts import Texts, numbered, picked, texts_of
+
+LIKELIHOOD_RATIO = "likelihood-ratio"
+"""The attack of Mireshghallah et al. (2022)."""
+LOSS = "loss"
+"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
+REFERENCE = "reference"
+"""No attack: the reference model never saw a member, so it can tell a shift only."""
+TAKEN = (LIKELIHOOD_RATIO, LOSS, REFERENCE)
+"""The signals that are made of the energies; a further one has another name."""
 
 SHORT = (10, 20)
 """Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
@@ -48,6 +57,8 @@ class TextScores:
     """(n,) The samples themselves; never shown unless asked for."""
     notes: tuple[str, ...] = ()
     """What the reader of the result should know, one sentence each."""
+    further: Mapping[str, Floats] = field(default_factory=dict)
+    """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
 
     def __post_init__(self) -> None:
         target = checks.floats(self.energy_target, "energy_target")
@@ -67,6 +78,10 @@ class TextScores:
             checked["length"] = checks.classes(self.length, "length", length=n)
         if self.text is not None:
             checked["text"] = texts_of(self.text, "text", n, empty=True)
+        checked["further"] = {
+            name: checks.floats(values, f"signal {_free_name(name)}", length=n)
+            for name, values in self.further.items()
+        }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         _require_parts(self)
@@ -114,6 +129,7 @@ class TextScores:
             length=None if self.length is None else self.length[kept],
             text=None if self.text is None else picked(self.text, kept),
             notes=(*self.notes, *notes),
+            further={name: values[kept] for name, values in self.further.items()},
         )
 
 
@@ -127,6 +143,7 @@ def text_scores(
     length: ArrayLike | None = None,
     population: ArrayLike | None = None,
     text: Sequence[object] | NDArray[np.generic] | None = None,
+    further: Mapping[str, ArrayLike] | None = None,
 ) -> TextScores:
     """Return checked energies, without the samples that are on both sides.
 
@@ -149,6 +166,9 @@ def text_scores(
         True (or 1) for samples that are neither judged nor members: thresholds are taken there.
     text : sequence of str, length n, optional
         The samples themselves, for the blind classifier; never shown unless asked for.
+    further : mapping of str to array_like of float, shape (n,), optional
+        Further signals of the audited model by name, such as ``min-k``: each is one more attack.
+        Higher means more likely a member.
 
     Returns
     -------
@@ -192,6 +212,10 @@ def text_scores(
         None if length is None else checks.classes(length, "length", length=n)[kept],
         None if texts is None else picked(texts, kept),
         (*overlap.notes, *_notes_on_groups(groups, population[kept])),
+        {
+            name: checks.floats(values, f"signal {name}", length=n)[kept]
+            for name, values in (further or {}).items()
+        },
     )
 
 
@@ -219,6 +243,15 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
         if not np.any(rows & side):
             return Skipped(name, f"no {which} has such a length")
     return scores.take(rows)
+
+
+def _free_name(name: str) -> str:
+    if not name.strip() or name in TAKEN:
+        raise InputError(
+            f"a further signal must have a name of its own, got {name!r}: {checks.listed(TAKEN)} "
+            "are made of the energies"
+        )
+    return name
 
 
 def _rows(values: ArrayLike | None, name: str, n: int, rows: NDArray[np.intp]) -> Floats | None:

@@ -8,14 +8,18 @@ from leakscope.core.checks import Floats
 from leakscope.core.game import Observation, Round
 from leakscope.core.transcript import Transcript
 from leakscope.errors import InputError
-from leakscope.language.scores import TextScores
+from leakscope.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
 
-LIKELIHOOD_RATIO = "likelihood-ratio"
-"""The attack of Mireshghallah et al. (2022)."""
-LOSS = "loss"
-"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
-REFERENCE = "reference"
-"""No attack: the reference model never saw a member, so it can tell a shift only."""
+__all__ = [
+    "LIKELIHOOD_RATIO",
+    "LOSS",
+    "REFERENCE",
+    "energy_round",
+    "energy_transcript",
+    "signal",
+    "signals",
+    "statistic",
+]
 
 
 def statistic(energy_target: Floats, energy_reference: Floats) -> Floats:
@@ -50,9 +54,9 @@ def signals(scores: TextScores) -> dict[str, Floats]:
     -------
     dict of str to ndarray
         ``loss`` always; ``likelihood-ratio`` and ``reference`` where the reference model's
-        energies are known.
+        energies are known; and the further signals of the scores.
     """
-    found = {LOSS: -scores.energy_target}
+    found = {LOSS: -scores.energy_target, **scores.further}
     if scores.energy_reference is not None:
         found[LIKELIHOOD_RATIO] = -statistic(scores.energy_target, scores.energy_reference)
         found[REFERENCE] = -scores.energy_reference
@@ -72,8 +76,8 @@ def signal(scores: TextScores, name: str) -> Floats:
         return found[name]
     if name in (LIKELIHOOD_RATIO, REFERENCE):
         raise InputError(f"{name} needs the reference model: give a column energy_reference")
-    names = f"{LOSS}, {LIKELIHOOD_RATIO} or {REFERENCE}"
-    raise InputError(f"signal must be {names}, got {name!r}")
+    names = (LOSS, LIKELIHOOD_RATIO, REFERENCE, *scores.further)
+    raise InputError(f"signal must be {', '.join(names[:-1])} or {names[-1]}, got {name!r}")
 
 
 def energy_round(scores: TextScores) -> Round:
