@@ -8,7 +8,7 @@ TORCH := 2.13.0
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format bench lock clean
+.PHONY: help demo test test-long test-slow lint format bench lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -19,6 +19,9 @@ demo: $(VENV)/core.stamp ## audit a model trained on real data, into leakscope-d
 
 test: $(VENV)/dev.stamp ## run the fast tests and the doctests
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+test-long: $(VENV)/dev.stamp ## run the long tests, with fewer games and examples
+	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions too
 	LEAKSCOPE_TESTS=thorough $(BIN)/pytest -n 2

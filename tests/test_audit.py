@@ -76,6 +76,7 @@ def check_noise(n_games, shadow):
     assert {name: rate for name, rate in rates.items() if rate > allowed} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shadow", [True, False])
 def test_on_noise_no_interval_leaves_chance_out_too_often(shadow):
     check_noise(times(60), shadow)

@@ -27,6 +27,8 @@ EXAMPLE = ROOT / "docs" / "reading-a-report.md"
 WIDTH = 90
 RUN_HERE = ("classifier", "dtp", "language", "report", "runs", "synthetic", "vulnerable")
 """Commands that are quick on a page's own files; the others are only looked up."""
+LONG = ("README.md", "docs/synthetic-tables.md")
+"""Pages whose examples train many models."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -63,7 +65,10 @@ def name(page: Path) -> str:
 every_page = pytest.mark.parametrize("page", PAGES, ids=name)
 
 
-@every_page
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(p, id=name(p), marks=[pytest.mark.slow] * (name(p) in LONG)) for p in PAGES],
+)
 def test_code_runs(page, tmp_path, monkeypatch):
     """Python blocks run in order, in one namespace; audits run on the files that they made."""
     monkeypatch.chdir(tmp_path)

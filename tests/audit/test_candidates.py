@@ -26,6 +26,7 @@ def coin(x, y, random_state):
     return lambda x: np.full((len(x), 2), 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", [SharedDesign(12), PerTargetDesign(3, 6)], ids=lambda d: d.name)
 def test_records_that_a_model_knows_by_heart_are_found(design):
     found = played(Counted(), design=design)
@@ -51,6 +52,7 @@ def test_a_model_that_learns_nothing_gives_exactly_one_half():
         assert (found.per_target[evaluation.title].accuracy == 0.5).all()
 
 
+@pytest.mark.slow
 def test_pdtp_is_measured_and_compared_with_the_accuracies():
     found = played(DecisionTreeClassifier(max_depth=2), measurements=2)
     assert found.measured.shape == (2, 6)
@@ -68,6 +70,7 @@ def test_pdtp_is_measured_and_compared_with_the_accuracies():
     assert all(isinstance(c, Skipped) for c in nothing.correlations.values())
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_results_and_a_further_attack_changes_no_others(tmp_path):
     model = DecisionTreeClassifier(max_depth=2)
     first = played(model, run=tmp_path, measurements=1)

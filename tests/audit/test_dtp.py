@@ -153,6 +153,7 @@ def test_removal_and_variation_are_there_when_asked_for() -> None:
     assert_allclose(binned.removal.highest[0], binned.highest)
 
 
+@pytest.mark.slow
 def test_a_run_is_kept_and_gone_on_with(tmp_path: object) -> None:
     x, y = records()
     model = DecisionTreeClassifier(max_depth=2)

@@ -44,6 +44,7 @@ def test_files_arrays_and_the_audit_that_trains_find_the_same(trained, files):
 _OWN = ("command", "provenance")
 
 
+@pytest.mark.slow
 def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path):
     given = ("classifier", files / "target.npz", "--pool", files / "pool.npz")
     done = leakscope(*given, "--json", "-", cwd=tmp_path)

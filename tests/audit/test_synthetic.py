@@ -28,6 +28,7 @@ def audited(generator, people, **options):
     return audit_synthetic(generator, people, **given)
 
 
+@pytest.mark.slow
 def test_the_controls_are_told_apart(people):
     told = audited(Identity(), people, size=60, attacks=FAST[1:])
     assert told.headline.auc.value == 1.0
@@ -79,6 +80,7 @@ def test_attack_and_record_of_the_headline_are_chosen_on_other_tables(people):
     assert found.best.aucs[found.order].tolist() == sorted(found.best.aucs, reverse=True)
 
 
+@pytest.mark.slow
 def test_many_targets_share_a_pool(people):
     few = people.head(60)
     found = audited("baynet", few, targets="all", shadows=20, tests=20, attacks=FAST[1:])

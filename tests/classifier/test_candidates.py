@@ -145,6 +145,7 @@ def test_pdtp_is_that_of_a_plain_loop(design):
     assert not np.array_equal(found.measured[0], found.measured[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_a_learner_leaves_records_out_and_says_what_training_without_them_does(design):
     learner = NaiveBayes((None,) * X.shape[1])

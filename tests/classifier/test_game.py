@@ -53,6 +53,7 @@ def test_classes_must_agree_and_predictions_give_one_round():
         PredictionGame(made_up()).deal(2, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_the_learned_attack_finds_what_leaks_and_nothing_else():
     areas = {}
     for leak in (0.0, 2.0):

@@ -111,6 +111,7 @@ def test_the_audit_warns_that_the_shadow_is_less_accurate(audit):
     assert any("risk score is off" in line for line in audit.warnings)
 
 
+@pytest.mark.slow
 def test_isotonic_scores_predict_members_better_than_histograms(case):
     _, target, shadow = case
     error = {}

@@ -274,6 +274,7 @@ def test_blocks_change_no_number(attack, monkeypatch):
         assert scored(attack, seen).tolist() == whole.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_target", [False, True])
 @pytest.mark.parametrize("k", [4, 8, 16, 64])
 def test_without_leakage_there_is_nothing_to_find(k, per_target):

@@ -60,6 +60,7 @@ def test_the_main_job(files, tmp_path):
     assert pq.read_table(out / "records.parquet").num_rows == 400
 
 
+@pytest.mark.slow
 def test_json_on_the_standard_output_is_all_there_is(files, tmp_path):
     arguments = ("classifier", files / "target.npz", "--shadow", files / "shadow.npz")
     done = leakscope(*arguments, "--json", "-", "--seed", 0, cwd=tmp_path)

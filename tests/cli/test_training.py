@@ -120,6 +120,7 @@ def straight(place, tmp_path_factory):
     return out, said, errors
 
 
+@pytest.mark.slow
 def test_a_model_of_the_users_is_trained_and_audited(place, straight):
     out, said, errors = straight
     assert sorted(path.name for path in out.iterdir()) == sorted([*FILES, "run"])
@@ -175,6 +176,7 @@ def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, insid
     assert (out / "report.json").read_bytes() == (straight[0] / "report.json").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_report_is_written_again_and_nothing_is_trained(straight, tmp_path, inside, monkeypatch):
     from sklearn.tree import DecisionTreeClassifier
 

@@ -242,6 +242,7 @@ def test_a_false_positive_rate_lies_strictly_between_0_and_1(fpr: float) -> None
         tpr_at_fpr(Roc(np.zeros(1), np.zeros(1)), fpr)
 
 
+@pytest.mark.slow
 def test_of_repeated_targets_the_rates_cover_and_the_hindsight_holds_chance() -> None:
     # Ten rounds on the same 60 targets, each with a luck of its own: nothing leaks.
     rng = np.random.default_rng(0)

@@ -36,6 +36,7 @@ def test_on_noise_no_slice_is_announced_in_95_of_100_games() -> None:
     assert sum(announced) <= stats.binom.isf(1e-3, times(400), 0.05)
 
 
+@pytest.mark.slow
 def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     # 60 slices of 12 members and 12 non-members each: far in the tail of few records.
     rng = np.random.default_rng(3)

@@ -76,6 +76,7 @@ def blind_fires(seed: int, shift: float) -> bool:
     return control.fires(auc(control.transcript, LEVEL))
 
 
+@pytest.mark.slow
 def test_words_of_another_ward_fire_the_blind_classifier():
     assert all(blind_fires(seed, 1.0) for seed in range(2))
     assert not any(blind_fires(seed, 0.0) for seed in range(2))
@@ -87,6 +88,7 @@ def test_the_blind_classifier_is_silent_without_a_shift():
     assert sum(blind_fires(seed, 0.0) for seed in range(games)) <= most(games)
 
 
+@pytest.mark.slow
 def test_blind_scores_are_of_groups_that_were_not_learnt_from():
     rng = np.random.default_rng(0)
     unit = np.repeat(np.arange(40), 3)
@@ -103,6 +105,7 @@ def test_blind_scores_are_of_groups_that_were_not_learnt_from():
     assert scores[shown & secret].min() > scores[shown & ~secret].max()
 
 
+@pytest.mark.slow
 def test_later_folds_do_not_reach_back():
     scores = noted(0, 0.3)
     fold = folds_of(scores.unit, scores.member, N_FOLDS, np.random.default_rng(0))

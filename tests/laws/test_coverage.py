@@ -56,6 +56,7 @@ def held(game: GaussianGame) -> dict[str, int]:
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "effect"), [(40, 0.0), (200, 0.0), (200, 1.0), (200, 2.5)])
 def test_intervals_cover(n: int, effect: float) -> None:
     count = held(GaussianGame(n, effect))

@@ -59,6 +59,7 @@ def test_on_noise_the_bound_is_0_in_95_of_100_games(rule: Cut | Split) -> None:
     assert np.sum(positive) <= 0.05 * GAMES
 
 
+@pytest.mark.slow
 def test_on_noise_an_audit_of_nine_attacks_certifies_nothing_in_95_of_100_games() -> None:
     rng, positive = np.random.default_rng(4), 0
     secret = np.arange(100) < 50

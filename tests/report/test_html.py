@@ -68,6 +68,7 @@ def page(text: str) -> Page:
     return Page(text)
 
 
+@pytest.mark.slow
 def test_nothing_from_outside_is_asked_for(text: str, page: Page) -> None:
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):

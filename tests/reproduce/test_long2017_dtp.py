@@ -101,6 +101,7 @@ def test_figure_6_is_said_in_numbers():
     }
 
 
+@pytest.mark.slow
 def test_figure_6_has_a_saw(monkeypatch, data_folder):
     monkeypatch.setattr(long2017_removal, "MADE_UP", 400_000)
     told = []
@@ -198,6 +199,7 @@ def test_an_individuals_own_effect_is_measured_in_deviations():
     assert ratio.low == pytest.approx(0.3 / deviation(spread).high)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_figures_7_and_8_show_one_individual_of_each_class(monkeypatch, data_folder):
     pytest.importorskip("torch")

@@ -76,6 +76,7 @@ def test_a_killed_worker_is_replaced(
     assert contents(tmp_path / "run") == undisturbed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", MORTAL)
 def test_workers_that_always_die_end_in_one_line(backend: str, tmp_path: Path) -> None:
     _need(backend)

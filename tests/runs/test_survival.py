@@ -71,6 +71,7 @@ def test_random_damage_is_found_and_repaired(moment: int, whole: Path, tmp_path:
     assert contents(path) == contents(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [*DAMAGES, delete_folder])
 @pytest.mark.parametrize(
     ("name", "found"),
@@ -127,6 +128,7 @@ def test_only_what_is_missing_is_computed(whole: Path, tmp_path: Path) -> None:
     assert told == [(14, N_MODELS), (16, N_MODELS), (17, N_MODELS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError, SystemExit])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_the_work_raises_comes_through(
@@ -185,6 +187,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_killed_with_all_its_workers(moment: int, whole: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(moment)
@@ -208,6 +211,7 @@ def test_a_worker_killed_at_a_random_moment(moment: int, whole: Path, tmp_path: 
     assert contents(path) == contents(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_disk_that_becomes_full(n_jobs: int, whole: Path, tmp_path: Path) -> None:
     pytest.importorskip("resource")

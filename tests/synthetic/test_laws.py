@@ -205,6 +205,7 @@ ORDERED = ORDERED[np.lexsort(ORDERED.values.T)]
 SHUFFLED = ORDERED[np.random.default_rng(0).permutation(80)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATORS)
 def test_the_order_of_the_records_changes_no_distribution(name):
     generator = generator_named(name, **OPTIONS.get(name, {}))

@@ -67,6 +67,7 @@ def test_every_record_is_left_out_as_by_a_fit_from_scratch(case):
         np.testing.assert_allclose(found[row], honest(x, y, l2, k, row), rtol=0, atol=CLOSE)
 
 
+@pytest.mark.slow
 @settings(max_examples=times(25))
 @given(cases(), st.sampled_from(("newton-cholesky", "lbfgs")))
 def test_every_record_is_left_out_as_by_scikit_learn(case, solver):

@@ -19,6 +19,7 @@ RULES = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(
     hidden=st.sampled_from([(), (3,), (16,), (7, 4)]),

@@ -14,6 +14,7 @@ def wide(m=24):
     return made.cohort(n=300, d=60, m=m, least=100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["dense", "vmap", "loop"])
 def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
     cohort = wide(24 if engine != "loop" else 6)

@@ -189,6 +189,7 @@ def test_without_a_leak_there_is_nothing_to_find():
         assert abs(auc(scores, truth) - 0.5) < 4 * np.sqrt(201 / (12 * 100 * 100))
 
 
+@pytest.mark.slow
 def test_own_tables_are_scored_by_networks_that_never_saw_them():
     view, _ = view_of(np.random.default_rng(7), shadows=24, released=2, n=10)
     near = reader_of(Table(view.schema, view.target[None]), 5).nearest

@@ -147,6 +147,7 @@ def test_replacing_a_record_moves_information_within_the_sensitivity(
         assert abs(one - two) <= information_sensitivity(len(codes), (node,), sizes) + 1e-12
 
 
+@pytest.mark.slow
 def test_the_exponential_mechanism_has_its_weights_and_does_not_overflow() -> None:
     rng = np.random.default_rng(0)
     scores = np.array([0.0, 1.0, 2.0])

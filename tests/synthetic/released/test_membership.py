@@ -67,6 +67,7 @@ def test_records_themselves_are_found(attack, seen):
     assert auc(attack.signals(seen)) > least.get(attack.name, 0.99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generator", [Silence(), SynthPop()], ids=lambda g: g.name)
 def test_nothing_is_found_in_a_table_of_others(generator):
     # Under the null each AUC has a standard error of .053 (n = 120, m = 60 in the variance
@@ -129,6 +130,7 @@ def test_without_a_holdout_there_is_nobody_to_judge_by():
         judged(found, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_blind_finds_other_people_and_no_members():
     found = []
     for seed in range(times(10)):

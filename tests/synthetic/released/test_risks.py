@@ -59,6 +59,7 @@ def test_records_themselves_are_at_risk(risk):
             assert p_value(hits) < 1e-6
 
 
+@pytest.mark.slow
 @every_risk
 @pytest.mark.parametrize("generator", [Silence(), SynthPop()], ids=lambda g: g.name)
 def test_a_table_of_others_is_no_risk(risk, generator):
