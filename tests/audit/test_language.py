@@ -61,6 +61,22 @@ def test_samples_are_counted_by_hand(leaking, found):
     assert row.auc.n == 80
 
 
+def test_a_further_signal_is_one_more_attack_and_changes_no_other(leaking, found):
+    own = leaking.energy_reference - 2 * leaking.energy_target
+    wider = audit_language(replace(leaking, further={"own": own}))
+    cut = cut_at_share(own[leaking.population], 0.1)
+    row = row_of(wider.samples, "own (population, FPR 10%, global)")
+    assert row.true_positives == np.count_nonzero(own[leaking.member] >= cut)
+    assert row.false_positives == np.count_nonzero(own[leaking.nonmember] >= cut)
+    titles = [x.attack for x in wider.patients.thresholds if x.attack.startswith("own")]
+    assert titles == [f"own (population, FPR {rate}%, global)" for rate in (10, 1)]
+    for unit in ("samples", "patients"):
+        before, after = getattr(found, unit), getattr(wider, unit)
+        for old in before.evaluations:
+            assert row_of(after, old.title).auc == old.auc
+    assert strict(wider.to_json())["attacks"][-1]["name"] == "own"
+
+
 def test_patients_are_the_means_of_their_samples(leaking, found):
     scores = defaultdict(list)
     score = leaking.energy_reference - leaking.energy_target

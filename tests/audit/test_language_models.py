@@ -7,13 +7,15 @@ import pandas as pd
 import pytest
 
 from leakscope.audit.language import audit_language
-from leakscope.audit.language_models import audit_causal, audit_masked, model_kind
+from leakscope.audit.language_models import audit_causal, audit_masked
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
+from leakscope.language.causal import causal_signals
 from leakscope.language.energy_files import energies_frame, write_energies
+from leakscope.language.kinds import model_kind
 from leakscope.language.likelihoods import token_log_probabilities
 from leakscope.language.masks import MaskPlan
-from leakscope.language.model import MaskedModel, load_masked
+from leakscope.language.model import MaskedModel, load_causal, load_masked
 from leakscope.language.notes import NotesDesign, made_up_notes
 from leakscope.language.score_files import load_text_scores
 from leakscope.language.scores import text_scores
@@ -182,8 +184,17 @@ def test_notes_say_which_side(models):
 def test_causal_models_too(tmp_path, texts):
     target, reference = (saved(tmp_path / str(seed), "gpt2", seed) for seed in (0, 1))
     assert [model_kind(path) for path in (target, saved(tmp_path / "b"))] == ["causal", "masked"]
-    audit = audit_causal(target, reference, *texts)
-    assert {found.name for found in audit.evaluations} == {"loss", "likelihood-ratio"}
+    audit = audit_causal(target, reference, *texts, energies=tmp_path / "energies.csv")
+    further = ["zlib", "min-k", "min-k++"]
+    assert {found.name for found in audit.evaluations} == {"loss", "likelihood-ratio", *further}
+    model = load_causal(target)
+    alone = causal_signals(token_log_probabilities(model, texts[2]), texts[2])
+    again = load_text_scores(tmp_path / "energies.csv")
+    for name in further:
+        found = again.further[name][again.population]
+        # Beside other texts, float32 numbers may differ in the last digits.
+        assert found == pytest.approx(alone[name], rel=1e-4)
+    assert [x.auc for x in audit_language(again).evaluations] == [x.auc for x in audit.evaluations]
     with pytest.raises(InputError, match="must have a mask token, got none: use load_causal"):
         audit_masked(target, reference, *texts)
 
@@ -207,7 +218,22 @@ def test_causal_models_too(tmp_path, texts):
             {"energies": "energies.txt"},
             "energies must be a .parquet or .csv file, got energies.txt",
         ),
-        ({"members": ["pain"], "nonmembers": ["Pain"]}, "every member is on both sides"),
+        (
+            {"members": ["pain", "knee"], "nonmembers": ["Pain", " knee"]},
+            "every member text is on both sides",
+        ),
+        ({"members": ["pain"]}, "needs at least two texts among the members and two among the"),
+        (
+            {
+                "members": {"text": ["a", "b"], "note": [1, 1]},
+                "nonmembers": {"text": ["c"], "note": [2]},
+            },
+            "at least two patients among the members and two among the non-members, got 1 and 1",
+        ),
+        ({"threshold": "population"}, "needs texts of the population, got none: give them, or"),
+        ({"show": ["note"]}, "show must be some of text, length, got 'note'"),
+        ({"fpr": 2.0}, "fpr must be in (0, 1), got 2.0"),
+        ({"reference": "nowhere"}, "the model must be a folder of this machine, got 'nowhere'"),
         ({"target": "nowhere"}, "the model must be a folder of this machine, got 'nowhere'"),
     ],
 )

@@ -1,21 +1,31 @@
 """What `leakscope language` does with models: it goes on after a stop, and keeps its energies."""
 
 import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from leakscope.audit.language import audit_language
+from leakscope.cli import main
 from leakscope.cli.language_models import (
     LanguageModelRequest,
-    ReferenceRequest,
     language_model_request_in,
     language_models_of_request,
-    reference_of_request,
 )
+from leakscope.cli.reference_request import ReferenceRequest, reference_of_request
 from leakscope.errors import InputError
 from leakscope.language.model import MaskedModel, load_masked
 from leakscope.runs.store import read_run
-from tests.language.tiny_models import made_texts, saved
+from tests.cli.test_main import COMMAND, one_line, run_inside
+from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -100,10 +110,13 @@ def test_other_settings_in_the_same_run(asked, done):
 
 def test_causal_models_are_told_by_their_config(asked, tmp_path):
     models = {"target": str(saved(tmp_path / "g", "gpt2")), "reference": None}
-    request = language_model_request_in({**asked.settled(), **models, "kind": None})
+    unasked = {"kind": None, "masks": None, "pattern": None}
+    request = language_model_request_in({**asked.settled(), **models, **unasked})
     found = language_models_of_request(request, None, jobs=1, quiet=True)
     assert request.settled()["kind"] == "causal"
-    assert {x.name for x in found.evaluations} == {"loss"}
+    assert {x.name for x in found.evaluations} == {"loss", "zlib", "min-k", "min-k++"}
+    with pytest.raises(InputError, match="--masks goes with masked models: a causal one is asked"):
+        replace(request, masks=2).settled()
 
 
 @pytest.mark.parametrize(
@@ -116,6 +129,7 @@ def test_causal_models_are_told_by_their_config(asked, tmp_path):
         ({"members": "nowhere.jsonl"}, "nowhere.jsonl does not exist"),
         ({"text": "note"}, "there is no column 'note' of texts; it has text"),
         ({"target": "nowhere"}, "must be a folder of this machine"),
+        ({"kind": "causal"}, "--target must be a causal language model, got a masked one in"),
     ],
 )
 def test_one_line_for_what_is_wrong(asked, tmp_path, change, told):
@@ -137,3 +151,258 @@ def test_a_reference_is_trained(asked, tmp_path):
     assert len(found.losses) == 2
     assert load_masked(out).source.weights
     assert found.summary().startswith(f"{out}: 10 texts of ")
+
+
+# -- the same as commands
+
+
+def command_of(asked, **change):
+    """Return the arguments that ask for the same."""
+    names = ("target", "reference", "members", "nonmembers", "population", "masks")
+    options = {**{name: getattr(asked, name) for name in names}, **change}
+    given = ((f"--{name}", value) for name, value in options.items() if value is not None)
+    return ("language", *(part for pair in given for part in pair))
+
+
+@pytest.fixture(scope="module")
+def reported(asked, tmp_path_factory):
+    """Return the folder that the command wrote, and what it printed."""
+    out = tmp_path_factory.mktemp("reported") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        printed = []
+        patch.setattr("builtins.print", lambda *parts, **_: printed.append(parts))
+        patch.setattr(sys, "argv", ["leakscope", *map(str, command_of(asked)), "--out", str(out)])
+        assert main.run() == 0
+    assert (f"Report: {out / 'report.html'}",) in printed
+    return out
+
+
+FILES = ["energies.parquet", "records.parquet", "report.html", "report.json", "roc.csv", "run"]
+
+
+def test_the_command_writes_a_report_without_texts(asked, reported):
+    assert sorted(path.name for path in reported.iterdir()) == FILES
+    texts = [json.loads(line)["text"] for line in Path(asked.members).read_text().splitlines()]
+    for name in FILES[:-1]:
+        content = (reported / name).read_bytes()
+        assert not [text for text in texts if len(text) > 20 and text.encode() in content]
+
+
+@pytest.mark.slow
+def test_texts_are_shown_where_asked_for(asked, reported, capsys, tmp_path):
+    given = (*command_of(asked, answers=reported / "run" / "answers"), "--show", "text")
+    assert run_inside((*given, "--quiet", "--out", tmp_path), capsys).returncode == 0
+    texts = [json.loads(line)["text"] for line in Path(asked.members).read_text().splitlines()]
+    assert [text for text in texts if text in (tmp_path / "report.html").read_text()]
+
+
+@pytest.mark.parametrize("verb", ["report", pytest.param("resume", marks=pytest.mark.slow)])
+def test_a_finished_run_is_written_again_and_asks_nobody(
+    reported, capsys, tmp_path, monkeypatch, verb
+):
+    monkeypatch.setattr(MaskedModel, "ask", None)
+    given = (verb, reported, "--out", tmp_path / "again", "--quiet")
+    done = run_inside((*given, "--fail-above", "patient-auc=1"), capsys)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("leakscope: patient-auc was not computed")
+    for name in ("report.json", "report.html", "records.parquet"):
+        assert (tmp_path / "again" / name).read_bytes() == (reported / name).read_bytes()
+
+
+def test_its_energies_are_audited_again(reported, capsys):
+    given = ("language", "--scores", reported / "energies.parquet", "--json", "-")
+    again = json.loads(run_inside(given, capsys).stdout)
+    before = json.loads((reported / "report.json").read_text())
+    assert [x["auc"] for x in again["attacks"]] == [x["auc"] for x in before["attacks"]]
+
+
+def test_a_second_target_asks_the_reference_nothing(asked, tmp_path, monkeypatch, capsys):
+    n_asked, ask = {}, MaskedModel.ask
+
+    def counted(model, batch):
+        n_asked[model.source.path] = n_asked.get(model.source.path, 0) + 1
+        return ask(model, batch)
+
+    monkeypatch.setattr(MaskedModel, "ask", counted)
+    second = saved(tmp_path / "second", seed=2)
+    for target in (asked.target, second):
+        given = command_of(asked, target=target, answers=tmp_path / "answers")
+        assert run_inside((*given, "--json", "-"), capsys).returncode == 0
+    # Three sides in one pass each, of the reference once for both targets.
+    places = (asked.target, asked.reference, second)
+    assert n_asked == {str(Path(place).resolve()): 3 for place in places}
+
+
+def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys):
+    def stopped(model, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(MaskedModel, "ask", stopped)
+    out, answers = tmp_path / "out", tmp_path / "answers"
+    for where, told in (
+        (("--out", out), f"go on with: leakscope resume {out}"),
+        (("--answers", answers, "--json", "-"), "go on with the same command"),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            run_inside((*command_of(asked), *where), capsys)
+        assert capsys.readouterr().err == f"\nleakscope: {told}\n"
+    one_line(
+        run_inside(("report", out), capsys),
+        "is not finished, 1 task(s) are missing: leakscope resume",
+    )
+
+
+def test_what_is_wrong_leaves_no_run_behind(asked, tmp_path, capsys):
+    """The next call mends it in the same folder."""
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"text": "pain"}\n{"text": " "}\n')
+    out = tmp_path / "out"
+    one_line(run_inside((*command_of(asked, members=bad), "--out", out), capsys), "an empty one in")
+    given = (*command_of(asked, pattern="exhaustive"), "--out", out)
+    one_line(run_inside(given, capsys), "use the pattern balanced")
+    given = (*command_of(asked, answers=bad), "--out", out)
+    one_line(run_inside(given, capsys), "is a file, not a directory: choose another folder")
+    assert not (out / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "give either --scores, energies that were computed already, or --target, a model"),
+        (("--scores", "a.csv", "--target", "b"), "give either --scores, energies that were"),
+        (("--members", "a.jsonl"), "give either --scores, energies that were computed already"),
+        (("--scores", "a.csv", "--masks", "3"), "--masks goes with --target, a model; --scores"),
+        (("--scores", "a.csv", "--jobs", "3"), "--jobs goes with --target, a model; --scores"),
+        (("--target", "b", "--nonmembers", "a.jsonl"), "--target needs --members, a file of texts"),
+        (("--target", "b", "--members", "a.jsonl"), "--target needs --nonmembers, a file of texts"),
+        (("--target", "b", "train-reference", "a", "--out", "c"), "takes no options of an audit"),
+        (("train-reference", "nowhere.jsonl", "--out", "c"), "nowhere.jsonl does not exist"),
+        (("train-reference", "a.jsonl"), "--out"),
+    ],
+)
+def test_two_forms_and_no_mixture(arguments, told, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    one_line(run_inside(("language", *arguments), capsys), told)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def broken(asked, tmp_path_factory):
+    """Return folders whose models cannot be audited, by what is wrong with them."""
+    place = tmp_path_factory.mktemp("broken")
+    (place / "empty").mkdir()
+    (place / "unweighted").mkdir()
+    (place / "unweighted" / "config.json").write_text("{}")
+    saved(place / "causal", "gpt2", tokenizer=byte_pairs(framed=False))
+    headless(place / "headless")
+    return place
+
+
+def headless(folder):
+    """Save what lies below a masked model's head, and say that the head is there."""
+    module("bert").base_model.save_pretrained(folder)
+    word_pieces().save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(
+        json.dumps({**config, "architectures": ["BertForMaskedLM"]})
+    )
+
+
+@pytest.mark.parametrize(
+    ("role", "name", "told"),
+    [
+        (
+            "target",
+            "bert-base-uncased",
+            "must be a folder of this machine, got 'bert-base-uncased'",
+        ),
+        ("reference", "org/model", "got 'org/model': download it first and name its folder"),
+        ("target", "empty", "must hold a model, but has no config.json"),
+        ("target", "unweighted", "must hold weights, but has no *.safetensors"),
+        ("target", "headless", "must be complete, got 6 missing or of another shape"),
+        ("target", "causal", "--reference must be a causal language model, got a masked one"),
+        ("reference", "causal", "--reference must be a masked language model, got a causal one"),
+    ],
+)
+def test_a_folder_that_holds_no_such_model(asked, broken, role, name, told, capsys):
+    place = broken / name
+    given = command_of(asked, **{role: place if place.is_dir() else name})
+    if (role, name) == ("target", "causal"):
+        given = command_of(asked, target=place, masks=None)
+    one_line(run_inside((*given, "--json", "-"), capsys), told)
+
+
+def test_what_is_on_both_sides_is_left_out_and_counted(asked, tmp_path, capsys):
+    shared = [json.loads(line)["text"] for line in Path(asked.members).read_text().splitlines()[:3]]
+    path = tmp_path / "more.jsonl"
+    lines = [json.dumps({"text": text.upper()}) + "\n" for text in shared]
+    path.write_text(Path(asked.nonmembers).read_text() + "".join(lines))
+    done = run_inside((*command_of(asked, nonmembers=path), "--json", "-"), capsys)
+    found = json.loads(done.stdout)
+    assert (found["game"]["n_in"], found["game"]["n_out"]) == (7, 10)
+    assert any(text.startswith("3 member(s) and 3 non-member(s)") for text in found["warnings"])
+
+
+def test_a_reference_is_trained_by_a_command(asked, tmp_path, capsys):
+    size = ("--layers", 1, "--hidden", 8, "--vocabulary", 90, "--epochs", 1)
+    out = tmp_path / "made"
+    given = ("language", "train-reference", asked.population, "--out", out, *size)
+    done = run_inside(given, capsys)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"{out}: 10 texts of ")
+    again = run_inside((*given, "--quiet"), capsys)
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_run_that_was_killed_goes_on(asked, tmp_path):
+    given = [*COMMAND, *map(str, command_of(asked, masks=300)), "--quiet", "--out"]
+    for name in ("killed", "whole"):
+        with subprocess.Popen([*given, str(tmp_path / name)]) as started:
+            if name == "killed":
+                wait_for_answers(tmp_path / name, started)
+                os.kill(started.pid, signal.SIGKILL)
+            started.wait(timeout=120)
+        assert started.returncode == (-signal.SIGKILL if name == "killed" else 0)
+    assert not (tmp_path / "killed" / "report.json").exists()
+    resumed = ["resume", str(tmp_path / "killed"), "--jobs", "1", "--quiet"]
+    assert subprocess.run([*COMMAND, *resumed], timeout=120, check=False).returncode == 0
+    for name in ("report.json", "report.html", "energies.parquet"):
+        a, b = ((tmp_path / run / name).read_bytes() for run in ("killed", "whole"))
+        assert a == b
+
+
+def wait_for_answers(out, started):
+    """Wait until some of the answers are on the disk."""
+    end = time.monotonic() + 100
+    while len(list(out.glob("run/answers/*/run.json"))) < 2:
+        assert started.poll() is None
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
+    """They need models, which the page does not make, so they are not among the page's own."""
+    monkeypatch.chdir(tmp_path)
+    texts = made_texts(44, 3)
+    for name, some in (
+        ("members", texts[:10]),
+        ("nonmembers", texts[10:20]),
+        ("population", texts[20:30]),
+        ("others", texts[30:]),
+    ):
+        lines = (json.dumps({"text": text, "patient": i // 2}) for i, text in enumerate(some))
+        Path(f"{name}.jsonl").write_text("".join(line + "\n" for line in lines))
+    for seed, name in enumerate(("target", "other", "reference")):
+        saved(Path(name), seed=seed)
+    page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(lines) == 5
+    for line in lines:
+        if "train-reference" in line:
+            # What is to be trained must not be there, and full size takes minutes.
+            line = f"{line}-made --epochs 1 --layers 1 --hidden 8"
+        done = run_inside((*shlex.split(line)[1:], "--quiet"), capsys)
+        assert (done.returncode, done.stderr) == (0, ""), line

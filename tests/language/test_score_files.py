@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from leakscope.errors import InputError
+from leakscope.language.energy_files import write_energies
 from leakscope.language.score_files import as_text_scores, load_text_scores
 from leakscope.language.scores import TextScores
 from tests.language.made_scores import made_scores
@@ -198,3 +199,30 @@ def test_other_files(tmp_path):
         load_text_scores(tmp_path / "s.jsonl.gz")
     with pytest.raises(InputError, match=r"must be TextScores, a path, .*, got int"):
         as_text_scores(3)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.jsonl"])
+def test_further_signals_are_columns(frame, tmp_path, name):
+    own = np.random.default_rng(0).normal(size=len(frame))
+    wide = frame.assign(**{"signal_min-k++": own, "signal_zlib": -own})
+    write(wide, tmp_path / name)
+    found = load_text_scores(tmp_path / name)
+    assert list(found.further) == ["min-k++", "zlib"]
+    assert found.further["min-k++"].tolist() == own.tolist()
+    write_energies(found, tmp_path / "again.csv")
+    again = load_text_scores(tmp_path / "again.csv")
+    assert again.further["zlib"].tolist() == (-own).tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "told"),
+    [
+        ("signal_loss", 1.0, "a further signal must have a name of its own, got 'loss'"),
+        ("signal_", 1.0, "a further signal must have a name of its own, got ''"),
+        ("signal_own", "high", "signal_own must hold numbers, got 'high' in row 0"),
+    ],
+)
+def test_a_column_that_is_no_signal(frame, tmp_path, column, values, told):
+    write(frame.assign(**{column: values}), tmp_path / "a.csv")
+    with pytest.raises(InputError, match=told):
+        load_text_scores(tmp_path / "a.csv")

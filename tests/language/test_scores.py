@@ -8,7 +8,9 @@ from hypothesis import given
 
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
+from leakscope.language.patients import by_patient
 from leakscope.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
+from leakscope.language.statistic import signal
 from tests.language.made_scores import few_scores, made_scores
 
 
@@ -124,3 +126,43 @@ def test_length_buckets_need_lengths():
     assert "column length" in length_bucket(scores, *SHORT).reason
     with pytest.raises(InputError, match="fewest must be at most most, got 20 and 10"):
         length_bucket(made_scores(np.random.default_rng(0)), 20, 10)
+
+
+def test_further_signals_go_where_their_samples_go():
+    both = text_scores(list("abca"), [1, 2, 3, 1], [1, 0, 1, 0], further={"min-k": [5, 6, 7, 8]})
+    assert both.sample == ("b", "c")
+    assert both.further["min-k"].tolist() == [6.0, 7.0]
+    assert not both.further["min-k"].flags.writeable
+    assert signal(both, "min-k").tolist() == [6.0, 7.0]
+    more = text_scores(list("abcd"), [1, 2, 3, 1], [1, 0, 1, 0], further={"min-k": [5, 6, 7, 8]})
+    left = more.take(np.array([False, True, True, False]))
+    assert left.further["min-k"].tolist() == [6.0, 7.0]
+
+
+def test_a_patient_has_the_mean_of_a_further_signal():
+    groups = ["a", "b", "a", "c", "b"]
+    scores = text_scores(
+        list("vwxyz"), np.zeros(5), [1, 0, 1, 0, 0], group=groups, further={"own": [1, 2, 4, 8, 16]}
+    )
+    patients = by_patient(scores)
+    assert dict(zip(patients.sample, patients.further["own"], strict=True)) == {
+        "a": 2.5,
+        "b": 9.0,
+        "c": 8.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("further", "told"),
+    [
+        ({"loss": [1, 2]}, "a further signal must have a name of its own, got 'loss'"),
+        ({" ": [1, 2]}, "a further signal must have a name of its own, got ' '"),
+        ({"min-k": [1, 2, 3]}, "signal min-k must have 2 rows, got 3"),
+        ({"min-k": [1, np.nan]}, "signal min-k must be finite, got nan in row 1"),
+    ],
+)
+def test_a_further_signal_that_is_none(further, told):
+    with pytest.raises(InputError, match=told):
+        text_scores(["a", "b"], [1, 2], [1, 0], further=further)
+    with pytest.raises(InputError, match=told):
+        TextScores(("a", "b"), [1, 2], [1, 0], [0, 0], further=further)

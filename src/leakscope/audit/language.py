@@ -14,9 +14,14 @@ from leakscope.audit.language_facts import (
     records_of,
     warnings_of,
 )
-from leakscope.audit.language_units import Asked, lengths_of, patients_of, suite_of, unit_findings
+from leakscope.audit.language_units import (
+    asked_for,
+    lengths_of,
+    patients_of,
+    suite_of,
+    unit_findings,
+)
 from leakscope.audit.rendered import Rendered
-from leakscope.core import checks, seeds
 from leakscope.core.estimate import Skipped
 from leakscope.core.versions import own_version, versions
 from leakscope.language.score_files import TextScoresLike, as_text_scores
@@ -116,11 +121,7 @@ def audit_language(
     >>> found.headline.attack.name
     'likelihood-ratio'
     """
-    checks.level(level)
-    seeds.non_negative(seed)
-    fprs = (fpr,) if isinstance(fpr, int | float) else tuple(fpr)
-    kinds = (threshold,) if isinstance(threshold, str) else threshold
-    asked = Asked(None if kinds is None else tuple(kinds), fprs, seed, level)
+    asked = asked_for(threshold, fpr, seed, level)
     given = as_text_scores(scores)
     contents = contents_of(given, show)
     suite = suite_of(given, asked)

@@ -66,6 +66,8 @@ def description(scores: TextScores, samples: UnitFindings) -> GameDescription:
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
         sees += ", and under a reference model that did not learn from it"
+    if scores.further:
+        sees += f"; further signals of the audited model: {checks.listed(scores.further)}"
     return GameDescription(
         "membership inference from energies",
         "Was this text in the language model's training data?",

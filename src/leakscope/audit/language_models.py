@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from leakscope.audit.language import LanguageAudit, audit_language
+from leakscope.audit.language_facts import SHOWN
+from leakscope.audit.language_units import Asked, asked_for
 from leakscope.core import checks
 from leakscope.core.versions import versions
 from leakscope.errors import InputError
@@ -16,20 +18,13 @@ from leakscope.language.loading import checked_folder
 from leakscope.language.masks import MaskPlan
 from leakscope.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
 from leakscope.language.precision import Precision
+from leakscope.language.sides import sides_of
 from leakscope.language.text_energies import Form, text_energies
-from leakscope.language.text_files import Columns, TextRecordsLike
+from leakscope.language.text_files import Columns, TextRecords, TextRecordsLike
 from leakscope.language.thresholds import FPRS
 from leakscope.runs.execute import Progress
 
 _M = TypeVar("_M", MaskedModel, CausalModel)
-
-Kind = Literal["masked", "causal"]
-"""The kinds of language model."""
-
-_HEADS: Mapping[Kind, tuple[str, ...]] = {
-    "masked": ("ForMaskedLM", "ForPreTraining"),
-    "causal": ("ForCausalLM", "LMHeadModel"),
-}
 
 
 def audit_masked(
@@ -56,6 +51,7 @@ def audit_masked(
     command: str = "audit_masked",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
+    before: Callable[[Sequence[Model]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a masked language model gives away about the texts it was trained on.
 
@@ -89,6 +85,8 @@ def audit_masked(
         All random draws derive from it.
     provenance : mapping of str to str, optional
         Further lines for the report.
+    before : callable, optional
+        Called with the models when all that was given is checked, before they are asked.
 
     Returns
     -------
@@ -104,21 +102,21 @@ def audit_masked(
     Mireshghallah et al. (2022), section 2.
     """
     keep = None if energies is None else energies_place(energies)
+    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
+    sides = _sides(members, nonmembers, population, columns)
     models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
-        members,
-        nonmembers,
-        population,
+        *sides,
         plan=plan,
         form=form,
-        columns=columns,
         run=run,
         n_jobs=n_jobs,
         progress=progress,
         invocation=invocation,
+        before=None if before is None else lambda: before(models),
     )
     if keep is not None:
         write_energies(scores, keep)
@@ -158,6 +156,7 @@ def audit_causal(
     command: str = "audit_causal",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
+    before: Callable[[Sequence[Model]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a causal language model gives away about the texts it was trained on.
 
@@ -167,14 +166,14 @@ def audit_causal(
         Folders of this machine, or models from `load_causal`.
     members, nonmembers, population, form, columns, threshold, fpr, show, device, precision
         As in `audit_masked`. The energy is minus the log-likelihood.
-    energies, run, n_jobs, progress, seed, level, command, provenance, invocation
+    energies, run, n_jobs, progress, seed, level, command, provenance, invocation, before
         As in `audit_masked`.
 
     Returns
     -------
     LanguageAudit
-        Of the loss and, with a reference, of the likelihood ratio. The further signals of causal
-        models are in `leakscope.language.causal`.
+        Of the loss, with a reference of the likelihood ratio, and of ``zlib``, ``min-k`` and
+        ``min-k++``; see `leakscope.language.causal`.
 
     Raises
     ------
@@ -182,19 +181,19 @@ def audit_causal(
         One line: what is wrong, and the way out.
     """
     keep = None if energies is None else energies_place(energies)
+    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
+    sides = _sides(members, nonmembers, population, columns)
     models = _loaded((target, reference), CausalModel, load_causal, device, precision)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
-        members,
-        nonmembers,
-        population,
+        *sides,
         form=form,
-        columns=columns,
         run=run,
         n_jobs=n_jobs,
         progress=progress,
         invocation=invocation,
+        before=None if before is None else lambda: before(models),
     )
     if keep is not None:
         write_energies(scores, keep)
@@ -210,27 +209,34 @@ def audit_causal(
     )
 
 
-def model_kind(path: str | Path) -> Kind:
-    """Return what kind of language model a folder holds, by the head it was saved with.
+def _check_asked(asked: Asked, show: Sequence[str], population: bool) -> None:
+    """Raise where what was asked for cannot be done, whatever the models say."""
+    if asked.kinds and "population" in asked.kinds and not population:
+        raise InputError(
+            "the population threshold needs texts of the population, got none: give them, or take "
+            "the threshold oracle or mean-train"
+        )
+    for name in show:
+        if name not in SHOWN:
+            raise InputError(f"show must be some of {checks.listed(SHOWN)}, got {name!r}")
 
-    Raises
-    ------
-    InputError
-        If it holds no model, or one of neither kind.
-    """
-    folder = checked_folder(path)
-    try:
-        saved_as = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-        heads = [str(name) for name in saved_as.get("architectures") or ()]
-    except (ValueError, AttributeError, TypeError) as error:
-        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
-    for kind, endings in _HEADS.items():
-        if any(name.endswith(endings) for name in heads):
-            return kind
-    raise InputError(
-        f"{folder} must hold a masked or a causal language model, got "
-        f"{checks.listed(heads) or 'no architecture'}: save it with its language-model head"
-    )
+
+def _sides(
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None,
+    columns: Columns | None,
+) -> list[TextRecords]:
+    """Return the texts of each side, read before a model is: bad ones are told at once."""
+    sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
+    n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
+    if min(n_in, n_out) < 2:
+        unit = "text" if sides[0].group is None else "patient"
+        raise InputError(
+            f"an audit needs at least two {unit}s among the members and two among the non-members, "
+            f"got {n_in} and {n_out}: give more of them"
+        )
+    return sides
 
 
 def _loaded(
@@ -241,6 +247,10 @@ def _loaded(
     precision: Precision,
 ) -> list[_M]:
     """Return the models that there are, those given as folders loaded."""
+    for model in given:
+        if isinstance(model, str | Path):
+            # Of both, before the first is read: that may take minutes.
+            checked_folder(model)
     return [
         model if isinstance(model, kind) else load(model, device=device, precision=precision)
         for model in given

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from leakscope.audit.attacks import audit, headline
-from leakscope.core import checks
+from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Play
@@ -88,6 +88,24 @@ class Asked:
     """Of every interval."""
 
 
+def asked_for(
+    threshold: str | Sequence[str] | None, fpr: float | Sequence[float], seed: int, level: float
+) -> Asked:
+    """Return what was asked for, checked as far as it can be before there are energies.
+
+    Parameters
+    ----------
+    threshold, fpr, seed, level
+        As in `audit_language`.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    fprs = (fpr,) if isinstance(fpr, int | float) else tuple(fpr)
+    kinds = (threshold,) if isinstance(threshold, str) else threshold
+    thresholds_named(kinds, fprs, population=True)
+    return Asked(None if kinds is None else tuple(kinds), fprs, seed, level)
+
+
 @dataclass(frozen=True)
 class Suite:
     """The attacks to play, and where each threshold comes from."""
@@ -107,7 +125,9 @@ def suite_of(scores: TextScores, asked: Asked) -> Suite:
     found = list(energy_attacks(scores, chosen))
     if kinds is None:
         mean = MeanTrainThreshold()
-        found.append(EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
+        # Beside the loss, before the further signals.
+        last = max(row for row, attack in enumerate(found) if attack.name == LOSS)
+        found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
         chosen = (*chosen, mean)
     by_label = {threshold.label: threshold for threshold in chosen}
     attacks = tuple(x for x in found if isinstance(x, EnergyAttack))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast, get_args
@@ -11,19 +12,20 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from leakscope.audit.language import LanguageAudit
-from leakscope.audit.language_models import Kind, audit_causal, audit_masked, model_kind
+from leakscope.audit.language_models import audit_causal, audit_masked
 from leakscope.cli.progress import bar
 from leakscope.cli.provenance import file_hashes
-from leakscope.cli.training import told_how_to_go_on
 from leakscope.core.checks import listed
 from leakscope.core.versions import own_version
 from leakscope.errors import InputError
+from leakscope.language.kinds import Kind, known_kind, model_kind
 from leakscope.language.masks import MaskPlan, Pattern
+from leakscope.language.model import Model
 from leakscope.language.precision import Precision
 from leakscope.language.text_energies import Form
-from leakscope.language.text_files import Columns, load_texts
+from leakscope.language.text_files import Columns
 from leakscope.language.thresholds import FPRS
-from leakscope.language.training import TrainedModel, train_reference
+from leakscope.runs.atomic import check_writable
 from leakscope.runs.plan import ArraySpec, Plan
 from leakscope.runs.store import Run, open_run
 
@@ -53,10 +55,10 @@ class LanguageModelRequest:
     """File of texts that thresholds are taken from."""
     kind: str | None = None
     """``masked`` or ``causal``; by default what the target's config says."""
-    masks: int = 10
-    """Masks a text."""
-    pattern: str = "balanced"
-    """How masks are drawn; see `MaskPlan`."""
+    masks: int | None = None
+    """Masks a text, of a masked model; 10 by default."""
+    pattern: str | None = None
+    """How masks are drawn, ``balanced`` by default; see `MaskPlan`."""
     form: str = "mean"
     """``mean`` or ``sum``, the form of an energy."""
     text: str = "text"
@@ -92,12 +94,36 @@ class LanguageModelRequest:
         """Return the request as JSON values, with whole paths."""
         given = asdict(self)
         places = {name: _absolute(given[name]) for name in _PLACES}
-        return {**given, **places, "kind": self.kind or model_kind(self.target)}
+        kind = self._kind()
+        # As numbers, so that a default and the same value by name are the same run.
+        masks = {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
+        return {**given, **places, "kind": kind, **(masks if kind == "masked" else {})}
 
     @property
     def plan(self) -> MaskPlan:
         """How texts are masked."""
-        return MaskPlan(cast(Pattern, self.pattern), self.masks, seed=self.seed)
+        default = MaskPlan()
+        pattern = default.pattern if self.pattern is None else cast(Pattern, self.pattern)
+        n_masks = default.n_masks if self.masks is None else self.masks
+        return MaskPlan(pattern, n_masks, seed=self.seed)
+
+    def _kind(self) -> str:
+        """Return the kind of both models, checked against what their folders say."""
+        kind = self.kind or model_kind(self.target)
+        for role, path in (("target", self.target), ("reference", self.reference)):
+            found = None if path is None else known_kind(path)
+            if found not in (None, kind):
+                raise InputError(
+                    f"--{role} must be a {kind} language model, got a {found} one in {path}: "
+                    f"{'compare models of one kind' if self.kind is None else 'leave --kind out'}"
+                )
+        if kind == "causal":
+            for name, value in (("masks", self.masks), ("pattern", self.pattern)):
+                if value is not None:
+                    raise InputError(
+                        f"--{name} goes with masked models: a causal one is asked once a text"
+                    )
+        return kind
 
     @property
     def columns(self) -> Columns:
@@ -105,30 +131,23 @@ class LanguageModelRequest:
         return Columns(self.text, self.ids, self.group)
 
 
-@dataclass(frozen=True)
-class ReferenceRequest:
-    """What `leakscope language train-reference` was asked."""
-
-    texts: str
-    """File of texts; none of them judged later, nor of the population."""
-    out: str
-    """Folder for the model."""
-    text: str = "text"
-    """Column of the texts."""
-    layers: int = 2
-    """Layers of the model."""
-    hidden: int = 128
-    """Numbers that stand for a token inside of it."""
-    vocabulary: int = 4096
-    """The most tokens."""
-    epochs: int = 40
-    """How often every text is seen."""
-    device: str = "cpu"
-    """Where it is trained."""
-    precision: str = "float32"
-    """What it computes in."""
-    seed: int = 0
-    """All random draws derive from it."""
+def language_model_request(
+    target: str,
+    given: Mapping[str, Any],
+    threshold: tuple[str, ...],
+    fpr: tuple[float, ...],
+    show: tuple[str, ...],
+    seed: int,
+    level: float,
+) -> LanguageModelRequest:
+    """Return what was asked for by options of which some are given, by their names."""
+    for name in ("members", "nonmembers"):
+        if name not in given:
+            raise InputError(f"--target needs --{name}, a file of texts")
+    fields = {"ids" if name == "id" else name: value for name, value in given.items()}
+    return LanguageModelRequest(
+        target, **fields, threshold=threshold, fpr=fpr, show=show, seed=seed, level=level
+    )
 
 
 def language_model_request_in(options: Mapping[str, Any]) -> LanguageModelRequest:
@@ -142,10 +161,16 @@ def language_models_of_request(
 ) -> LanguageAudit:
     """Return the audit that was asked for, asking the models what `run` does not hold yet."""
     options = request.settled()
-    files = _files(request)
-    opened = None if run is None else _opened(run, options, file_hashes(files))
-    answers = request.answers or (None if run is None else str(run / ANSWERS))
-    with told_how_to_go_on(run), bar("Scoring texts", quiet) as progress:
+    files = file_hashes(_files(request))
+    opened: list[Run] = []
+    if request.answers is not None:
+        check_writable(Path(request.answers))
+
+    def open_it(models: Sequence[Model]) -> None:
+        if run is not None:
+            opened.append(_opened(run, options, files, models))
+
+    with _told_how_to_go_on(opened, request.answers), bar("Scoring texts", quiet) as progress:
         shared: dict[str, Any] = {
             "form": cast(Form, request.form),
             "columns": request.columns,
@@ -155,43 +180,37 @@ def language_models_of_request(
             "device": request.device,
             "precision": cast(Precision, request.precision),
             "energies": None if run is None else run.parent / ENERGIES,
-            "run": answers,
+            "run": request.answers or (None if run is None else str(run / ANSWERS)),
             # One process for a GPU: every further one would hold the models once more.
             "n_jobs": jobs if request.device == "cpu" else 1,
             "progress": progress,
             "seed": request.seed,
             "level": request.level,
             "command": "language",
-            "provenance": file_hashes(files),
+            "provenance": files,
+            "before": open_it,
         }
         texts = (request.target, request.reference, request.members, request.nonmembers)
         if options["kind"] == "causal":
             found = audit_causal(*texts, request.population, **shared)
         else:
             found = audit_masked(*texts, request.population, plan=request.plan, **shared)
-    _close(opened, found)
+    for one in opened:
+        _close(one, found)
     return found
 
 
-def reference_of_request(request: ReferenceRequest, *, quiet: bool) -> TrainedModel:
-    """Return the reference model that was asked for, going on where it was stopped."""
-    texts = load_texts(request.texts, Columns(request.text)).text
+@contextmanager
+def _told_how_to_go_on(opened: Sequence[Run], answers: str | None) -> Iterator[None]:
+    """Say how to go on when it is interrupted, if anything of it is kept."""
     try:
-        with bar("Training", quiet) as progress:
-            return train_reference(
-                texts,
-                request.out,
-                layers=request.layers,
-                hidden=request.hidden,
-                vocabulary=request.vocabulary,
-                epochs=request.epochs,
-                device=request.device,
-                precision=cast(Precision, request.precision),
-                seed=request.seed,
-                progress=progress,
-            )
+        yield
     except KeyboardInterrupt:
-        print("\nleakscope: go on with the same command", file=sys.stderr)
+        if opened:
+            place = Path(opened[0].path).parent
+            print(f"\nleakscope: go on with: leakscope resume {place}", file=sys.stderr)
+        elif answers is not None:
+            print("\nleakscope: go on with the same command", file=sys.stderr)
         raise
 
 
@@ -200,7 +219,9 @@ def _files(request: LanguageModelRequest) -> dict[str, Path | None]:
     return {name: None if path is None else Path(path) for name, path in given.items()}
 
 
-def _opened(run: Path, options: Mapping[str, Any], files: Mapping[str, str]) -> Run:
+def _opened(
+    run: Path, options: Mapping[str, Any], files: Mapping[str, str], models: Sequence[Model]
+) -> Run:
     """Return the run: what was asked, and that it ended; the answers lie in folders of their own.
 
     With it, `leakscope resume`, `report` and `runs` treat the audit as they treat any other.
@@ -213,15 +234,19 @@ def _opened(run: Path, options: Mapping[str, Any], files: Mapping[str, str]) -> 
         unit="audit",
         units_a_task=1,
         arrays={"samples": ArraySpec(("audit",), (1,), "int64")},
-        settings={**asked, "files": dict(files), "leakscope": own_version()},
+        settings={
+            **asked,
+            "files": dict(files),
+            "models": [model.source.weights for model in models],
+            "leakscope": own_version(),
+        },
     )
     return open_run(run, plan, invocation={"command": "language", "options": dict(options)})
 
 
-def _close(opened: Run | None, found: LanguageAudit) -> None:
-    if opened is not None:
-        n_samples = np.array([len(found.records.member)])
-        opened.write(opened.plan.tasks[0], {"samples": n_samples})
+def _close(opened: Run, found: LanguageAudit) -> None:
+    n_samples = np.array([len(found.records.member)])
+    opened.write(opened.plan.tasks[0], {"samples": n_samples})
 
 
 def _absolute(path: str | None) -> str | None:

@@ -17,8 +17,8 @@ class LanguageRequest:
 
     scores: Path
     """File of energies."""
-    thresholds: tuple[str, ...] | None
-    """Where thresholds come from; None for the default."""
+    thresholds: tuple[str, ...]
+    """Where thresholds come from; nothing for the default."""
     fprs: tuple[float, ...]
     """The false-positive rates that they are chosen for."""
     show: tuple[str, ...]
@@ -33,7 +33,7 @@ def language_of_request(request: LanguageRequest) -> LanguageAudit:
     """Return the audit that was asked for."""
     return audit_language(
         request.scores,
-        threshold=request.thresholds,
+        threshold=request.thresholds or None,
         fpr=request.fprs,
         show=request.show,
         seed=request.seed,

@@ -12,7 +12,7 @@ from typer.exceptions import Abort, TyperException
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
 from leakscope.cli.dtp import dtp
-from leakscope.cli.language import language
+from leakscope.cli.language import app as language
 from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
 from leakscope.cli.synthetic import synthetic
@@ -56,7 +56,7 @@ app.command()(classifier)
 app.command()(dtp)
 app.command()(vulnerable)
 app.command()(synthetic)
-app.command()(language)
+app.add_typer(language)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leakscope.audit import Audit, DtpAudit, SyntheticAudit
+from leakscope.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
 from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
 from leakscope.cli.gate import (
     METRICS,
     METRICS_OF_DTP,
+    METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     Limit,
     exceeded,
     exceeded_by_dtp,
+    exceeded_by_language,
     exceeded_by_synthetic,
 )
+from leakscope.cli.language_models import language_model_request_in, language_models_of_request
 from leakscope.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from leakscope.cli.training import audit_request, request_in
 
@@ -47,9 +50,14 @@ def _synthetic(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> S
     return synthetic_of_request(synthetic_request_in(asked), run, jobs=jobs, quiet=quiet)
 
 
+def _language(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> LanguageAudit:
+    return language_models_of_request(language_model_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
+    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
 }
 """By the name of the command."""

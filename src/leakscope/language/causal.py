@@ -132,6 +132,26 @@ def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
     return _mean_of_lowest(energies, standardised, share)
 
 
+def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> dict[str, Floats]:
+    """Return the signals of a causal model beside loss and likelihood ratio, (n,) values each.
+
+    Parameters
+    ----------
+    target, texts, share
+        As in `causal_signals`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``zlib``, ``min-k`` and ``min-k++``: higher means more likely a member.
+    """
+    return {
+        ZLIB: zlib_signal(target, texts),
+        MIN_K: min_k_signal(target, share),
+        MIN_K_PLUS: min_k_plus_signal(target, share),
+    }
+
+
 def causal_signals(
     target: Energies,
     texts: Sequence[str],
@@ -157,12 +177,7 @@ def causal_signals(
         ``loss``, ``zlib``, ``min-k``, ``min-k++`` and, with a reference, ``likelihood-ratio``:
         higher means more likely a member.
     """
-    found = {
-        LOSS: loss_signal(target),
-        ZLIB: zlib_signal(target, texts),
-        MIN_K: min_k_signal(target, share),
-        MIN_K_PLUS: min_k_plus_signal(target, share),
-    }
+    found = {LOSS: loss_signal(target), **further_of(target, texts, share)}
     if reference is not None:
         found[LIKELIHOOD_RATIO] = ratio_signal(target, reference)
     return found

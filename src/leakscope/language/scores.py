@@ -15,16 +15,8 @@ from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
 from leakscope.language.overlap import Overlap, find_overlap
+from leakscope.language.signals import further_signals
 from leakscope.language.texts import Texts, numbered, picked, texts_of
-
-LIKELIHOOD_RATIO = "likelihood-ratio"
-"""The attack of Mireshghallah et al. (2022)."""
-LOSS = "loss"
-"""The baseline: the audited model's energy alone (Yeom et al. 2018)."""
-REFERENCE = "reference"
-"""No attack: the reference model never saw a member, so it can tell a shift only."""
-TAKEN = (LIKELIHOOD_RATIO, LOSS, REFERENCE)
-"""The signals that are made of the energies; a further one has another name."""
 
 SHORT = (10, 20)
 """Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
@@ -78,10 +70,7 @@ class TextScores:
             checked["length"] = checks.classes(self.length, "length", length=n)
         if self.text is not None:
             checked["text"] = texts_of(self.text, "text", n, empty=True)
-        checked["further"] = {
-            name: checks.floats(values, f"signal {_free_name(name)}", length=n)
-            for name, values in self.further.items()
-        }
+        checked["further"] = further_signals(self.further, n)
         for name, value in checked.items():
             object.__setattr__(self, name, value)
         _require_parts(self)
@@ -212,10 +201,7 @@ def text_scores(
         None if length is None else checks.classes(length, "length", length=n)[kept],
         None if texts is None else picked(texts, kept),
         (*overlap.notes, *_notes_on_groups(groups, population[kept])),
-        {
-            name: checks.floats(values, f"signal {name}", length=n)[kept]
-            for name, values in (further or {}).items()
-        },
+        {name: values[kept] for name, values in further_signals(further or {}, n).items()},
     )
 
 
@@ -243,15 +229,6 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
         if not np.any(rows & side):
             return Skipped(name, f"no {which} has such a length")
     return scores.take(rows)
-
-
-def _free_name(name: str) -> str:
-    if not name.strip() or name in TAKEN:
-        raise InputError(
-            f"a further signal must have a name of its own, got {name!r}: {checks.listed(TAKEN)} "
-            "are made of the energies"
-        )
-    return name
 
 
 def _rows(values: ArrayLike | None, name: str, n: int, rows: NDArray[np.intp]) -> Floats | None:

@@ -8,7 +8,8 @@ from leakscope.core.checks import Floats
 from leakscope.core.game import Observation, Round
 from leakscope.core.transcript import Transcript
 from leakscope.errors import InputError
-from leakscope.language.scores import LIKELIHOOD_RATIO, LOSS, REFERENCE, TextScores
+from leakscope.language.scores import TextScores
+from leakscope.language.signals import LIKELIHOOD_RATIO, LOSS, REFERENCE
 
 __all__ = [
     "LIKELIHOOD_RATIO",

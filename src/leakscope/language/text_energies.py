@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -11,13 +11,14 @@ import numpy as np
 
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
+from leakscope.language.causal import further_of
 from leakscope.language.energies import Energies
 from leakscope.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from leakscope.language.masks import MaskPlan
-from leakscope.language.model import Model
+from leakscope.language.model import CausalModel, MaskedModel, Model
 from leakscope.language.scores import TextScores, text_scores
-from leakscope.language.text_files import Columns, TextRecords, TextRecordsLike, as_texts
-from leakscope.language.texts import Texts
+from leakscope.language.sides import SIDES, Side, sides_of
+from leakscope.language.text_files import Columns, TextRecordsLike
 from leakscope.language.tokens import tokens_of
 from leakscope.runs.execute import Progress
 
@@ -32,26 +33,6 @@ _WORDS = (
     "The tokenizers differ on these texts: words are masked instead of tokens, and energies are in "
     "nats a word."
 )
-_SIDES = ("member", "nonmember", "population")
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """The texts of one side."""
-
-    name: str
-    """``member``, ``nonmember`` or ``population``."""
-    records: TextRecords
-    """Its texts."""
-
-    def __len__(self) -> int:
-        return len(self.records)
-
-    @property
-    def sample(self) -> Texts:
-        """(n,) Ids: those given, or the side and the row."""
-        given = self.records.sample
-        return given or tuple(f"{self.name}-{row}" for row in range(len(self)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +43,7 @@ class _Answer:
     reference: Floats | None
     length: Ints
     notes: tuple[str, ...]
+    further: Mapping[str, Floats]
 
 
 def text_energies(
@@ -78,6 +60,7 @@ def text_energies(
     n_jobs: int | None = None,
     progress: Progress | None = None,
     invocation: Mapping[str, Any] | None = None,
+    before: Callable[[], None] | None = None,
 ) -> TextScores:
     """Return the energies of members, non-members and population under target and reference.
 
@@ -88,12 +71,15 @@ def text_energies(
     members, nonmembers, population, plan, form, columns, run, n_jobs, progress, invocation
         As in `audit_masked`. Each side is asked for apart, so that in the same `run` an audit
         with other members finds the non-members' energies.
+    before : callable, optional
+        Called when texts and tokens are checked, before a model is asked.
 
     Returns
     -------
     TextScores
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
-        or in words where the tokenizers differ.
+        or in words where the tokenizers differ. Of a causal model with the further signals
+        ``zlib``, ``min-k`` and ``min-k++``.
 
     Raises
     ------
@@ -102,10 +88,12 @@ def text_energies(
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")
-    parts = _parts(members, nonmembers, population, columns=columns)
+    parts = sides_of(members, nonmembers, population, columns=columns)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
     asked = _shared_plan(models, parts, plan)
+    if before is not None:
+        before()
     answers = [
         _asked(models, part, asked, form, run, n_jobs, told, invocation)
         for part, told in zip(parts, _shares(progress, parts, len(models)), strict=True)
@@ -116,53 +104,27 @@ def text_energies(
     return replace(found, notes=(*alone, *found.notes, *changed, *_notes(parts, answers)))
 
 
-def _parts(*given: TextRecordsLike | None, columns: Columns | None) -> list[_Part]:
-    names = ("members", "nonmembers", "population")
-    parts = [
-        _Part(side, as_texts(texts, columns, name))
-        for side, name, texts in zip(_SIDES, names, given, strict=True)
-        if texts is not None
-    ]
-    grouped = [part.records.group is not None for part in parts]
-    if any(grouped) and not all(grouped):
-        raise InputError(
-            f"groups must be given for all texts or for none, got none for the "
-            f"{parts[grouped.index(False)].name} texts: name their column"
-        )
-    _check_ids(parts)
-    return parts
-
-
-def _check_ids(parts: Sequence[_Part]) -> None:
-    """Raise where one id is of two texts: it would pass for one sample on both sides."""
-    seen: dict[str, tuple[str, str]] = {}
-    for part in parts:
-        for name, text in zip(part.sample, part.records.text, strict=True):
-            side, earlier = seen.setdefault(name, (part.name, text))
-            if earlier != text:
-                raise InputError(
-                    f"an id must be of one text, got {name!r} for two: a {side} text and a "
-                    f"{part.name} text; number all sides through, or leave ids out"
-                )
-
-
-def _shared_plan(models: Sequence[Model], parts: Sequence[_Part], plan: MaskPlan) -> MaskPlan:
+def _shared_plan(models: Sequence[Model], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
     """Return the plan with the unit that all sides share: a side alone might take tokens."""
     units = {_unit_of(models, part, plan) for part in parts}
     return replace(plan, unit="word") if "word" in units else plan
 
 
-def _unit_of(models: Sequence[Model], part: _Part, plan: MaskPlan) -> str:
+def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
     tokenizers, limits = zip(*((model.tokenizer, model.limit) for model in models), strict=True)
     try:
-        return tokens_of(part.records.text, tokenizers, limits, plan.unit)[1]
+        tokens, unit = tokens_of(part.records.text, tokenizers, limits, plan.unit)
+        if isinstance(models[0], MaskedModel):
+            # Of the longest text there are the most masks: too many are told before any is asked.
+            plan.masks("", int(tokens[0].n_units.max()))
+        return unit
     except InputError as error:
         raise InputError(f"{part.name} texts: {error}") from error
 
 
 def _asked(
     models: Sequence[Model],
-    part: _Part,
+    part: Side,
     plan: MaskPlan,
     form: Form,
     run: str | Path | None,
@@ -181,7 +143,8 @@ def _asked(
             progress=progress,
             invocation=invocation,
         )
-        return _Answer(_in_form(alone, form), None, alone.lengths, _cut(alone))
+        further = _further(models[0], alone, texts)
+        return _Answer(_in_form(alone, form), None, alone.lengths, _cut(alone), further)
     pair = pair_log_probabilities(
         models[0],
         models[1],
@@ -193,7 +156,12 @@ def _asked(
         invocation=invocation,
     )
     target, reference = (_in_form(energies, form) for energies in (pair.target, pair.reference))
-    return _Answer(target, reference, pair.target.lengths, pair.notes)
+    further = _further(models[0], pair.target, texts)
+    return _Answer(target, reference, pair.target.lengths, pair.notes, further)
+
+
+def _further(model: Model, energies: Energies, texts: Sequence[str]) -> Mapping[str, Floats]:
+    return further_of(energies, texts) if isinstance(model, CausalModel) else {}
 
 
 def _in_form(energies: Energies, form: Form) -> Floats:
@@ -210,7 +178,7 @@ def _cut(energies: Energies) -> tuple[str, ...]:
     )
 
 
-def _joined(parts: Sequence[_Part], answers: Sequence[_Answer]) -> TextScores:
+def _joined(parts: Sequence[Side], answers: Sequence[_Answer]) -> TextScores:
     side = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     names = np.array([part.name for part in parts])[side]
     references = [answer.reference for answer in answers if answer.reference is not None]
@@ -218,16 +186,20 @@ def _joined(parts: Sequence[_Part], answers: Sequence[_Answer]) -> TextScores:
     return text_scores(
         [name for part in parts for name in part.sample],
         np.concatenate([answer.target for answer in answers]),
-        names == _SIDES[0],
+        names == SIDES[0],
         energy_reference=np.concatenate(references) if references else None,
         group=[name for group in groups for name in group] if groups else None,
         length=np.concatenate([answer.length for answer in answers]),
-        population=names == _SIDES[2],
+        population=names == SIDES[2],
         text=[text for part in parts for text in part.records.text],
+        further={
+            name: np.concatenate([answer.further[name] for answer in answers])
+            for name in answers[0].further
+        },
     )
 
 
-def _notes(parts: Sequence[_Part], answers: Sequence[_Answer]) -> list[str]:
+def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:
     """Return what was noted of every side, once where it holds for all of them."""
     everywhere = set.intersection(*(set(answer.notes) for answer in answers))
     own = (
@@ -240,7 +212,7 @@ def _notes(parts: Sequence[_Part], answers: Sequence[_Answer]) -> list[str]:
 
 
 def _shares(
-    progress: Progress | None, parts: Sequence[_Part], n_models: int
+    progress: Progress | None, parts: Sequence[Side], n_models: int
 ) -> Iterator[Progress | None]:
     """Yield a callback for every side, that counts the texts of all of them."""
     done, n_all = 0, n_models * sum(map(len, parts))

@@ -50,6 +50,7 @@ def render_html(f: LanguageFindings) -> str:
         no_patients=f.patients if patients is None else None,
         worst=views.worst(f),
         riskiest=views.riskiest(f),
+        signals=[e.name for e in signals_of(f.samples)],
         pictures=pictures(f),
     )
 
