@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError, LeakScopeError
+from leakscope.errors import BudgetError, InputError, LeakScopeError
 from leakscope.holdout.guards import Exact
 from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
 from leakscope.holdout.oracle import Budget, Holdout, most_submissions

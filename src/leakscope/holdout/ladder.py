@@ -22,8 +22,9 @@ class Ladder(Memoryless):
     Sources
     -------
     Blum and Hardt, "The Ladder: a reliable leaderboard for machine learning competitions"
-    (2015), Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to a
-    multiple of the step.
+    (2015), Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to the
+    nearest multiple of the step, and the next one must beat that rounded value. Where a step that
+    does not divide 1 rounds a loss to more than 1, what is printed is an accuracy of 0.
     """
 
     step: float = 0.01
@@ -42,9 +43,9 @@ class Ladder(Memoryless):
         """Return the value on display after this submission."""
         loss = 1.0 - marked.accuracy
         if state.shown is not None and not loss < (1.0 - state.shown) - self.step - _ROUNDING:
-            return state.shown, state
-        rounded = min(1.0, self.step * math.floor(loss / self.step + 0.5))
-        return 1.0 - rounded, replace(state, shown=1.0 - rounded, spent=state.spent + 1)
+            return max(0.0, state.shown), state
+        shown = 1.0 - self.step * math.floor(loss / self.step + 0.5)
+        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + 1)
 
     def error(self, n: int) -> float:
         """Return step / sqrt(12), the error of a value that was just shown."""
@@ -65,6 +66,7 @@ class ParameterFreeLadder(Memoryless):
     of the difference between the loss vectors of this submission and of the one on display; the
     value shown is a multiple of 1/n, which an accuracy already is. With losses of 0 and 1 the
     rule is: more points gained than the root of the number d of points on which the two differ.
+    With 1/n in place of 1/(n - 1) in s it would differ only where the gain is that root exactly.
     """
 
     name = "ladder"
