@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         audit_released,
         audit_synthetic,
     )
+    from leakscope.audit.holdout import HoldoutAudit, attack_holdout
+    from leakscope.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from leakscope.audit.language_models import audit_causal, audit_masked
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.dtp.bayes_inference import BayesInference
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from leakscope.core.attacks.threshold import Threshold
     from leakscope.core.estimate import Estimate, Skipped
     from leakscope.core.transcript import Decisions, Transcript
-    from leakscope.errors import InputError, LeakScopeError, OutputError
+    from leakscope.errors import BudgetError, InputError, LeakScopeError, OutputError
     from leakscope.evaluate.epsilon import epsilon_lower_bound
     from leakscope.evaluate.evaluation import Evaluation
     from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
@@ -71,9 +73,12 @@ _HOME = {
     "CandidateAudit": "audit",
     "DtpAudit": "audit",
     "Fitted": "audit",
+    "HoldoutAudit": "audit.holdout",
+    "HoldoutBounds": "audit.holdout_bounds",
     "LanguageAudit": "audit",
     "ReleasedAudit": "audit",
     "SyntheticAudit": "audit",
+    "attack_holdout": "audit.holdout",
     "audit_candidates": "audit",
     "audit_classifier": "audit",
     "audit_dtp": "audit",
@@ -86,6 +91,7 @@ _HOME = {
     "audit_pool": "audit",
     "audit_released": "audit",
     "audit_synthetic": "audit",
+    "holdout_bounds": "audit.holdout_bounds",
     "BayesInference": "classifier.dtp.bayes_inference",
     "KernelRidge": "classifier.dtp.least_squares",
     "LeastSquares": "classifier.dtp.least_squares",
@@ -117,6 +123,7 @@ _HOME = {
     "Skipped": "core.estimate",
     "Decisions": "core.transcript",
     "Transcript": "core.transcript",
+    "BudgetError": "errors",
     "InputError": "errors",
     "LeakScopeError": "errors",
     "OutputError": "errors",
@@ -142,6 +149,7 @@ __all__ = [
     "Audit",
     "BayNet",
     "BayesInference",
+    "BudgetError",
     "CandidateAudit",
     "Cohort",
     "Command",
@@ -152,6 +160,8 @@ __all__ = [
     "Evaluation",
     "Fitted",
     "Histogram",
+    "HoldoutAudit",
+    "HoldoutBounds",
     "InputError",
     "Isotonic",
     "KernelRidge",
@@ -182,6 +192,7 @@ __all__ = [
     "Threshold",
     "Transcript",
     "VulnerableRecords",
+    "attack_holdout",
     "auc",
     "audit_candidates",
     "audit_causal",
@@ -194,6 +205,7 @@ __all__ = [
     "audit_released",
     "audit_synthetic",
     "epsilon_lower_bound",
+    "holdout_bounds",
     "load_predictions",
     "pool_attacks",
     "prediction_attacks",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
 from leakscope.evaluate.findings import Findings, Headline
 from leakscope.evaluate.risk import Risk
+from leakscope.report.holdout.findings import AttackFindings, BoundFindings
 from leakscope.report.language.findings import LanguageFindings
 from leakscope.report.language.units import attacks_of
 from leakscope.report.synthetic.findings import SyntheticFindings
@@ -61,6 +63,20 @@ METRICS_OF_RELEASED = tuple(
 )
 """What an audit of a released table may be held to."""
 
+_OF_BOUND = {
+    "honest": "honest_best_of_k",
+    "nb": "nb",
+    "majority": "majority",
+    "scan": "linear_scan",
+    "kl": "kl",
+    "theorem-3-1": "theorem_3_1",
+}
+METRICS_OF_BOUND = ("bias", *_OF_BOUND)
+"""What bounds on the reuse of a test set may be held to."""
+
+METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
+"""What attacks on a test set may be held to."""
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -110,6 +126,34 @@ def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) 
             return _of_headline(findings.headline, name, low)
         risks = [r.risk for r in findings.risks if r.name == name and r.risk is not None]
         return max((risk.low if low else risk.value for risk in risks), default=None)
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_bound(findings: BoundFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+
+    def measure(metric: str) -> float | None:
+        if metric != "bias":
+            return findings.bias(_OF_BOUND[metric]).value
+        return None if findings.strongest is None else findings.strongest.value
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the strongest attack exceeds."""
+
+    def measure(metric: str) -> float | None:
+        # The best of several: the corrected interval allows for the choice.
+        found = {
+            "bias": findings.worst.bias.value,
+            "bias.low": findings.worst.corrected.low,
+            "accuracy": findings.worst.accuracy.value,
+            "accuracy.low": findings.worst.baseline + findings.worst.corrected.low,
+        }
+        # After a single trial no lower end is known.
+        return found[metric] if math.isfinite(found[metric]) else None
 
     return _lines(limits, measure)
 

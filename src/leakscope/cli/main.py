@@ -12,6 +12,7 @@ from typer.exceptions import Abort, TyperException
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
 from leakscope.cli.dtp import dtp
+from leakscope.cli.holdout.app import app as holdout
 from leakscope.cli.language import app as language
 from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
@@ -57,6 +58,7 @@ app.command()(dtp)
 app.command()(vulnerable)
 app.command()(synthetic)
 app.add_typer(language)
+app.add_typer(holdout)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
+from leakscope.audit.holdout import HoldoutAudit
 from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
 from leakscope.cli.gate import (
     METRICS,
+    METRICS_OF_ATTACK,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     Limit,
     exceeded,
+    exceeded_by_attack,
     exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
 )
+from leakscope.cli.holdout.attack_request import attack_of_request, attack_request_in
 from leakscope.cli.language_models import language_model_request_in, language_models_of_request
 from leakscope.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from leakscope.cli.training import audit_request, request_in
@@ -54,10 +58,15 @@ def _language(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> La
     return language_models_of_request(language_model_request_in(asked), run, jobs=jobs, quiet=quiet)
 
 
+def _holdout(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> HoldoutAudit:
+    return attack_of_request(attack_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
+    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
 }
 """By the name of the command."""

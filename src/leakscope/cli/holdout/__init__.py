@@ -1,0 +1,1 @@
+"""`leakscope holdout`: what a test set gives away that is used again and again."""

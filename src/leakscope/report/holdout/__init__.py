@@ -1,0 +1,1 @@
+"""What a test set gives away: bounds and attacks rendered."""
