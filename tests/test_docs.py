@@ -25,7 +25,16 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md")))
 EXAMPLE = ROOT / "docs" / "reading-a-report.md"
 WIDTH = 90
-RUN_HERE = ("classifier", "dtp", "language", "report", "runs", "synthetic", "vulnerable")
+RUN_HERE = (
+    "classifier",
+    "dp-audit",
+    "dtp",
+    "language",
+    "report",
+    "runs",
+    "synthetic",
+    "vulnerable",
+)
 """Commands that are quick on a page's own files; the others are only looked up."""
 LONG = ("README.md", "docs/synthetic-tables.md")
 """Pages whose examples train many models."""

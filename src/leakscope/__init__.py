@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     from leakscope.audit.holdout import HoldoutAudit, attack_holdout
     from leakscope.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from leakscope.audit.language_models import audit_causal, audit_masked
+    from leakscope.audit.privacy_claim import (
+        ClaimAudit,
+        ManyRuns,
+        OneRun,
+        audit_privacy_claim,
+    )
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.dtp.bayes_inference import BayesInference
     from leakscope.classifier.dtp.discriminant import LinearDiscriminant
@@ -55,6 +61,7 @@ if TYPE_CHECKING:
     from leakscope.core.estimate import Estimate, Skipped
     from leakscope.core.transcript import Decisions, Transcript
     from leakscope.errors import BudgetError, InputError, LeakScopeError, OutputError
+    from leakscope.evaluate.claim import PrivacyClaim
     from leakscope.evaluate.epsilon import epsilon_lower_bound
     from leakscope.evaluate.evaluation import Evaluation
     from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
@@ -89,6 +96,11 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audit",
     "audit_pool": "audit",
+    "ClaimAudit": "audit.privacy_claim",
+    "ManyRuns": "audit.privacy_claim",
+    "OneRun": "audit.privacy_claim",
+    "audit_privacy_claim": "audit.privacy_claim",
+    "PrivacyClaim": "evaluate.claim",
     "audit_released": "audit",
     "audit_synthetic": "audit",
     "holdout_bounds": "audit.holdout_bounds",
@@ -151,6 +163,7 @@ __all__ = [
     "BayesInference",
     "BudgetError",
     "CandidateAudit",
+    "ClaimAudit",
     "Cohort",
     "Command",
     "Cosine",
@@ -170,16 +183,19 @@ __all__ = [
     "LeastSquares",
     "LinearDiscriminant",
     "Logistic",
+    "ManyRuns",
     "Minkowski",
     "MultinomialNaiveBayes",
     "NaiveBayes",
     "NearestNeighbours",
     "Networks",
+    "OneRun",
     "OutputError",
     "PerTargetDesign",
     "Pool",
     "Predictions",
     "PrivBayes",
+    "PrivacyClaim",
     "QuadraticDiscriminant",
     "RandomDecisionTrees",
     "ReleasedAudit",
@@ -202,6 +218,7 @@ __all__ = [
     "audit_masked",
     "audit_model",
     "audit_pool",
+    "audit_privacy_claim",
     "audit_released",
     "audit_synthetic",
     "epsilon_lower_bound",

@@ -11,6 +11,7 @@ from leakscope.core.estimate import Estimate, Skipped
 from leakscope.errors import InputError
 from leakscope.evaluate.findings import Findings, Headline
 from leakscope.evaluate.risk import Risk
+from leakscope.report.claim.findings import ClaimFindings
 from leakscope.report.holdout.findings import AttackFindings, BoundFindings
 from leakscope.report.language.findings import LanguageFindings
 from leakscope.report.language.units import attacks_of
@@ -73,6 +74,9 @@ _OF_BOUND = {
 }
 METRICS_OF_BOUND = ("bias", *_OF_BOUND)
 """What bounds on the reuse of a test set may be held to."""
+
+METRICS_OF_CLAIM = ("epsilon", "epsilon-gaussian")
+"""What an audit of a privacy claim may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -154,6 +158,16 @@ def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> l
         }
         # After a single trial no lower end is known.
         return found[metric] if math.isfinite(found[metric]) else None
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_claim(findings: ClaimFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+
+    def measure(metric: str) -> float | None:
+        bound = findings.free if metric == "epsilon" else findings.gaussian
+        return None if bound is None else bound.estimate.low
 
     return _lines(limits, measure)
 

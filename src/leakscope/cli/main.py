@@ -11,6 +11,7 @@ from typer.exceptions import Abort, TyperException
 
 from leakscope.cli.classifier import classifier
 from leakscope.cli.demo import demo
+from leakscope.cli.dp_audit import dp_audit
 from leakscope.cli.dtp import dtp
 from leakscope.cli.holdout.app import app as holdout
 from leakscope.cli.language import app as language
@@ -59,6 +60,7 @@ app.command()(vulnerable)
 app.command()(synthetic)
 app.add_typer(language)
 app.add_typer(holdout)
+app.command("dp-audit")(dp_audit)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

@@ -153,19 +153,24 @@ class OffsetGame:
 class RandomisedResponse:
     """Every bit is released itself with probability e^epsilon / (1 + e^epsilon), else flipped.
 
-    Exactly epsilon-differentially private, and no attack beats reading the release.
+    Exactly epsilon-differentially private, and no attack beats reading the release. With a
+    `failure`, exactly (epsilon, failure)-private: all bits of a round are given away together.
     """
 
     n_targets: int
     """Targets a round."""
     epsilon: float
     """At least 0; 0 releases a fair coin."""
+    failure: float = 0.0
+    """How likely a round is to release all bits themselves, in [0, 1)."""
 
     def __post_init__(self) -> None:
         if self.n_targets < 2:
             raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
         if self.epsilon < 0:
             raise InputError(f"epsilon must be at least 0, got {self.epsilon}")
+        if not 0.0 <= self.failure < 1.0:
+            raise InputError(f"failure must be in [0, 1), got {self.failure}")
 
     @property
     def truth(self) -> float:
@@ -178,14 +183,65 @@ class RandomisedResponse:
 
     def auc(self) -> float:
         """Return the area under the ROC curve: right, or tied, as often as the answers say."""
-        return self.truth
+        return self.failure + (1.0 - self.failure) * self.truth
 
     def _round(self, rng: np.random.Generator) -> Round:
         n = self.n_targets
         secret = _both_kinds(n, rng)
         answer = secret ^ (rng.random(n) >= self.truth)
+        if self.failure and rng.random() < self.failure:
+            answer = secret
         observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
         return Round(observation, secret, np.arange(n))
+
+
+@dataclass(frozen=True)
+class SharedNoiseGame:
+    """One training run: a part of the noise is the same in the signals of all of its targets.
+
+    Members' signals are N(effect, 1), non-members' N(0, 1), as in `GaussianGame`, but any two of
+    a round have correlation `correlation`. The release of all signals is what has to be private.
+    """
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float
+    """Distance of the means in standard deviations."""
+    correlation: float
+    """In [0, 1)."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.effect < 0:
+            raise InputError(f"effect must be at least 0, got {self.effect}")
+        if not 0.0 <= self.correlation < 1.0:
+            raise InputError(f"correlation must be in [0, 1), got {self.correlation}")
+
+    @property
+    def mu(self) -> float:
+        """The mechanism's mu: who knows the other bits can subtract most of the shared noise.
+
+        The effect times the root of a diagonal element of the inverse covariance.
+        """
+        own, shared = 1.0 - self.correlation, self.correlation
+        inverse = (1.0 - shared / (own + self.n_targets * shared)) / own
+        return float(self.effect * np.sqrt(inverse))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta for which the game is (epsilon, delta)-private."""
+        return GaussianGame(self.n_targets, self.mu).delta(epsilon)
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh coins and fresh noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        own = np.sqrt(1.0 - self.correlation) * rng.normal(size=n)
+        signal = self.effect * secret + own + np.sqrt(self.correlation) * rng.normal()
+        return Round(Observation({SIGNAL: signal}, np.zeros(n, np.int64)), secret, np.arange(n))
 
 
 def _both_kinds(n: int, rng: np.random.Generator) -> Bools:

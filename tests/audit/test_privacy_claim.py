@@ -1,0 +1,234 @@
+"""Audits of privacy claims: the verdict follows from the bounds; a broken training is caught."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.audit.canaries import as_canaries
+from leakscope.audit.privacy_claim import ManyRuns, OneRun, audit_privacy_claim
+from leakscope.errors import InputError
+from leakscope.evaluate.claim import Guessed, PrivacyClaim, divided, one_run_bound
+from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, steps
+from leakscope.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
+from leakscope.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from leakscope.report.claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+
+
+def drawn(n: int, mu: float, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    member = rng.random(n) < 0.5
+    return {"score": rng.normal(size=n) + mu * member, "member": member}
+
+
+def trained_with_noise(sigma: float, n_steps: int, seed: int) -> dict[str, np.ndarray]:
+    """Canaries' margins after noisy gradient descent on a logistic regression.
+
+    Every step adds up gradients clipped to a norm of 1 and adds noise of deviation sigma, so the
+    training is Gaussian with mu = sqrt(n_steps) / sigma. A canary is large in one coordinate of
+    its own, so that its gradient is clipped, and shares others with 200 ordinary records.
+    """
+    rng = np.random.default_rng(seed)
+    n_canaries, n_ordinary, n_shared = 400, 200, 5
+    member = rng.random(n_canaries) < 0.5
+    canaries = np.hstack([100 * np.eye(n_canaries), rng.normal(size=(n_canaries, n_shared))])
+    ordinary = np.hstack(
+        [np.zeros((n_ordinary, n_canaries)), rng.normal(size=(n_ordinary, n_shared))]
+    )
+    x = np.vstack([canaries[member], ordinary])
+    weights = np.zeros(x.shape[1])
+    for _ in range(n_steps):
+        each = -x / (1 + np.exp(np.clip(x @ weights, -50, 50)))[:, None]
+        norms = np.linalg.norm(each, axis=1, keepdims=True)
+        total = (each / np.maximum(norms, 1.0)).sum(axis=0)
+        weights -= 0.004 * (total + sigma * rng.normal(size=len(weights)))
+    return {"score": canaries @ weights, "member": member}
+
+
+@pytest.mark.parametrize("trainings", [pytest.param(2), pytest.param(60, marks=pytest.mark.slow)])
+def test_the_audit_stays_below_the_accountant_in_95_of_100_trainings(trainings):
+    epsilon, delta, n_steps = 4.0, 1e-5, 10
+    sigma = np.sqrt(n_steps) / gaussian_mu(epsilon, delta)
+    above, found = 0, []
+    for seed in range(trainings):
+        audit = audit_privacy_claim(trained_with_noise(sigma, n_steps, seed), epsilon, delta)
+        low = max(bound.estimate.low for bound in audit.bounds)
+        above += low > epsilon
+        found.append(low)
+        assert (low > epsilon) == (verdict(audit).grade in (REFUTED, IF_GAUSSIAN))
+    assert above <= 0.05 * trainings
+    assert np.mean(found) > 0.5
+
+
+def test_a_training_with_the_noise_switched_off_is_caught():
+    audit = audit_privacy_claim(trained_with_noise(0.0, 10, 0), 4.0, 1e-5)
+    assert verdict(audit).grade == REFUTED
+    assert audit.free.estimate.low == pytest.approx(audit.free.largest)
+
+
+@pytest.mark.parametrize(
+    ("n", "mu", "epsilon", "delta", "design", "grade"),
+    [
+        (500, 3.0, 2.0, 1e-5, OneRun(), REFUTED),
+        (500, 1.0, 4.0, 1e-5, OneRun(), STANDS),
+        (20, 3.0, 2.0, 1e-5, OneRun(), UNKNOWN),
+        (1000, 3.0, 5.0, 1e-5, OneRun(), IF_GAUSSIAN),
+        (1000, 3.0, 1.0, 0.0, OneRun(), REFUTED),
+        (2000, 1.5, 3.0, 1e-5, ManyRuns(), IF_GAUSSIAN),
+        (2000, 1.5, 1.0, 1e-5, ManyRuns(), REFUTED),
+        (2000, 0.5, 2.0, 1e-5, ManyRuns(), STANDS),
+        (40, 0.5, 2.0, 0.0, ManyRuns(), UNKNOWN),
+    ],
+)
+def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grade):
+    audit = audit_privacy_claim(drawn(n, mu), epsilon, delta, design=design)
+    assert verdict(audit).grade == grade
+    assert all(0 <= b.estimate.low <= b.largest + 1e-9 for b in audit.bounds)
+    assert len(audit.bounds) == (1 if delta == 0 else 2)
+    assert len(audit.skipped) == (1 if delta == 0 else 0)
+    assert np.all(audit.curve.low <= audit.curve.largest + 1e-9)
+
+
+def test_bounds_hold_together_by_sharing_the_error():
+    found = Guessed(1000, [100, 1000], [95, 700])
+    each = 1 - 0.05 / 4
+    bounds, _ = one_run_bounds(found, 1e-5)
+    expected = one_run_epsilon(1000, [100, 1000], [95, 700], 1e-5, each).max()
+    assert bounds[0].estimate.low == expected
+    assert bounds[0].largest == largest_one_run_epsilon(1000, [100, 1000], 1e-5, each).max()
+    assert divided(0.95, 4) == pytest.approx(each)
+    alone = one_run_bound(found, 1e-5)
+    assert alone.estimate.low > bounds[0].estimate.low
+    assert (alone.estimate.level, alone.estimate.n) == (0.95, 1000)
+
+
+def test_equal_audits_give_equal_documents_and_another_seed_other_ties():
+    rng = np.random.default_rng(3)
+    tied = {"score": rng.integers(0, 3, 300), "member": rng.random(300) < 0.5}
+    first, again, other = (
+        audit_privacy_claim(tied, 1.0, design=OneRun((100,)), seed=seed) for seed in (0, 0, 1)
+    )
+    assert first.to_json() == again.to_json()
+    assert first.guessed.n_right != other.guessed.n_right
+
+
+def test_the_order_of_the_rows_is_no_score():
+    # Sorted by the bit, and no score tells anything: nothing is shown.
+    rows = {"score": np.zeros(1000), "member": np.arange(1000) < 500}
+    assert audit_privacy_claim(rows, 1.0).free.estimate.low == 0.0
+
+
+def test_numbers_of_guesses_can_be_fixed():
+    audit = audit_privacy_claim(drawn(500, 2.0), 1.0, design=OneRun((50, 20)))
+    assert audit.guessed.n_guesses.tolist() == [20, 50]
+    assert json.loads(audit.to_json())["guesses"][1]["n_guesses"] == 50
+
+
+def test_thresholds_of_many_runs_come_from_other_rows():
+    rows = as_canaries(drawn(1000, 1.0))
+    from leakscope.core.transcript import Transcript
+
+    found = held_out(Transcript(rows.score, rows.member), 1e-5)
+    assert len(found.for_epsilon) == len(found.score) == 800
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "npz", "jsonl", "mapping", "frame"])
+def test_whatever_holds_canaries_gives_the_same(form, tmp_path):
+    rows = {**drawn(60, 1.0), "id": np.array([f"c{i}" for i in range(60)])}
+    rows["member"] = rows["member"].astype(int)
+    frame = pd.DataFrame(rows)
+    path = tmp_path / f"canaries.{form}"
+    given = {"mapping": rows, "frame": frame}.get(form, path)
+    if form == "csv":
+        frame.to_csv(path, index=False)
+    elif form == "parquet":
+        frame.to_parquet(path)
+    elif form == "npz":
+        np.savez(path, **rows)
+    elif form == "jsonl":
+        frame.to_json(path, orient="records", lines=True, double_precision=15)
+    found = as_canaries(given)
+    assert found.score == pytest.approx(rows["score"], abs=1e-12)
+    assert found.member.tolist() == (rows["member"] == 1).tolist()
+    assert list(found.ids) == list(rows["id"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"member": [0, 1]}, "canaries: missing score; it has member"),
+        ({"score": [1.0, np.nan], "member": [0, 1]}, "score must be finite, got nan in row 1"),
+        ({"score": [1.0, 2.0], "member": [0, 2]}, "member must be true or false"),
+        ({"score": [1.0, 2.0], "member": [1, 1]}, "got none that was left out"),
+        ({"score": [1.0, 2.0, 3.0], "member": [0, 1]}, "member must have 3 rows, got 2"),
+        ({"score": ["a", "b"], "member": [0, 1]}, "score must hold numbers"),
+        (3, "canaries must be a path, a mapping of arrays or a data frame, got int"),
+    ],
+)
+def test_bad_canaries_are_refused_in_one_line(rows, message):
+    with pytest.raises(InputError, match=message) as caught:
+        as_canaries(rows)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.txt", "score,member\n1,0\n", "must end in .npz, .parquet, .csv or .jsonl"),
+        ("a.csv", "score,member\n1,0\n,1\n", "column score must have a value .* none in row 1"),
+        ("a.jsonl", '{"score": 1, "member": 0}\n{"score": 2}\n', "line 2 has no member"),
+        ("a.jsonl", '{"score": "x", "member": 0}\n', "line 1: score must be a number"),
+        ("a.jsonl", "\n", "is empty"),
+    ],
+)
+def test_bad_files_are_refused_in_one_line(name, text, message, tmp_path):
+    path = tmp_path / name
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        as_canaries(path)
+
+
+def test_one_run_needs_fair_coins():
+    rows = drawn(200, 1.0)
+    rows["member"] = np.arange(200) < 180
+    with pytest.raises(InputError, match=r"fair coins, got 180 of 200 put in.*many runs"):
+        audit_privacy_claim(rows, 1.0)
+    assert audit_privacy_claim(rows, 1.0, design=ManyRuns()).design == "many-runs"
+    rows["member"] = np.arange(200) < 122
+    assert "122 of 200 canaries were put in" in audit_privacy_claim(rows, 1.0).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: PrivacyClaim(-1.0, 0.0), "epsilon must be at least 0 and finite, got -1.0"),
+        (lambda: PrivacyClaim(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
+        (lambda: OneRun((0,)), "n_guesses must be at least 1, got 0"),
+        (lambda: Guessed(10, [5, 11], [1, 1]), r"at most 10 \(the canaries\), got 11"),
+        (lambda: Guessed(10, [5, 5], [1, 1]), "must be ascending and at least 1"),
+        (lambda: divided(0.95, 0), "looks must be at least 1, got 0"),
+        (lambda: steps(0), "largest must be at least 1, got 0"),
+        (
+            lambda: audit_privacy_claim(drawn(50, 1.0), 1.0, design=OneRun((60,))),
+            r"n_guesses must be at most 50 \(the canaries\), got 60",
+        ),
+        (
+            lambda: audit_privacy_claim(
+                {"score": [1.0, 2.0, 3.0], "member": [0, 1, 1]}, 1.0, design=ManyRuns()
+            ),
+            "too few rows: both parts need members and non-members",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
+
+
+def test_the_true_epsilon_of_a_gaussian_mechanism_stands():
+    audit = audit_privacy_claim(drawn(2000, 1.0), gaussian_epsilon(1.0, 1e-5), 1e-5)
+    assert verdict(audit).grade == STANDS
+    assert repr(audit).startswith("<ClaimAudit of 2,000 rows: The claim stands")

@@ -1,0 +1,92 @@
+"""`leakscope dp-audit`: its options, its JSON, its exit codes, one line for bad input."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from leakscope.cli.dp_audit import dp_audit
+from leakscope.errors import InputError
+
+app = typer.Typer()
+app.command()(dp_audit)
+
+
+@pytest.fixture(scope="module")
+def canaries(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    member = rng.random(400) < 0.5
+    path = tmp_path_factory.mktemp("canaries") / "canaries.npz"
+    np.savez(path, score=rng.normal(size=400) + 3 * member, member=member)
+    return path
+
+
+def done(*arguments):
+    return CliRunner().invoke(app, [str(x) for x in arguments])
+
+
+def test_the_json_that_others_read(canaries):
+    result = done(canaries, "--epsilon", "1", "--delta", "1e-5", "--json", "-", "--seed", "1")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert (found["schema"], found["command"]) == ("leakscope/1", "dp-audit")
+    assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5}
+    assert found["verdict"]["grade"] == "refuted"
+    assert [bound["name"] for bound in found["bounds"]] == ["one-run", "one-run-gaussian"]
+    for bound in found["bounds"]:
+        assert 1 < bound["epsilon"]["low"] <= bound["largest"]
+        assert bound["refutes"]
+    assert found["provenance"]["canaries"].startswith("canaries.npz sha256:")
+    assert found["curve"]["descriptive"] is True
+
+
+def test_many_runs_and_a_number_of_guesses(canaries):
+    many = done(canaries, "--epsilon", "9", "--runs", "many", "--json", "-")
+    assert json.loads(many.stdout)["design"] == "many-runs"
+    fixed = done(canaries, "--epsilon", "9", "--guesses", "40,80", "--json", "-")
+    assert [x["n_guesses"] for x in json.loads(fixed.stdout)["guesses"]] == [40, 80]
+
+
+def test_a_limit_that_is_exceeded_gives_3(canaries):
+    limited = done(
+        canaries, "--epsilon", "1", "--delta", "1e-5", "--json", "-", "--quiet",
+        "--fail-above", "epsilon=1", "--fail-above", "epsilon-gaussian=100",
+    )  # fmt: skip
+    assert limited.exit_code == 3
+    assert "epsilon is " in limited.stderr
+    assert "above the limit of 1" in limited.stderr
+    assert "gaussian" not in limited.stderr
+    unknown = done(canaries, "--epsilon", "1", "--json", "-", "--fail-above", "epsilon-gaussian=1")
+    assert unknown.exit_code == 3
+    assert "epsilon-gaussian was not computed" in unknown.stderr
+
+
+def test_a_report_is_written_and_the_table_is_printed(canaries, tmp_path):
+    result = done(canaries, "--epsilon", "1", "--out", tmp_path / "report")
+    assert result.exit_code == 0
+    assert "The claim is refuted" in result.stdout
+    names = sorted(path.name for path in (tmp_path / "report").iterdir())
+    assert names == ["curve.csv", "records.parquet", "report.html", "report.json"]
+    assert "The claim is refuted" in (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--epsilon", "-1"), "epsilon must be at least 0 and finite, got -1.0"),
+        (("--epsilon", "1", "--runs", "two"), "--runs must be one or many, got 'two'"),
+        (("--epsilon", "1", "--guesses", "few"), "--guesses must be auto or whole numbers"),
+        (("--epsilon", "1", "--guesses", "0"), "n_guesses must be at least 1, got 0"),
+        (("--epsilon", "1", "--guesses", "9", "--runs", "many"), "--guesses goes with --runs one"),
+        (("--epsilon", "1", "--fail-above", "auc=1"), "no metric 'auc'; there are epsilon"),
+    ],
+)
+def test_bad_options_are_refused_in_one_line(canaries, options, message):
+    result = done(canaries, *options, "--json", "-")
+    assert isinstance(result.exception, InputError)
+    assert message in str(result.exception)
+    assert "\n" not in str(result.exception)

@@ -1,0 +1,152 @@
+"""Bounds on a claim exceed the truth no more often than their level, and come near it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
+from leakscope.core.transcript import Transcript
+from leakscope.evaluate.claim import Guessed, default_guesses, guessed
+from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, rates_bounds
+from leakscope.evaluate.gaussian_privacy import gaussian_epsilon
+from leakscope.evaluate.one_run import one_run_epsilon
+
+QUICK, FULL = 50, 1000
+
+in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]
+
+
+def transcripts(game, games: int, seed: int) -> list[Transcript]:
+    rounds = game.deal(games, np.random.default_rng(seed))
+    return [Transcript(d.observation.signals[SIGNAL], d.secret) for d in rounds]
+
+
+def require_sound(above: int, games: int, error: float = 0.05) -> None:
+    """Fail where a rate of at most `error` gives so many with a probability below 1%."""
+    assert binomtest(above, games, error, alternative="greater").pvalue > 0.01, above
+
+
+def right_of(played: list[Transcript], numbers) -> np.ndarray:
+    rng = np.random.default_rng(9)
+    return np.array([guessed(t, np.array(numbers), rng).n_right for t in played])
+
+
+def bounds_of_one_run(played: list[Transcript], delta: float) -> np.ndarray:
+    """The bounds of every game, (games, 2): assuming nothing, and assuming a Gaussian mechanism."""
+    return each_once(played, default_guesses(len(played[0])), delta)
+
+
+def each_once(played: list[Transcript], numbers: np.ndarray, delta: float) -> np.ndarray:
+    """The same for some numbers of guesses; equal counts of right ones are judged once."""
+    n, all_right = len(played[0]), right_of(played, numbers).tolist()
+    seen: dict[tuple[int, ...], list[float]] = {}
+    for right in all_right:
+        if tuple(right) not in seen:
+            bounds = one_run_bounds(Guessed(n, numbers, right), delta)[0]
+            seen[tuple(right)] = [b.estimate.low for b in bounds]
+    return np.array([seen[tuple(right)] for right in all_right])
+
+
+@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_one_run_of_randomised_response(epsilon: float, games: int) -> None:
+    played = transcripts(RandomisedResponse(500, epsilon), games, 0)
+    # Half of the canaries, and all: each bound alone holds at its level.
+    low = one_run_epsilon(500, [[250, 500]], right_of(played, [250, 500]))
+    for above in (low > epsilon).sum(axis=0):
+        require_sound(int(above), games)
+    assert low[:, 1].mean() > 0.6 * epsilon
+    chosen = [one_run_bounds(guessed(t, default_guesses(500), np.random.default_rng(1)), 0.0)
+              for t in played]  # fmt: skip
+    require_sound(sum(b[0].estimate.low > epsilon for b, _ in chosen), games)
+
+
+@pytest.mark.parametrize("games", in_full)
+def test_one_run_that_gives_all_bits_away_now_and_then(games: int) -> None:
+    # Exactly (1, 0.04)-private, with canaries that fail together: who forgets delta is wrong in
+    # 4 of 100 games for that alone.
+    game = RandomisedResponse(200, 1.0, failure=0.04)
+    right = right_of(transcripts(game, games, 3), [200])[:, 0]
+    low = one_run_epsilon(200, 200, right, 0.04, level=0.8)
+    require_sound(int(np.sum(low > 1.0)), games, 0.2)
+    assert np.mean(low) > 0.5
+    forgotten = one_run_epsilon(200, 200, right, level=0.99) > 1.0
+    if games == FULL:
+        assert binomtest(int(forgotten.sum()), games, 0.01, alternative="greater").pvalue < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("correlation", "games"),
+    [(0.9, 6), *(pytest.param(c, FULL, marks=pytest.mark.slow) for c in (0.0, 0.9))],
+)
+def test_one_run_of_a_gaussian_mechanism(correlation: float, games: int) -> None:
+    # Rank by rank, shared noise hides nothing: the mechanism's mu is that of the rest.
+    game = SharedNoiseGame(60, np.sqrt(1 - correlation), correlation)
+    assert game.mu == pytest.approx(1.0, abs=0.02)
+    truth = gaussian_epsilon(game.mu, 1e-3)
+    found = bounds_of_one_run(transcripts(game, games, 5), 1e-3)
+    require_sound(int(np.sum((found > truth).any(axis=1))), games)
+    assert found[:, 1].mean() > 0.05 * truth
+
+
+@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
+def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
+    truth, above = gaussian_epsilon(mu, 1e-5), 0
+    for seed, transcript in enumerate(transcripts(GaussianGame(400, mu), games, 6)):
+        bounds, _ = rates_bounds(held_out(transcript, 1e-5, seed=seed), 1e-5)
+        above += any(bound.estimate.low > truth for bound in bounds)
+    require_sound(above, games)
+
+
+@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_many_runs_of_randomised_response(epsilon: float, games: int) -> None:
+    played = transcripts(RandomisedResponse(400, epsilon), games, 7)
+    found = [rates_bounds(held_out(t, 0.0, seed=i), 0.0)[0][0] for i, t in enumerate(played)]
+    require_sound(sum(bound.estimate.low > epsilon for bound in found), games)
+
+
+def of_many_runs(played: list[Transcript]) -> np.ndarray:
+    found = [rates_bounds(held_out(t, 1e-5), 1e-5)[0] for t in played]
+    return np.array([[bound.estimate.low for bound in bounds] for bounds in found])
+
+
+def of_one_run(played: list[Transcript]) -> np.ndarray:
+    return each_once(played, np.array([len(played[0])]), 1e-5)
+
+
+@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("bounds", [of_one_run, of_many_runs])
+def test_on_noise_nothing_is_shown_in_95_of_100_games(
+    bounds: Callable[[list[Transcript]], np.ndarray], games: int
+) -> None:
+    found = bounds(transcripts(GaussianGame(60), games, 8)).max(axis=1)
+    require_sound(int(np.sum(found > 0)), games)
+    assert np.mean(found == 0.0) > 0.9
+
+
+@pytest.mark.parametrize("delta", [0.0, pytest.param(1e-6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 4.0])
+def test_with_many_canaries_one_run_is_within_10_percent_of_randomised_response(
+    epsilon: float, delta: float
+) -> None:
+    n, games = 100_000, 4
+    right = right_of(transcripts(RandomisedResponse(n, epsilon), games, 10), [n])[:, 0]
+    low = one_run_epsilon(n, n, right, delta)
+    assert np.all(low > 0.9 * epsilon)
+    # Each may be above with probability 5%.
+    assert np.sum(low > epsilon) <= 2
+
+
+@pytest.mark.parametrize("mu", [1.0, 2.0, 4.0])
+def test_with_many_runs_the_gaussian_bound_is_within_10_percent(mu: float) -> None:
+    truth = gaussian_epsilon(mu, 1e-5)
+    for transcript in transcripts(GaussianGame(100_000, mu), 3, 11):
+        bounds, _ = rates_bounds(held_out(transcript, 1e-5), 1e-5)
+        assert 0.9 * truth < bounds[1].estimate.low < 1.03 * truth
+        assert bounds[0].estimate.low < truth

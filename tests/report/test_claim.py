@@ -1,0 +1,131 @@
+"""The report on a privacy claim: a sound page, honest words, no names that steer it."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from leakscope.core.estimate import Skipped
+from leakscope.evaluate.claim import Guessed, PrivacyClaim
+from leakscope.evaluate.claim_bounds import one_run_bounds, one_run_curve
+from leakscope.report import claim as report
+from leakscope.report.claim.findings import CanaryScores, ClaimFindings
+from leakscope.report.claim.verdict import GRADES, IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from leakscope.report.claim.words import exact
+from tests.report.test_html import Page
+
+BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
+
+
+def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimFindings:
+    rng = np.random.default_rng(0)
+    member = rng.random(1000) < 0.5
+    found = Guessed(1000, [100, 1000], right)
+    bounds, skipped = one_run_bounds(found, 1e-5)
+    canaries = CanaryScores(np.arange(1000), member, rng.normal(size=1000) + member)
+    return ClaimFindings(
+        "dp-audit", "0", 0, 0.95, PrivacyClaim(epsilon, 1e-5), "one-run", bounds, found, (),
+        one_run_curve(1000, found, 1e-5, 0.95), canaries, skipped, (), {"python": "3"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def findings() -> ClaimFindings:
+    return example()
+
+
+@pytest.fixture(scope="module")
+def text(findings: ClaimFindings) -> str:
+    return report.render_html(findings)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "grade"), [(2.0, REFUTED), (2.9, IF_GAUSSIAN), (4.5, STANDS), (7.0, UNKNOWN)]
+)
+def test_the_grade_follows_the_claim(findings, epsilon, grade):
+    found = verdict(replace(findings, claim=PrivacyClaim(epsilon, 1e-5)))
+    assert found.grade == grade
+    assert found.headline.startswith(
+        {
+            REFUTED: "The claim is refuted: epsilon is at least 2.",
+            IF_GAUSSIAN: "The claim is refuted if the mechanism is Gaussian: epsilon is then at ",
+            STANDS: "The claim stands: this audit did not refute epsilon 4.5 at delta 1e-05",
+            UNKNOWN: "The audit could not have told: 1,000 canaries certify at most 5.",
+        }[grade]
+    )
+    # What was not refuted is never called proven.
+    assert any("no proof" in x for x in found.sentences) == (grade in (STANDS, UNKNOWN))
+
+
+def test_the_page_is_sound(text):
+    page = Page(text)
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    for name in ("aria-labelledby", "href"):
+        for value in page.values(name):
+            assert all(x == "data:," or x.lstrip("#") in ids for x in value.split())
+    assert page.tags["h1"] == page.tags["main"] == page.tags["nav"] == 1
+    assert page.tags["caption"] == page.tags["table"]
+    assert page.tags["script"] == page.tags["img"] == 0
+    shown = " ".join(page.text)
+    assert "Descriptive: each point is a bound as if it were the only one" in shown
+    assert "Certifiable" in shown
+
+
+def test_hostile_words_are_text(findings):
+    evil = replace(
+        findings, command=BAD, warnings=(BAD,), skipped=(Skipped(BAD, BAD),), provenance={BAD: BAD}
+    )
+    page = report.render_html(evil)
+    assert "<script" not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    Page(page)
+
+
+def test_the_document_says_what_the_findings_say(findings):
+    found = json.loads(report.to_json(findings))
+    assert found["verdict"]["grade"] == verdict(findings).grade
+    assert found["bounds"][0]["epsilon"]["low"] == findings.free.estimate.low
+    assert found["bounds"][0]["epsilon"]["high"] is None
+    assert found["guesses"] == [
+        {"n_guesses": 100, "n_right": 98}, {"n_guesses": 1000, "n_right": 800},
+    ]  # fmt: skip
+    assert found["n_in"] + found["n_out"] == 1000
+    assert found["bounds"][1]["assumption"].startswith("the mechanism is Gaussian")
+
+
+def test_the_terminal_and_the_summary_name_bound_and_limit(findings):
+    console = Console(width=60, file=io.StringIO())
+    console.print(report.terminal_summary(findings))
+    for words in (console.file.getvalue(), report.summary(findings)):
+        assert "The claim is refuted" in words
+        assert "certifiable: 5." in words
+
+
+def test_tables(findings):
+    frame = report.records_frame(findings)
+    assert frame.columns.tolist() == ["id", "member", "score"]
+    assert frame["member"].sum() == findings.n_in
+    curve = pd.read_csv(io.StringIO(report.curve_csv(findings)))
+    assert curve.columns.tolist() == ["n_guesses", "epsilon", "largest"]
+    assert (curve["epsilon"] <= curve["largest"]).all()
+
+
+def test_the_plot_shows_attack_limit_and_claim(findings):
+    ax = report.plot_curve(findings)
+    largest, low, claimed = ax.get_lines()
+    assert low.get_ydata().tolist() == findings.curve.low.tolist()
+    assert largest.get_ydata().tolist() == findings.curve.largest.tolist()
+    assert claimed.get_ydata()[0] == 2.0
+
+
+def test_claims_are_shown_with_all_of_their_digits():
+    assert [exact(x) for x in (2.0, 1e-5, 0.1234567891)] == ["2", "1e-05", "0.1234567891"]
+    assert len(GRADES) == 3
