@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from leakscope.audit.holdout import HoldoutAudit, attack_holdout
     from leakscope.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from leakscope.audit.language_models import audit_causal, audit_masked
+    from leakscope.audit.leaderboard import LeaderboardAudit, audit_leaderboard
     from leakscope.audit.privacy_claim import (
         ClaimAudit,
         ManyRuns,
@@ -96,6 +97,8 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audit",
     "audit_pool": "audit",
+    "LeaderboardAudit": "audit.leaderboard",
+    "audit_leaderboard": "audit.leaderboard",
     "ClaimAudit": "audit.privacy_claim",
     "ManyRuns": "audit.privacy_claim",
     "OneRun": "audit.privacy_claim",
@@ -179,6 +182,7 @@ __all__ = [
     "Isotonic",
     "KernelRidge",
     "LanguageAudit",
+    "LeaderboardAudit",
     "LeakScopeError",
     "LeastSquares",
     "LinearDiscriminant",
@@ -215,6 +219,7 @@ __all__ = [
     "audit_classifier",
     "audit_dtp",
     "audit_language",
+    "audit_leaderboard",
     "audit_masked",
     "audit_model",
     "audit_pool",

@@ -15,6 +15,7 @@ from leakscope.report.claim.findings import ClaimFindings
 from leakscope.report.holdout.findings import AttackFindings, BoundFindings
 from leakscope.report.language.findings import LanguageFindings
 from leakscope.report.language.units import attacks_of
+from leakscope.report.leaderboard.findings import LeaderboardFindings
 from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.released_findings import ReleasedFindings
 
@@ -77,6 +78,9 @@ METRICS_OF_BOUND = ("bias", *_OF_BOUND)
 
 METRICS_OF_CLAIM = ("epsilon", "epsilon-gaussian")
 """What an audit of a privacy claim may be held to."""
+
+METRICS_OF_LOG = ("findings", "suspects", "explained")
+"""What a leaderboard's history may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -160,6 +164,16 @@ def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> l
         return found[metric] if math.isfinite(found[metric]) else None
 
     return _lines(limits, measure)
+
+
+def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+    measured: dict[str, float | None] = {
+        "findings": len(findings.findings),
+        "suspects": len(findings.suspects),
+        "explained": findings.winner.explained,
+    }
+    return _lines(limits, measured.__getitem__)
 
 
 def exceeded_by_claim(findings: ClaimFindings, limits: tuple[Limit, ...]) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from leakscope.cli.holdout import serve
 from leakscope.cli.holdout.attack import attack
 from leakscope.cli.holdout.bound import bound
+from leakscope.cli.holdout.log import log
 
 app = typer.Typer(
     name="holdout",
@@ -22,3 +24,5 @@ def _holdout(context: typer.Context) -> None:
 
 app.command()(bound)
 app.command()(attack)
+app.command()(log)
+app.add_typer(serve.app, name="serve")

@@ -1,0 +1,113 @@
+"""Honest histories stay silent, planted attacks are found: rates with exact intervals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from leakscope.core.seeds import stream
+from leakscope.holdout.history.inspection import inspect
+from leakscope.holdout.history.made import ATTACKS, attacked_history, honest_history
+from leakscope.holdout.history.record import History, in_time
+
+
+def smallest_corrected(history: History, rng: np.random.Generator) -> float:
+    """Return the smallest p-value times the number of tests: Holm's first step."""
+    found = inspect(history, rng).evidence
+    return min(x.p_value for x in found) * len(found)
+
+
+def scores_alone(history: History) -> History:
+    return replace(history, answers=None, labels=None)
+
+
+def upper(alarms: int, n: int) -> float:
+    return float(beta.ppf(0.975, alarms + 1, n - alarms)) if alarms < n else 1.0
+
+
+def drawn(i: int) -> History:
+    rng = stream(i, "honest histories")
+    return honest_history(
+        rng,
+        n=int(rng.choice([300, 500, 1000])),
+        m=int(rng.choice([2, 3, 10])),
+        teams=int(rng.integers(3, 11)),
+        submissions=int(rng.integers(10, 31)),
+    )
+
+
+def independent(i: int) -> History:
+    """Return teams whose errors are independent, which no real models' are."""
+    rng = stream(i, "independent errors")
+    m, n = int(rng.choice([2, 10])), int(rng.choice([500, 2000]))
+    labels, rows, accounts = rng.integers(0, m, n), [], []
+    for team in range(6):
+        skill = rng.uniform(0.6, 0.8) if m == 2 else rng.uniform(0.3, 0.8)
+        for j in range(int(rng.integers(5, 30))):
+            right = rng.random(n) < skill + 0.004 * j
+            rows.append(np.where(right, labels, (labels + rng.integers(1, m, n)) % m))
+            accounts.append(f"team-{team}")
+    answers = np.stack(rows)
+    return in_time(
+        rng.random(len(accounts)),
+        accounts,
+        (answers == labels).mean(axis=1),
+        n=n,
+        n_classes=m,
+        answers=answers,
+        labels=labels,
+    )
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_few_honest_histories_stay_silent(whole):
+    histories = [drawn(i) for i in range(3)]
+    for i, history in enumerate(histories):
+        given = history if whole else scores_alone(history)
+        assert smallest_corrected(given, stream(i, "points")) > 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
+    alarms = 0
+    for i in range(1000):
+        history = drawn(i)
+        given = history if whole else scores_alone(history)
+        alarms += smallest_corrected(given, stream(i, "points")) <= 0.05
+    assert upper(alarms, 1000) <= 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+def test_nor_where_errors_are_independent(whole):
+    alarms = 0
+    for i in range(200):
+        history = independent(i)
+        given = history if whole else scores_alone(history)
+        alarms += smallest_corrected(given, stream(i, "points")) <= 0.05
+    assert upper(alarms, 200) <= 0.05
+
+
+UNSEEN = {("top-2", False), ("designed", False)}
+"""What scores alone do not show: random changes of a model look like one with many seeds."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("accounts", [1, 4])
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_planted_attacks_are_found(attack, accounts, whole):
+    if (attack, whole) in UNSEEN:
+        pytest.skip("scores alone do not show it")
+    found = 0
+    for i in range(20):
+        rng = stream(i, "planted", attack, accounts)
+        history = attacked_history(rng, attack, m=int(rng.choice([2, 10])), accounts=accounts)
+        given = history if whole else scores_alone(history)
+        found += smallest_corrected(given, rng) <= 0.05
+    # A scan that several accounts share leaves larger steps in the scores of each.
+    assert found >= (6 if (attack, accounts, whole) == ("scan", 4, False) else 16)

@@ -1,0 +1,154 @@
+"""A history as a value, and reading it from files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.errors import InputError
+from leakscope.holdout.history.reading import read_history
+from leakscope.holdout.history.record import disagreeing, in_time
+
+ANSWERS = np.array([[0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 0]])
+LABELS = np.array([0, 1, 1, 1])
+
+
+def test_rows_are_sorted_by_time_and_equal_times_keep_their_order():
+    history = in_time([2, 1, 2, 1], list("abcd"), [0.1, 0.2, 0.3, 0.4], n=10)
+    assert history.accounts == ("b", "d", "a", "c")
+    assert history.scores.tolist() == [0.2, 0.4, 0.1, 0.3]
+    assert history.names == ("b", "d", "a", "c")
+
+
+def test_right_answers_and_accuracies_mean_the_same():
+    counts = in_time(None, "aab", [3, 4, 10], n=10)
+    shares = in_time(None, "aab", [0.3, 0.4, 1.0], n=10)
+    assert counts.scores.tolist() == shares.scores.tolist()
+    assert counts.n_correct.tolist() == [3, 4, 10]
+
+
+def test_answers_and_labels_are_believed_over_scores():
+    history = in_time(None, "abc", [0.75, 0.5, 0.9], n=4, answers=ANSWERS, labels=LABELS)
+    assert history.n_correct.tolist() == [3, 2, 2]
+    assert disagreeing(history).tolist() == [False, False, True]
+    assert history.n_classes == 2
+
+
+@pytest.mark.parametrize(
+    ("scores", "step"),
+    [
+        (np.arange(400, 440) / 1000, 1.0),
+        (np.arange(400, 480, 10) / 1000, 10.0),
+        (np.arange(400, 440) / 1000 + 0.0005, 0.0),
+        ([0.5, 0.7], 1.0),
+    ],
+)
+def test_the_step_of_scores_tells_rounding_from_exact_ones(scores, step):
+    history = in_time(None, ["a"] * len(scores), scores, n=1000)
+    assert history.step == step
+    assert history.exact == (step == 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"scores": [0.5, 150, 3]},
+            r"^score must be an accuracy in \[0, 1\], or .* got 0.5 in row",
+        ),
+        (
+            {"scores": [0.5, -0.1, 0.3]},
+            r"^score must be an accuracy in \[0, 1\], got -0.1 in row 1",
+        ),
+        ({"scores": [0.5, np.nan, 0.3]}, "^score must be finite"),
+        ({"n": 0}, "^n must be at least 1, got 0"),
+        ({"n_classes": 1}, "^classes must be at least 2, got 1"),
+        ({"answers": ANSWERS[:2]}, "^answers must have a row for each of the 3 submissions"),
+        ({"answers": ANSWERS[:, :3]}, r"^answers must have the shape \(3, 4\)"),
+        ({"answers": ANSWERS * 0.5}, "^answers must be integers"),
+        ({"answers": ANSWERS + 1, "n_classes": 2}, r"^answers must be in 0..1, got 1 to 2"),
+        ({"labels": LABELS[:3]}, "^labels must have 4 rows, got 3"),
+        ({"labels": LABELS + 1, "n_classes": 2}, r"^labels must be in 0..1, got 2"),
+    ],
+)
+def test_what_is_no_history(change, message):
+    given = {"scores": [0.1, 0.2, 0.3], "n": 4} | change
+    with pytest.raises(InputError, match=message):
+        in_time(None, "abc", given.pop("scores"), **given)
+
+
+def test_a_history_holds_something():
+    with pytest.raises(InputError, match="at least one submission"):
+        in_time(None, [], [], n=4)
+
+
+def rows(times=("2026-01-02", "2026-01-01T23:00:00+00:00", "2026-01-03")):
+    return [
+        {"time": t, "account": f"00{i}", "score": s, "submission": f"s{i}"}
+        for i, (t, s) in enumerate(zip(times, (0.75, 0.5, 0.5), strict=True))
+    ]
+
+
+def test_every_format_reads_the_same(tmp_path):
+    lines = tmp_path / "h.jsonl"
+    with_answers = [
+        row | {"predictions": a.tolist()} for row, a in zip(rows(), ANSWERS, strict=True)
+    ]
+    lines.write_text("".join(json.dumps(row) + "\n" for row in with_answers))
+    table, parquet = tmp_path / "h.csv", tmp_path / "h.parquet"
+    pd.DataFrame(rows()).to_csv(table, index=False)
+    pd.DataFrame(with_answers).to_parquet(parquet)
+    np.save(tmp_path / "p.npy", ANSWERS)
+    np.savez(tmp_path / "p.npz", **{f"s{i}": a for i, a in enumerate(ANSWERS)})
+    np.save(tmp_path / "y.npy", LABELS)
+    found = [
+        read_history(lines),
+        read_history(parquet),
+        read_history(table, predictions=tmp_path / "p.npy"),
+        read_history(table, predictions=tmp_path / "p.npz", labels=tmp_path / "y.npy"),
+    ]
+    for history in found:
+        assert history.accounts == ("001", "000", "002")
+        assert history.n == 4
+        assert np.array_equal(history.answers, ANSWERS[[1, 0, 2]])
+    assert found[3].labels.tolist() == LABELS.tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("time,account\n1,a\n", {"n": 4}, "score is missing"),
+        ("time,account,score\n", {"n": 4}, "holds no submissions"),
+        ("time,account,score\n1,a,0.5\n", {}, "^--n is needed"),
+        ("time,account,score\n1,a,good\n", {"n": 4}, "score must be a number, got 'good' in subm"),
+        ("time,account,score\n1,,0.5\n", {"n": 4}, "account is missing in submission 1"),
+        ("time,account,score\nnoon,a,0.5\n", {"n": 4}, "time must be ISO 8601 .* got 'noon'"),
+    ],
+)
+def test_files_that_are_no_history(tmp_path, text, options, message):
+    path = tmp_path / "h.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_history(path, **options)
+
+
+def test_predictions_that_do_not_fit(tmp_path):
+    path = tmp_path / "h.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows()))
+    np.savez(tmp_path / "p.npz", s0=ANSWERS[0], s1=ANSWERS[1])
+    with pytest.raises(InputError, match="none for 's2'"):
+        read_history(path, predictions=tmp_path / "p.npz")
+    (tmp_path / "p.npy").write_bytes(b"no array")
+    with pytest.raises(InputError, match="damaged or no npy"):
+        read_history(path, predictions=tmp_path / "p.npy")
+    half = [row | ({"predictions": [0, 1]} if i else {}) for i, row in enumerate(rows())]
+    path.write_text("\n".join(json.dumps(row) for row in half))
+    with pytest.raises(InputError, match="missing in submission 1"):
+        read_history(path)
+    ragged = [row | {"predictions": [0] * (i + 1)} for i, row in enumerate(rows())]
+    path.write_text("\n".join(json.dumps(row) for row in ragged))
+    with pytest.raises(InputError, match="same length in every submission"):
+        read_history(path)
+    with pytest.raises(InputError, match=r"must end in \.jsonl, \.csv or \.parquet"):
+        read_history(tmp_path / "h.txt")

@@ -1,0 +1,130 @@
+"""What arrives is read with a limit, and turned into labels or one line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.errors import InputError
+from leakscope.holdout.server.board import submitted_labels
+from leakscope.holdout.server.bodies import (
+    JSON,
+    NPY,
+    BodyError,
+    check_head,
+    labels_in,
+    largest_body,
+    read_body,
+)
+from tests.holdout.server.serving import npy
+
+N, M = 4, 3
+
+
+@given(st.lists(st.integers(0, M - 1), min_size=N, max_size=N))
+def test_every_form_holds_the_same_labels(labels):
+    forms = [(json.dumps(labels).encode(), JSON), (json.dumps(labels, indent=8).encode(), JSON)]
+    forms += [(npy(np.array(labels, kind)), NPY) for kind in ("<i8", ">i4", "u1", "f8")]
+    for body, kind in forms:
+        assert submitted_labels(labels_in(body, kind), N, M).tolist() == labels
+        assert len(body) <= largest_body(N, M)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 1_000, 10**9])
+def test_the_limit_holds_every_honest_form(n_classes):
+    labels = np.full(10_000, n_classes - 1)
+    assert len(npy(labels)) <= largest_body(10_000, n_classes)
+    assert len(json.dumps(labels.tolist(), indent=4)) <= largest_body(10_000, n_classes)
+
+
+def told(body, kind) -> str:
+    """Return what is said of a body: nothing else than labels and an InputError may come out."""
+    try:
+        labels = submitted_labels(labels_in(body, kind), N, M)
+    except InputError as error:
+        return str(error)
+    return str(labels.tolist())
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(max_size=2), inner),
+)
+
+
+@given(JUNK.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=200))
+def test_junk_is_told_in_one_line(body):
+    for kind in (JSON, NPY):
+        assert told(body, kind).count("\n") == 0
+
+
+@given(st.data())
+def test_damaged_npy_files_are_told_in_one_line(data):
+    body = bytearray(npy(np.zeros(N, np.int64)))
+    for _ in range(data.draw(st.integers(1, 4))):
+        body[data.draw(st.integers(0, 127))] = data.draw(st.integers(0, 255))
+    assert told(bytes(body), NPY).count("\n") == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "said"),
+    [
+        (b"", JSON, "the body must be JSON: a list of integers"),
+        (b"[" * 100_000, JSON, "the body must be JSON"),
+        (b"[1" + b"0" * 5_000 + b"]", JSON, "the body must be JSON"),
+        (b'{"labels": [0]}', JSON, "a JSON list of integers, got an object"),
+        (b"[0, NaN, 1, 1]", JSON, "labels must be integers, got nan in row 1"),
+        (b"[0, -Infinity, 1, 1]", JSON, "labels must be integers, got -inf in row 1"),
+        (b"[0, 1e999, 1, 1]", JSON, "labels must be integers, got inf in row 1"),
+        (b"[0, null, 1, 1]", JSON, "labels must be integers, got null in row 1"),
+        (b"[0, true, 1, 1]", JSON, "labels must be integers, got true or false in row 1"),
+        (b'[0, "1", 1, 1]', JSON, "labels must be integers, got a text in row 1"),
+        (b"", NPY, "an array as numpy.save writes it"),
+        (npy(np.array([0, 1], object)), NPY, "an array of integers of shape"),
+        (npy(np.zeros((2, 2), int)), NPY, r"shape \(n,\), got shape \(2, 2\)"),
+        (npy(np.zeros(N, complex)), NPY, "an array of integers"),
+        (npy(np.zeros(N, int)) + b"0", NPY, "must hold the 4 labels that its head promises"),
+        (npy(np.zeros(9, int)).replace(b"(9,)", b"(10**9,)"), NPY, "numpy.save"),
+        (npy(np.zeros(9, int)).replace(b"(9,), }   ", b"(9999999,), }"), NPY, "9999999 labels"),
+    ],
+)
+def test_what_is_told(body, kind, said):
+    with pytest.raises(InputError, match=said):
+        submitted_labels(labels_in(body, kind), N, M)
+
+
+async def parts_of(*parts, pause=0.0):
+    for part in parts:
+        await asyncio.sleep(pause)
+        yield part
+
+
+def test_bodies_are_counted_while_they_arrive():
+    assert asyncio.run(read_body(parts_of(b"12", b"3"), 3, 1)) == b"123"
+    with pytest.raises(BodyError, match="at most 3 bytes") as caught:
+        asyncio.run(read_body(parts_of(b"12", b"34"), 3, 1))
+    assert caught.value.status == 413
+    with pytest.raises(BodyError, match=r"within 0\.05 seconds") as caught:
+        asyncio.run(read_body(parts_of(b"1", b"2", pause=0.04), 3, 0.05))
+    assert caught.value.status == 408
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "status"),
+    [(None, None, 415), ("text/plain", "1", 415), (JSON, "11", 413), (NPY, "9" * 5_000, 413)],
+)
+def test_heads_that_are_refused(kind, length, status):
+    with pytest.raises(BodyError) as caught:
+        check_head(kind, length, 10)
+    assert caught.value.status == status
+
+
+def test_heads_that_are_taken():
+    assert check_head("Application/JSON; charset=utf-8", None, 10) == JSON
+    assert check_head(NPY, "10", 10) == NPY
+    assert check_head(NPY, "ten", 10) == NPY

@@ -1,0 +1,214 @@
+"""Real processes: 200 clients at once, kills at random moments, an orderly end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from leakscope.holdout.guards import guard_named
+from leakscope.holdout.server import open_board
+from leakscope.holdout.server.accounts import add_account
+from leakscope.holdout.server.database import connect, reading
+from leakscope.holdout.server.schema import BOARD
+from leakscope.holdout.server.standings import log
+from tests.holdout.server.serving import (
+    Server,
+    labels_of,
+    post,
+    post_until_answered,
+    replayed,
+    served,
+)
+
+N, M = 2_000, 5
+TRUTH = labels_of(0, N, M)
+
+
+@pytest.fixture
+def place(tmp_path):
+    np.save(tmp_path / "labels.npy", TRUTH)
+    database = str(tmp_path / "board.sqlite")
+    return database, ("--labels", str(tmp_path / "labels.npy"), "--database", database)
+
+
+def tokens_of(database, n):
+    engine = connect(database)
+    tokens = [add_account(engine, f"team{i:03}") for i in range(n)]
+    engine.dispose()
+    return tokens
+
+
+def sent(i: int, j: int) -> np.ndarray:
+    """Return what client i submits as its j-th: better and better on average."""
+    rng = np.random.default_rng([i, j])
+    return np.where(rng.random(N) < 0.02 * j, TRUTH, rng.integers(0, M, N))
+
+
+def stored(database):
+    board = open_board(database, TRUTH)
+    receipts = list(log(board.engine))
+    board.close()
+    return receipts
+
+
+@pytest.mark.slow
+def test_200_clients_at_once(place):
+    """Each of 200 sends 6, limited to 4 and to 700 in all: exactly 700, each 4 or fewer."""
+    database, arguments = place
+    tokens = tokens_of(database, 200)
+    answers: list[tuple[int, dict]] = []
+    start = threading.Barrier(200, timeout=60)
+
+    def client(i: int) -> None:
+        start.wait()
+        for j in range(6):
+            answers.append(post(server.url, tokens[i], sent(i, j), key=str(j)))
+
+    with served(*arguments, "--per-account", "4", "--total", "700") as server:
+        threads = [threading.Thread(target=client, args=(i,)) for i in range(200)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert server.stop() == 0
+    assert {status for status, _ in answers} == {200, 403}
+    receipts = [answer for status, answer in answers if status == 200]
+    assert len(answers) == 1_200
+    assert sorted(r["number"] for r in receipts) == list(range(1, 701))
+    kept = stored(database)
+    assert [vars(r) for r in kept] == sorted(receipts, key=lambda r: r["number"])
+    accounts = [r.account for r in kept]
+    assert max(map(accounts.count, set(accounts))) <= 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", ["ladder", "noise:0.01", "thresholdout:0.04"])
+def test_kills_lose_nothing_and_release_nothing_twice(place, guard):
+    """Clients that ask until they are answered, a server that is killed 4 times meanwhile."""
+    database, arguments = place
+    tokens, each = tokens_of(database, 8), 15
+    server = Server(*arguments, "--guard", guard)
+    ended = threading.Event()
+    kills = []
+
+    def killer() -> None:
+        nonlocal server
+        rng = np.random.default_rng(0)
+        while len(kills) < 4 and not ended.wait(rng.uniform(0.02, 0.6)):
+            server.kill()
+            kills.append(time.monotonic())
+            server = Server(*arguments, port=server.port)
+
+    def client(i: int) -> list[dict]:
+        got = []
+        for j in range(each):
+            status, answer = post_until_answered(url, tokens[i], sent(i, j), key=str(j))
+            assert status == 200, answer
+            got.append(answer)
+            time.sleep(0.1)
+        return got
+
+    url, hunt = server.url, threading.Thread(target=killer)
+    hunt.start()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(client, range(8)))
+    finally:
+        ended.set()
+        hunt.join()
+        server.kill()
+    assert len(kills) >= 3
+    kept = stored(database)
+    assert [r.number for r in kept] == list(range(1, 8 * each + 1))  # each once, none lost
+    assert {tuple(vars(r).items()) for r in kept} == {
+        tuple(r.items()) for got in answers for r in got
+    }
+    by_digest = {
+        r["digest"]: sent(i, j) for i, got in enumerate(answers) for j, r in enumerate(got)
+    }
+    engine = connect(database)
+    with reading(engine) as connection:
+        key = connection.execute(select(BOARD.c.state_key)).scalar_one()
+    engine.dispose()
+    order = [by_digest[r.digest] for r in kept]
+    assert [r.score for r in kept] == replayed(guard_named(guard), TRUTH, M, order, key)
+
+
+@pytest.mark.slow
+def test_requests_in_flight_are_finished(place):
+    """A body of which half has arrived when the server is told to end is still answered."""
+    import http.client
+
+    from tests.holdout.server.serving import bearer, npy
+
+    database, arguments = place
+    (token,) = tokens_of(database, 1)
+    with served(*arguments) as server:
+        body = npy(TRUTH)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection.putrequest("POST", "/submissions")
+        for name, value in bearer(token).items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Type", "application/octet-stream")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.endheaders()
+        connection.send(body[:1_000])
+        time.sleep(0.5)
+        server.process.terminate()
+        time.sleep(0.5)
+        with pytest.raises(OSError, match="refused"):
+            post(server.url, token, TRUTH)
+        connection.send(body[1_000:])
+        assert connection.getresponse().status == 200
+        connection.close()
+        assert server.process.wait(30) == 0
+    assert len(stored(database)) == 1
+
+
+@pytest.mark.slow
+def test_a_body_without_a_length_is_cut_off(place):
+    """What is sent in chunks says nothing of its length: it is counted while it arrives."""
+    import http.client
+
+    from tests.holdout.server.serving import bearer
+
+    database, arguments = place
+    (token,) = tokens_of(database, 1)
+
+    def endless():
+        while True:
+            yield b"0," * 5_000
+
+    with served(*arguments) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        head = bearer(token) | {"Content-Type": "application/json", "Transfer-Encoding": "chunked"}
+        try:
+            connection.request("POST", "/submissions", endless(), head, encode_chunked=True)
+        except OSError:  # closed by the server while we send
+            pass
+        else:
+            pytest.fail("an endless body was read to its end")
+        connection.close()
+        assert post(server.url, token, TRUTH)[0] == 200
+
+
+@pytest.mark.slow
+def test_the_client_of_the_documentation(place):
+    import re
+    from pathlib import Path
+
+    page = Path(__file__).resolve().parents[3] / "docs" / "scoring-server.md"
+    (code,) = re.findall(r"^```py\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    database, arguments = place
+    (token,) = tokens_of(database, 1)
+    namespace = {"np": np}
+    exec(compile(code, str(page), "exec"), namespace)
+    with served(*arguments, "--guard", "exact") as server:
+        assert namespace["submit"](TRUTH, token, server.url)["score"] == 1.0
+        with pytest.raises(RuntimeError, match="labels must have 2000 rows, got 1"):
+            namespace["submit"](TRUTH[:1], token, server.url)

@@ -1,0 +1,203 @@
+"""PostgreSQL: a real server, started here, and two scoring servers on it at once."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DatabaseError
+
+from leakscope.holdout.guards import guard_named
+from leakscope.holdout.server import open_board, score
+from leakscope.holdout.server.accounts import add_account
+from leakscope.holdout.server.standings import log
+from tests.holdout.server.serving import Server, labels_of, npy, post, post_until_answered, replayed
+from tests.holdout.server.test_board import key_of
+
+pytestmark = pytest.mark.slow
+N, M = 500, 4
+TRUTH = labels_of(0, N, M)
+
+
+def programs() -> Path:
+    found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"), reverse=True)
+    path = found[0] if found else shutil.which("postgres")
+    if path is None:
+        pytest.skip("PostgreSQL is not installed: no /usr/lib/postgresql/*/bin/postgres")
+    return Path(path).parent
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """The URL of a PostgreSQL server, without the database's name."""
+    bin_, folder = programs(), Path(tempfile.mkdtemp(prefix="leakscope-"))
+    # It refuses to run as root.
+    who = {}
+    if os.geteuid() == 0:
+        import pwd
+
+        try:
+            entry = pwd.getpwnam("postgres")
+        except KeyError:
+            pytest.skip("PostgreSQL refuses to run as root, and there is no user postgres")
+        who = {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    subprocess.run(
+        [bin_ / "initdb", "-D", folder / "data", "-U", "owner", "--auth=trust", "-E", "UTF8"],
+        check=True,
+        capture_output=True,
+        cwd=folder,
+        **who,
+    )
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "unix_socket_directories": str(folder),
+        "port": str(port),
+        "max_connections": "150",
+    }
+    options = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    process = subprocess.Popen(
+        [bin_ / "postgres", "-D", folder / "data", *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        cwd=folder,
+        **who,
+    )
+    try:
+        for _ in range(600):
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield f"postgresql://owner@127.0.0.1:{port}"
+    finally:
+        process.send_signal(signal.SIGINT)  # at once, and not when the last client has left
+        process.wait(30)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def database(cluster, request):
+    """The URL of an empty database."""
+    import psycopg
+
+    name = f"b{abs(hash(request.node.name))}"
+    for _ in range(50):
+        try:
+            with psycopg.connect(f"{cluster}/postgres", autocommit=True) as connection:
+                connection.execute(f"CREATE DATABASE {name}")
+            break
+        except psycopg.OperationalError:  # still starting
+            time.sleep(0.2)
+    return f"{cluster}/{name}"
+
+
+def test_answers_are_the_guards_through_restarts(database):
+    rng, sent, got, key = np.random.default_rng(0), [], [], b""
+    for j in range(6):
+        board = open_board(database, TRUTH, guard="ladder")
+        board.admit("Änne")
+        key = key_of(board)
+        sent.append(np.where(rng.random(N) < 0.1 * j, TRUTH, rng.integers(0, M, N)))
+        got.append(board.submit("Änne", sent[-1], key=str(j)).score)
+        assert board.submit("Änne", sent[-1], key=str(j)).score == got[-1]
+        board.close()
+    assert got == replayed(guard_named("ladder"), TRUTH, M, sent, key)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["UPDATE submission SET score = 1", "DELETE FROM submission", "TRUNCATE submission"],
+)
+def test_the_log_takes_additions_only(database, statement):
+    board = open_board(database, TRUTH, guard="exact")
+    board.admit("ann")
+    receipt = board.submit("ann", TRUTH)
+    with (
+        pytest.raises(DatabaseError, match="submissions are only ever added"),
+        board.engine.begin() as connection,
+    ):
+        connection.execute(text(statement))
+    assert list(log(board.engine)) == [receipt]
+    board.close()
+
+
+def test_processes_that_begin_at_once_begin_one_board(database):
+    start = threading.Barrier(6, timeout=60)
+
+    def begun(i: int) -> float:
+        start.wait()
+        return score(TRUTH, account="ann", labels=TRUTH, database=database, key=str(i % 3))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(begun, range(6))) == [1.0] * 6
+    board = open_board(database, TRUTH)
+    assert [r.number for r in log(board.engine)] == [1, 2, 3]
+    board.close()
+
+
+def test_two_servers_share_budgets_and_keys(database, tmp_path):
+    """24 clients ask both servers for the same at once; one server is killed, and comes back."""
+    (tmp_path / "labels.npy").write_bytes(npy(TRUTH))
+    arguments = ("--labels", str(tmp_path / "labels.npy"), "--database", database)
+    limits = ("--guard", "ladder", "--per-account", "6", "--total", "130")
+    servers = [Server(*arguments, *limits), Server(*arguments)]
+    board = open_board(database, TRUTH)
+    tokens = [add_account(board.engine, f"team{i}") for i in range(24)]
+    urls = [server.url for server in servers]
+
+    def client(i: int):
+        got = []
+        for j in range(8):
+            labels = np.where(np.arange(N) % 24 <= j, TRUTH, labels_of(100 * i + j, N, M))
+            with ThreadPoolExecutor(2) as both:
+                answers = list(
+                    both.map(
+                        lambda url, j=j, labels=labels: post_until_answered(
+                            url, tokens[i], labels, key=str(j)
+                        ),
+                        urls,
+                    )
+                )
+            got.append((labels, answers))
+        return got
+
+    with ThreadPoolExecutor(24) as pool:
+        work = [pool.submit(client, i) for i in range(24)]
+        time.sleep(1.0)
+        servers[1].kill()
+        servers[1] = Server(*arguments, port=servers[1].port)
+        rounds = [pair for job in work for pair in job.result()]
+    refused = post(urls[1], tokens[0], TRUTH)
+    assert [server.stop() for server in servers] == [0, 0]
+    assert refused[0] == 403
+    receipts = {}
+    for labels, answers in rounds:
+        taken = [tuple(answer.items()) for status, answer in answers if status == 200]
+        assert len(set(taken)) <= 1  # the same answer from both
+        assert len(taken) in (0, 2)
+        receipts |= {dict(receipt)["number"]: (dict(receipt), labels) for receipt in taken}
+    assert sorted(receipts) == list(range(1, 131))
+    kept = list(log(board.engine))
+    assert [vars(r) for r in kept] == [receipts[k][0] for k in range(1, 131)]
+    order = [receipts[k][1] for k in range(1, 131)]
+    expected = replayed(guard_named("ladder"), TRUTH, M, order, key_of(board))
+    assert [r.score for r in kept] == expected
+    accounts = [r.account for r in kept]
+    assert max(map(accounts.count, set(accounts))) <= 6
+    board.close()

@@ -1,0 +1,189 @@
+"""The board over HTTP: clear answers, and nothing of labels or tokens in what is said or logged."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from leakscope.holdout.oracle import Budget
+from leakscope.holdout.server import open_board
+from leakscope.holdout.server.accounts import add_account, renew_token, revoke_token
+from leakscope.holdout.server.running import JsonLines
+from leakscope.holdout.server.web import Rates, application
+from tests.holdout.server.serving import bearer, labels_of, npy
+
+N, M = 60, 3
+TRUTH = labels_of(0, N, M)
+NPY = {"Content-Type": "application/octet-stream"}
+
+
+@pytest.fixture
+def board(tmp_path):
+    board = open_board(
+        tmp_path / "board.sqlite", TRUTH, n_classes=M, guard="exact", budget=Budget(9, 4)
+    )
+    yield board
+    board.close()
+
+
+@pytest.fixture
+def token(board):
+    return add_account(board.engine, "ann")
+
+
+@pytest.fixture
+def client(board):
+    # Closed at once, so that no connection is left open when the test ends.
+    with TestClient(application(board)) as client:
+        yield client
+
+
+def test_labels_in_either_form(client, token):
+    first = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
+    second = client.post("/submissions", content=npy(TRUTH), headers=bearer(token) | NPY)
+    assert (first.status_code, second.status_code) == (200, 200)
+    assert first.json()["score"] == second.json()["score"] == 1.0
+    assert (first.json()["account"], second.json()["number"]) == ("ann", 2)
+    assert first.json()["digest"] == second.json()["digest"]
+    own = client.get("/submissions", headers=bearer(token)).json()
+    assert own == [first.json(), second.json()]
+    assert client.get("/submissions?after=1", headers=bearer(token)).json() == own[1:]
+    assert client.get("/account", headers=bearer(token)).json() == {"account": 2, "total": 7}
+
+
+def test_keys_and_budgets(client, token):
+    def post(labels, key):
+        head = bearer(token) | {"Idempotency-Key": key}
+        return client.post("/submissions", json=labels.tolist(), headers=head)
+
+    first = post(TRUTH, "a")
+    assert post(TRUTH, "a").json() == first.json()
+    other = post(labels_of(1, N, M), "a")
+    assert other.status_code == 409
+    assert "take a new key" in other.json()["detail"]
+    assert [post(TRUTH, key).status_code for key in "bcde"] == [200, 200, 200, 403]
+    assert post(TRUTH, "a").json() == first.json()
+    assert "used up: 4 of 4" in post(TRUTH, "e").json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("content", "headers", "status", "said"),
+    [
+        (b"[0, 1]", {}, 422, "labels must have 60 rows, got 2"),
+        (json.dumps([3] * N), {}, 422, "labels must be in 0..2, got 3 in row 0"),
+        (json.dumps([float("nan")] * N), {}, 422, "got nan in row 0"),
+        (b"[0", {}, 422, "the body must be JSON"),
+        (npy(np.zeros(N + 1, int)), NPY, 422, "must have 60 rows, got 61"),
+        (b"x" * 20_000, NPY, 413, "at most 5056 bytes"),
+        ((b"x" * 1_000 for _ in range(20)), NPY, 413, "at most 5056 bytes"),
+        (b"[]", {"Content-Type": "text/plain"}, 415, "Content-Type must be application/json"),
+        (b"[]", {"Idempotency-Key": "k" * 201}, 422, "idempotency-key: String should have"),
+        (b"[]", {"Authorization": "Bearer wrong"}, 401, "with a token of this board"),
+        (b"[]", {"Authorization": "Bearer \xff"}, 401, "with a token of this board"),
+        (b"[]", {"Authorization": "Basic YTpi"}, 401, "with a token of this board"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_is_said(client, board, token, content, headers, status, said):
+    head = bearer(token) | {"Content-Type": "application/json"} | headers
+    head = {name: value.encode("latin-1") for name, value in head.items()}
+    answer = client.post("/submissions", content=content, headers=head)
+    assert answer.status_code == status
+    assert said in answer.json()["detail"]
+    assert "\n" not in answer.json()["detail"]
+    assert client.get("/board").json()["used"] == 0
+
+
+def test_tokens_are_checked_in_full(client, board, token):
+    name, _, secret = token.partition(".")
+    other = add_account(board.engine, "bea").partition(".")[2]
+    wrong = ("", ".", name, f"{name}.", f"{name}.{secret[:-1]}", f"{name}.{other}", f"x.{secret}")
+    for text in (*wrong, f"{token}0", f"{name}.{secret.upper()}", "\0.\0"):
+        head = {"Authorization": f"Bearer {text}".encode()}
+        assert client.get("/account", headers=head).status_code == 401
+    assert client.get("/account", headers=bearer(token)).status_code == 200
+
+
+def test_renewed_and_revoked_tokens(client, board, token):
+    new = renew_token(board.engine, "ann")
+    assert client.get("/account", headers=bearer(token)).status_code == 401
+    assert client.get("/account", headers=bearer(new)).status_code == 200
+    revoke_token(board.engine, "ann")
+    assert client.get("/account", headers=bearer(new)).status_code == 401
+
+
+def test_too_many_requests(board, token):
+    with TestClient(application(board, Rates(account=2, address=5))) as client:
+        sent = [client.post("/submissions", json=[0], headers=bearer(token)) for _ in range(3)]
+        assert [answer.status_code for answer in sent] == [422, 422, 429]
+        assert int(sent[2].headers["Retry-After"]) >= 1
+        assert [client.get("/health").status_code for _ in range(3)] == [200, 200, 429]
+
+
+def test_the_page_escapes_and_loads_nothing_from_elsewhere(client, board):
+    empty = client.get("/")
+    assert "Nothing has been submitted yet" in empty.text
+    name = "A<script>alert(1)</script>&\"'"
+    board.admit(name)
+    board.submit(name, TRUTH)
+    page = client.get("/").text
+    assert "A&lt;script&gt;alert(1)&lt;/script&gt;&amp;&#34;&#39;" in page
+    assert "<script" not in page
+    assert "://" not in page + client.get("/style.css").text
+    assert "url(" not in client.get("/style.css").text
+    assert ">1.000<" in page
+    assert ">8<" in page.replace(",", "")  # left in total
+
+
+@pytest.mark.parametrize("path", ["/", "/style.css", "/board", "/health", "/none", "/account"])
+def test_every_answer_has_the_headers(client, path):
+    headers = client.get(path).headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'self';")
+    assert headers["Cache-Control"] == "no-store"
+    assert "server" not in headers
+
+
+def test_a_database_that_fails_is_said_and_not_shown(client, board, token):
+    with board.engine.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE board RENAME TO gone")
+    answer = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
+    assert answer.status_code == 503
+    assert "with the same Idempotency-Key" in answer.json()["detail"]
+
+
+def test_fifty_thousand_labels(tmp_path):
+    truth = labels_of(0, 50_000, 1_000)
+    board = open_board(tmp_path / "board.sqlite", truth, n_classes=1_000, guard="exact")
+    token = add_account(board.engine, "ann")
+    with TestClient(application(board)) as client:
+        for content, kind in (
+            (npy(truth), "octet-stream"),
+            (json.dumps(truth.tolist(), indent=1), "json"),
+        ):
+            head = bearer(token) | {"Content-Type": f"application/{kind}"}
+            assert client.post("/submissions", content=content, headers=head).json()["score"] == 1
+    board.close()
+
+
+def test_lines_of_the_log_say_who_and_what_but_no_token_and_no_label(client, token, caplog):
+    with caplog.at_level(logging.INFO, "leakscope.server"):
+        client.post(f"/submissions?claimed=0.5&t={token}", json=[0, 7], headers=bearer(token))
+        client.get(f"/{token}")
+    lines = [JsonLines().format(r) for r in caplog.records if r.name == "leakscope.server"]
+    first, second = map(json.loads, lines)
+    assert (first["method"], first["path"], first["status"]) == ("POST", "/submissions", 422)
+    assert (first["account"], first["address"]) == ("ann", "testclient")
+    assert (second["path"], second["status"]) == ("unknown", 404)
+    assert token.partition(".")[2] not in "".join(lines)
+    assert "7" not in f"{first['path']}{first['status']}"
+
+
+def test_log_lines_of_other_messages():
+    record = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "a %s", ("b",), None)
+    line = json.loads(JsonLines().format(record))
+    assert (line["level"], line["message"]) == ("error", "a b")
