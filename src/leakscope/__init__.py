@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         audit_released,
         audit_synthetic,
     )
+    from leakscope.audit.defences import DefenceAudit, audit_defences, audit_defended
     from leakscope.audit.holdout import HoldoutAudit, attack_holdout
     from leakscope.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from leakscope.audit.language_models import audit_causal, audit_masked
@@ -41,6 +42,14 @@ if TYPE_CHECKING:
         audit_privacy_claim,
     )
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
+    from leakscope.classifier.defences.memguard import MemGuard
+    from leakscope.classifier.defences.perturbations import (
+        Binning,
+        LabelOnly,
+        Rounding,
+        Temperature,
+        TopK,
+    )
     from leakscope.classifier.dtp.bayes_inference import BayesInference
     from leakscope.classifier.dtp.discriminant import LinearDiscriminant
     from leakscope.classifier.dtp.least_squares import KernelRidge, LeastSquares
@@ -79,6 +88,15 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "audit",
     "CandidateAudit": "audit",
+    "DefenceAudit": "audit.defences",
+    "audit_defences": "audit.defences",
+    "audit_defended": "audit.defences",
+    "MemGuard": "classifier.defences.memguard",
+    "Binning": "classifier.defences.perturbations",
+    "LabelOnly": "classifier.defences.perturbations",
+    "Rounding": "classifier.defences.perturbations",
+    "Temperature": "classifier.defences.perturbations",
+    "TopK": "classifier.defences.perturbations",
     "DtpAudit": "audit",
     "Fitted": "audit",
     "HoldoutAudit": "audit.holdout",
@@ -164,6 +182,7 @@ __all__ = [
     "Audit",
     "BayNet",
     "BayesInference",
+    "Binning",
     "BudgetError",
     "CandidateAudit",
     "ClaimAudit",
@@ -171,6 +190,7 @@ __all__ = [
     "Command",
     "Cosine",
     "Decisions",
+    "DefenceAudit",
     "DtpAudit",
     "Estimate",
     "Evaluation",
@@ -181,6 +201,7 @@ __all__ = [
     "InputError",
     "Isotonic",
     "KernelRidge",
+    "LabelOnly",
     "LanguageAudit",
     "LeaderboardAudit",
     "LeakScopeError",
@@ -188,6 +209,7 @@ __all__ = [
     "LinearDiscriminant",
     "Logistic",
     "ManyRuns",
+    "MemGuard",
     "Minkowski",
     "MultinomialNaiveBayes",
     "NaiveBayes",
@@ -204,12 +226,15 @@ __all__ = [
     "RandomDecisionTrees",
     "ReleasedAudit",
     "RiskScore",
+    "Rounding",
     "Schema",
     "SharedDesign",
     "Skipped",
     "SynthPop",
     "SyntheticAudit",
+    "Temperature",
     "Threshold",
+    "TopK",
     "Transcript",
     "VulnerableRecords",
     "attack_holdout",
@@ -217,6 +242,8 @@ __all__ = [
     "audit_candidates",
     "audit_causal",
     "audit_classifier",
+    "audit_defences",
+    "audit_defended",
     "audit_dtp",
     "audit_language",
     "audit_leaderboard",

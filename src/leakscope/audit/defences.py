@@ -1,0 +1,215 @@
+"""The audit of defences: attacks without a defence, and with it by who knows it and who not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from leakscope.audit import caveats
+from leakscope.audit.defence_judging import Asked, Found, judged
+from leakscope.classifier.defences.defence import Defence
+from leakscope.classifier.defences.games import DefenceGames, defence_attacks, defence_games
+from leakscope.classifier.files import PredictionsLike, as_predictions
+from leakscope.classifier.game import PredictionGame
+from leakscope.classifier.predictions import Predictions
+from leakscope.core import checks, seeds
+from leakscope.core.attacks.posterior import Estimator
+from leakscope.core.estimate import Skipped
+from leakscope.core.game import Attack
+from leakscope.errors import InputError
+from leakscope.evaluate.defences import DefenceFindings, JudgedDefence
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class DefenceAudit(DefenceFindings):
+    """What an audit of defences found, with ways to look at it."""
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for every defence, attack and adversary, with accuracy and AUC."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
+
+
+def audit_defences(
+    target: PredictionsLike,
+    shadow: PredictionsLike,
+    defences: Sequence[Defence],
+    *,
+    target_owner: PredictionsLike | None = None,
+    shadow_owner: PredictionsLike | None = None,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+) -> DefenceAudit:
+    """Return what attacks achieve against each defence, and what the defence costs.
+
+    Parameters
+    ----------
+    target : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of the audited model on known members and known non-members.
+    shadow : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of a model that the adversary trained, on records of its own.
+    defences : sequence of Defence
+        At least one, such as ``MemGuard(budget=1.0)``.
+    target_owner, shadow_owner : optional
+        Predictions of either model on the records that its defence is fitted on: its members,
+        and non-members that are not judged. Without them the judged records are cross-fitted.
+    attacks : sequence of Attack, optional
+        Where nothing is given, the suite of `prediction_attacks` and two neural networks.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    seed : int
+        Every defence and every attack draws from a generator of its own.
+    level : float
+        Of every interval, in (0, 1).
+
+    Returns
+    -------
+    DefenceAudit
+        For each defence every attack three times: on the undefended model, by an adversary who
+        does not know of the defence, and by one who does. Only the last tells what the defence
+        is worth.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2.
+    """
+    target, shadow = as_predictions(target, "target"), as_predictions(shadow, "shadow")
+    _require_different(defences)
+    asked = _asked(target, shadow, attacks, estimator, seed, level)
+    warnings = _warnings(target, shadow, level)
+    owners = [
+        None if given is None else as_predictions(given, name)
+        for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
+    ]
+    undefended = asked.of(PredictionGame(target, shadow))
+    results = []
+    for defence in defences:
+        rng = seeds.stream(seed, "defence", defence.name, defence.variant)
+        games = defence_games(
+            defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
+        )
+        results.append(judged(defence.name, defence.variant, games, undefended, asked))
+    return _audit_of(undefended, results, asked, warnings)
+
+
+def audit_defended(
+    target: PredictionsLike,
+    shadow: PredictionsLike,
+    defended_target: PredictionsLike,
+    defended_shadow: PredictionsLike,
+    *,
+    name: str = "defended",
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+) -> DefenceAudit:
+    """Return the same as `audit_defences` for one defence whose answers are at hand.
+
+    Parameters
+    ----------
+    target, shadow : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of either model.
+    defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
+        What the defended models answer on the same records, in the same order.
+    name : str
+        Of the defence, for the reader.
+    attacks, estimator, seed, level
+        As in `audit_defences`.
+
+    Raises
+    ------
+    InputError
+        If the defended answers are on other records.
+    """
+    target, shadow = as_predictions(target, "target"), as_predictions(shadow, "shadow")
+    answers = as_predictions(defended_target, "defended_target")
+    own = as_predictions(defended_shadow, "defended_shadow")
+    _require_same_records(target, answers, "defended_target", "target")
+    _require_same_records(shadow, own, "defended_shadow", "shadow")
+    asked = _asked(target, shadow, attacks, estimator, seed, level)
+    warnings = _warnings(target, shadow, level)
+    games = DefenceGames(
+        PredictionGame(target, shadow),
+        PredictionGame(answers, shadow),
+        PredictionGame(answers, own),
+    )
+    undefended = asked.of(games.undefended)
+    result = judged(name, "", games, undefended, asked)
+    return _audit_of(undefended, [result], asked, warnings)
+
+
+def _asked(
+    target: Predictions,
+    shadow: Predictions,
+    attacks: Sequence[Attack] | None,
+    estimator: Estimator | None,
+    seed: int,
+    level: float,
+) -> Asked:
+    """Return what every game is asked, all of it checked."""
+    checks.level(level)
+    seeds.non_negative(seed)
+    caveats.require_other_rows(target, shadow)
+    suite = defence_attacks(logits=target.logits) if attacks is None else attacks
+    return Asked(tuple(suite), estimator, seed, level)
+
+
+def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
+    missing = caveats.missing_classes(target, shadow, True)
+    _, differ = caveats.accuracies(_sides(target), _sides(shadow), level)
+    return [*missing, *differ]
+
+
+def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
+    right = predictions.values.argmax(axis=1) == predictions.labels
+    return right[predictions.member], right[~predictions.member]
+
+
+def _audit_of(
+    undefended: Found, results: Sequence[JudgedDefence], asked: Asked, warnings: Sequence[str]
+) -> DefenceAudit:
+    skipped = tuple(result for result in undefended.results if isinstance(result, Skipped))
+    return DefenceAudit(
+        asked.headline(undefended),
+        undefended.risk,
+        tuple(results),
+        asked.seed,
+        asked.level,
+        skipped,
+        tuple(warnings),
+    )
+
+
+def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
+    if not all(
+        np.array_equal(getattr(before, field), getattr(after, field))
+        for field in ("labels", "member")
+    ):
+        raise InputError(
+            f"{name} must be about the records of {of}, in its order: their labels or their "
+            "membership differ"
+        )
+
+
+def _require_different(defences: Sequence[Defence]) -> None:
+    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
+    if not titles:
+        raise InputError("at least one defence is needed, got none")
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise InputError(f"two defences are called {twice!r}: leave one of them out")

@@ -1,0 +1,1 @@
+"""Defences that act on what a classifier answers."""

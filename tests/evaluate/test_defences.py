@@ -1,0 +1,79 @@
+"""Paired differences and quantiles: exact on small cases, and as sure as they say."""
+
+import numpy as np
+import pytest
+
+from leakscope.core.transcript import Decisions
+from leakscope.errors import InputError
+from leakscope.evaluate.decision import balanced_accuracy
+from leakscope.evaluate.defences import accuracy_lost, quantile
+from tests.thorough import times
+
+
+def guesses(rng, n, change):
+    """Return guesses before and after: right with .8, and turned over with `change` or half."""
+    secret = np.arange(n) < n // 2
+    right = rng.random(n) < 0.8
+    after = right ^ (rng.random(n) < np.where(right, change, change / 2))
+    return [Decisions(np.where(x, secret, ~secret), secret) for x in (right, after)]
+
+
+def test_the_value_is_the_difference_of_the_accuracies():
+    before, after = guesses(np.random.default_rng(0), 50, 0.3)
+    lost = accuracy_lost(before, after)
+    expected = balanced_accuracy(before).value - balanced_accuracy(after).value
+    assert lost.value == expected
+    turned = accuracy_lost(after, before)
+    assert (turned.low, turned.high) == pytest.approx((-lost.high, -lost.low))
+
+
+def test_by_hand():
+    secret = np.array([True] * 4 + [False] * 4)
+    before = Decisions(secret, secret)
+    after = Decisions(np.array([1, 1, 1, 0, 0, 0, 0, 0], bool), secret)
+    lost = accuracy_lost(before, after, 0.95)
+    assert lost.value == pytest.approx(0.125)
+    # One member became worse: (2 - 1) / 6; of the non-members none changed: (1 - 1) / 6.
+    centre = (1 / 6) / 2
+    variance = ((3 / 6 - 1 / 36) / 6 + (2 / 6) / 6) / 4
+    assert lost.high == pytest.approx(centre + 1.959963984540054 * np.sqrt(variance))
+    assert lost.n == 8
+
+
+@pytest.mark.parametrize("change", [0.0, 0.02, 0.3])
+def test_the_interval_holds_the_truth_as_often_as_it_says(change):
+    rng, games = np.random.default_rng(1), times(400)
+    truth = 0.8 * change - 0.2 * change / 2
+    held = [not accuracy_lost(*guesses(rng, 200, change)).excludes(truth) for _ in range(games)]
+    # Four standard errors below the level.
+    assert np.mean(held) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / games)
+
+
+def test_other_rows_are_refused():
+    secret = np.array([True, False])
+    one, two = Decisions(secret, secret, np.array([0, 1])), Decisions(secret, secret, [1, 0])
+    with pytest.raises(InputError, match="same targets"):
+        accuracy_lost(one, two)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.99])
+@pytest.mark.parametrize("n", [1, 7, 100])
+def test_quantiles_are_numpys(share, n):
+    values = np.random.default_rng(n).random(n)
+    found = quantile(values, share)
+    assert found.value == np.quantile(values, share, method="inverted_cdf")
+    assert found.n == n
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9])
+def test_the_interval_of_a_quantile_holds_the_truth_as_often_as_it_says(share):
+    rng, games = np.random.default_rng(2), times(400)
+    held = [not quantile(rng.random(120), share).excludes(share) for _ in range(games)]
+    assert np.mean(held) > 0.95 - 4 * np.sqrt(0.95 * 0.05 / games)
+
+
+def test_a_quantile_of_nothing_is_refused():
+    with pytest.raises(InputError, match="needs values and a share in"):
+        quantile(np.empty(0), 0.5)
+    with pytest.raises(InputError, match="got 1"):
+        quantile(np.ones(3), 1.0)
