@@ -193,7 +193,7 @@ def test_the_rate_goes_up_and_down():
         ({"precision": "int8"}, "precision must be float32 or bfloat16, got 'int8'"),
         ({"layers": 0}, "layers must be at least 1, got 0"),
         ({"hidden": 0}, "hidden must be at least 1, got 0"),
-        ({"hidden": 130 * 2 + 1, "layers": 1}, "hidden must be a multiple of"),
+        ({"hidden": 130 * 2 + 1, "layers": 1}, "hidden must be divisible by"),
         ({"vocabulary": 20}, "vocabulary must be at least"),
         ({"device": "tape"}, "device must be one that torch can use, got 'tape'"),
     ],

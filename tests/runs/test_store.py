@@ -230,6 +230,7 @@ def test_two_at_once(tmp_path: Path) -> None:
 def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
     made(tmp_path / "b" / "whole")
     complete_until(open_run(tmp_path / "a", plan(seed=7)), 2)
+    made(tmp_path / "a" / "answers")  # the other run's own
     (tmp_path / "c").mkdir()
     assert runs_in(tmp_path) == [
         Summary(str(tmp_path / "a"), "classifier", 4, N_MODELS, "model", 7),

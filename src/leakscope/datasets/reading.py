@@ -166,12 +166,9 @@ def _read_table(path: Path) -> pd.DataFrame:
             frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False)
     except pd.errors.ParserWarning as error:
         raise InputError(f"{path}: rows have more values than the header has names") from error
-    except (
-        pd.errors.ParserError,
-        pd.errors.EmptyDataError,
-        UnicodeDecodeError,
-        pa.ArrowException,
-    ) as error:
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
+    except (pd.errors.ParserError, pd.errors.EmptyDataError, pa.ArrowException) as error:
         kind = path.suffix[1:]
         raise InputError(f"{path} is damaged or no {kind} file ({_first_line(error)})") from error
     return frame

@@ -171,8 +171,8 @@ def load_masked(
     tokenizer = read_tokenizer(folder)
     if tokenizer.mask_id is None:
         raise InputError(
-            f"the tokenizer in {folder} must have a mask token, got none: use load_causal for a "
-            "causal language model"
+            f"the tokenizer in {folder} must have a mask token, got none: if the model is "
+            "causal, load it as such (load_causal, --kind causal)"
         )
     module = read_module(folder, "AutoModelForMaskedLM")
     check_vocabulary(module, tokenizer, folder)

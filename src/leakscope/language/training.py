@@ -220,7 +220,10 @@ def _heads(layers: int, hidden: int) -> int:
             raise InputError(f"{name} must be at least 1, got {value}")
     heads = max(1, hidden // _TOKENS_A_HEAD)
     if hidden % heads:
-        raise InputError(f"hidden must be a multiple of {_TOKENS_A_HEAD}, got {hidden}")
+        raise InputError(
+            f"hidden must be divisible by its {heads} attention heads (one for each "
+            f"{_TOKENS_A_HEAD}), got {hidden}: take a multiple of {_TOKENS_A_HEAD}"
+        )
     return heads
 
 

@@ -241,12 +241,18 @@ def read_run(path: str | Path) -> Run:
 def runs_in(path: str | Path) -> list[Summary]:
     """Return the runs in a local folder and below it, sorted by path.
 
+    Runs inside of another run's folder are that run's own and are left out.
+
     Raises
     ------
     InputError
         If there is no such folder.
     """
-    return list(_summaries(folders_below(str(path))))
+    found: list[Summary] = []
+    for summary in _summaries(folders_below(str(path))):
+        if not (found and Path(summary.path).is_relative_to(found[-1].path)):
+            found.append(summary)
+    return found
 
 
 def _summaries(folders: Iterable[Folder]) -> Iterable[Summary]:
