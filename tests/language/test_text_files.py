@@ -99,7 +99,7 @@ def test_any_text_comes_back_from_json_lines(tmp_path_factory, texts):
         ("a.jsonl.gz", b"text", "is damaged"),
         ("a.csv", b"a,b\n1,2\n", "there is no column 'text' of texts; it has a, b"),
         ("a.csv", b"", "is empty"),
-        ("a.csv", b"text\nx\n\xff\n", "is damaged or no csv file"),
+        ("a.csv", b"text\nx\n\xff\n", "is not UTF-8"),
         ("a.parquet", b"x", "is damaged or no parquet file"),
         ("a.docx", b"x", "must end in .jsonl, .jsonl.gz, .csv, .parquet or .txt"),
     ],
