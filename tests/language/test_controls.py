@@ -1,5 +1,8 @@
 """The controls fire where members and non-members differ, and are silent where they do not."""
 
+import re
+from collections import Counter
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -7,6 +10,7 @@ from scipy.stats import binom
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evaluate.roc import auc
+from leakscope.language import clauses
 from leakscope.language.controls import (
     N_FOLDS,
     blind_control,
@@ -74,6 +78,56 @@ def noted(seed: int, shift: float, patients: int = 20) -> TextScores:
 def blind_fires(seed: int, shift: float) -> bool:
     control = blind_control(noted(seed, shift), np.random.default_rng(seed))
     return control.fires(auc(control.transcript, LEVEL))
+
+
+def counted(texts) -> Counter:
+    return Counter(word for text in texts for word in words(text))
+
+
+def words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def energies(texts, counts: Counter) -> np.ndarray:
+    """Return the mean negative log-probability of a text's words by how often each was seen."""
+    seen = counts.total() + len(counts) + 1
+    return np.array([-np.mean([np.log((counts[w] + 1) / seen) for w in words(t)]) for t in texts])
+
+
+def learnt(seed: int, shift: float) -> TextScores:
+    """Return scores by models that count words: a reference that saw other notes, mostly of one
+    ward, and a target that saw the same and the members'.
+    """
+    rng = np.random.default_rng(seed)
+    design = NotesDesign((30, 30, 0, 0), notes=(1, 3), sentences=(3, 6), shift=shift)
+    notes = made_up_notes(design, rng)
+    member, person = notes.of("member"), clauses.person("Jo Doe", rng)
+    reference = counted(clauses.sentence(person, rng.random() < 0.2, rng) for _ in range(400))
+    target = reference + counted(np.asarray(notes.text)[member])
+    return text_scores(
+        notes.sample,
+        energies(notes.text, target),
+        member,
+        energy_reference=energies(notes.text, reference),
+        group=notes.group,
+        text=notes.text,
+    )
+
+
+def all_fired(scores: TextScores, seed: int) -> tuple[bool, bool, bool]:
+    blind = blind_control(scores, np.random.default_rng(seed))
+    return (*fired(scores), blind.fires(auc(blind.transcript, LEVEL)))
+
+
+@pytest.mark.slow
+def test_on_notes_with_a_shift_every_control_fires_and_without_one_none():
+    games = 100
+    alarms, found = (
+        np.sum([all_fired(learnt(seed, shift), seed) for seed in range(games)], 0)
+        for shift in (0.0, 1.0)
+    )
+    assert np.all(alarms <= most(games))
+    assert np.all(found >= 0.9 * games)
 
 
 @pytest.mark.slow
