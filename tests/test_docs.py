@@ -27,6 +27,7 @@ EXAMPLE = ROOT / "docs" / "reading-a-report.md"
 WIDTH = 90
 RUN_HERE = (
     "classifier",
+    "defend",
     "dp-audit",
     "dtp",
     "language",
@@ -36,7 +37,7 @@ RUN_HERE = (
     "vulnerable",
 )
 """Commands that are quick on a page's own files; the others are only looked up."""
-LONG = ("README.md", "docs/synthetic-tables.md")
+LONG = ("README.md", "docs/defences.md", "docs/synthetic-tables.md")
 """Pages whose examples train many models."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

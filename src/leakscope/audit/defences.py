@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leakscope.audit import caveats
+from leakscope.audit.defence_comparison import can_be_undone, compared
 from leakscope.audit.defence_judging import Asked, Found, judged
+from leakscope.audit.rendered import Rendered
 from leakscope.classifier.defences.defence import Defence
 from leakscope.classifier.defences.games import DefenceGames, defence_attacks, defence_games
 from leakscope.classifier.files import PredictionsLike, as_predictions
@@ -19,22 +21,58 @@ from leakscope.core import checks, seeds
 from leakscope.core.attacks.posterior import Estimator
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack
+from leakscope.core.versions import own_version, versions
 from leakscope.errors import InputError
-from leakscope.evaluate.defences import DefenceFindings, JudgedDefence
+from leakscope.evaluate.defences import JudgedDefence
+from leakscope.report.defences.findings import ComparedDefences
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from matplotlib.axes import Axes
+
+_CROSSFITTED = (
+    "on all members and, in turn, on either half of the non-members, to answer the other half"
+)
+_OWNED = "on records of the owner that are not judged"
+_AT_HAND = "by the owner: the defended answers were given"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DefenceAudit(Rendered, ComparedDefences):
+    """What an audit of defences found, with ways to look at it.
+
+    ``to_frame`` has one line for every defence, attack and adversary.
+    """
+
+    REPORT = "leakscope.report.defences"
+
+    def __repr__(self) -> str:
+        from leakscope.report import defences
+
+        n = len(self.defences)
+        what = "one defence" if n == 1 else f"{n} defences"
+        return f"<DefenceAudit of {what}: {defences.verdict(self).headline}>"
+
+    def plot_trade_off(self, ax: Axes | None = None) -> Axes:
+        """Return axes with what attacks achieve over how far answers are changed."""
+        from leakscope.report import defences
+
+        return defences.plot_trade_off(self, ax)
 
 
 @dataclass(frozen=True, eq=False)
-class DefenceAudit(DefenceFindings):
-    """What an audit of defences found, with ways to look at it."""
+class _Setting:
+    """What stands in the report beside the numbers."""
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return one line for every defence, attack and adversary, with accuracy and AUC."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines())
+    target: Predictions
+    """The judged model's."""
+    fitted: str
+    """As in `ComparedDefences`."""
+    warnings: Sequence[str]
+    """As in `DefenceFindings`."""
+    command: str
+    """As in `ComparedDefences`."""
+    provenance: Mapping[str, str]
+    """Further lines."""
 
 
 def audit_defences(
@@ -48,6 +86,9 @@ def audit_defences(
     estimator: Estimator | None = None,
     seed: int = 0,
     level: float = 0.95,
+    command: str = "audit_defences",
+    provenance: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> DefenceAudit:
     """Return what attacks achieve against each defence, and what the defence costs.
 
@@ -70,6 +111,12 @@ def audit_defences(
         Every defence and every attack draws from a generator of its own.
     level : float
         Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    progress : callable, optional
+        Called with the games that were played and their number after each of them.
 
     Returns
     -------
@@ -95,15 +142,20 @@ def audit_defences(
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     ]
+    told = progress or _nothing
     undefended = asked.of(PredictionGame(target, shadow))
+    told(1, len(defences) + 1)
     results = []
-    for defence in defences:
+    for done, defence in enumerate(defences, start=2):
         rng = seeds.stream(seed, "defence", defence.name, defence.variant)
         games = defence_games(
             defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
         )
         results.append(judged(defence.name, defence.variant, games, undefended, asked))
-    return _audit_of(undefended, results, asked, warnings)
+        told(done, len(defences) + 1)
+    fitted = _CROSSFITTED if target_owner is None else _OWNED
+    setting = _Setting(target, fitted, warnings, command, provenance or {})
+    return _audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
 
 
 def audit_defended(
@@ -117,6 +169,8 @@ def audit_defended(
     estimator: Estimator | None = None,
     seed: int = 0,
     level: float = 0.95,
+    command: str = "audit_defended",
+    provenance: Mapping[str, str] | None = None,
 ) -> DefenceAudit:
     """Return the same as `audit_defences` for one defence whose answers are at hand.
 
@@ -128,7 +182,7 @@ def audit_defended(
         What the defended models answer on the same records, in the same order.
     name : str
         Of the defence, for the reader.
-    attacks, estimator, seed, level
+    attacks, estimator, seed, level, command, provenance
         As in `audit_defences`.
 
     Raises
@@ -150,7 +204,8 @@ def audit_defended(
     )
     undefended = asked.of(games.undefended)
     result = judged(name, "", games, undefended, asked)
-    return _audit_of(undefended, [result], asked, warnings)
+    setting = _Setting(target, _AT_HAND, warnings, command, provenance or {})
+    return _audit_of(undefended, [result], [False], asked, setting)
 
 
 def _asked(
@@ -180,18 +235,36 @@ def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
     return right[predictions.member], right[~predictions.member]
 
 
+def _nothing(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
 def _audit_of(
-    undefended: Found, results: Sequence[JudgedDefence], asked: Asked, warnings: Sequence[str]
+    undefended: Found,
+    results: Sequence[JudgedDefence],
+    undone: Sequence[bool],
+    asked: Asked,
+    setting: _Setting,
 ) -> DefenceAudit:
-    skipped = tuple(result for result in undefended.results if isinstance(result, Skipped))
+    evaluations = [result[1] for result in undefended.results if not isinstance(result, Skipped)]
+    none, beside = compared(evaluations, results, undone, asked.level)
+    member = setting.target.member
     return DefenceAudit(
         asked.headline(undefended),
         undefended.risk,
         tuple(results),
         asked.seed,
         asked.level,
-        skipped,
-        tuple(warnings),
+        tuple(result for result in undefended.results if isinstance(result, Skipped)),
+        tuple(setting.warnings),
+        command=setting.command,
+        version=own_version(),
+        provenance={**versions(), **setting.provenance},
+        n_in=int(np.count_nonzero(member)),
+        n_out=int(np.count_nonzero(~member)),
+        fitted=setting.fitted,
+        none=none,
+        compared=beside,
     )
 
 

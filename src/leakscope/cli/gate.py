@@ -12,6 +12,7 @@ from leakscope.errors import InputError
 from leakscope.evaluate.findings import Findings, Headline
 from leakscope.evaluate.risk import Risk
 from leakscope.report.claim.findings import ClaimFindings
+from leakscope.report.defences.findings import ComparedDefences
 from leakscope.report.holdout.findings import AttackFindings, BoundFindings
 from leakscope.report.language.findings import LanguageFindings
 from leakscope.report.language.units import attacks_of
@@ -81,6 +82,9 @@ METRICS_OF_CLAIM = ("epsilon", "epsilon-gaussian")
 
 METRICS_OF_LOG = ("findings", "suspects", "explained")
 """What a leaderboard's history may be held to."""
+
+METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
+"""What a comparison of defences may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -182,6 +186,17 @@ def exceeded_by_claim(findings: ClaimFindings, limits: tuple[Limit, ...]) -> lis
     def measure(metric: str) -> float | None:
         bound = findings.free if metric == "epsilon" else findings.gaussian
         return None if bound is None else bound.estimate.low
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that what is left with any of the defences exceeds."""
+
+    def measure(metric: str) -> float:
+        left = [c.left for c in findings.compared]
+        found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
+        return max(e.low if metric.endswith(".low") else e.value for e in found)
 
     return _lines(limits, measure)
 

@@ -10,6 +10,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from leakscope.cli.classifier import classifier
+from leakscope.cli.defend import defend
 from leakscope.cli.demo import demo
 from leakscope.cli.dp_audit import dp_audit
 from leakscope.cli.dtp import dtp
@@ -55,6 +56,7 @@ def _leakscope(
 
 app.command()(demo)
 app.command()(classifier)
+app.command()(defend)
 app.command()(dtp)
 app.command()(vulnerable)
 app.command()(synthetic)

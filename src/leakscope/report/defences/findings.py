@@ -1,0 +1,103 @@
+"""What a comparison of defences found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from leakscope.core.estimate import Estimate
+from leakscope.evaluate.defences import DefenceFindings, JudgedDefence
+
+
+@dataclass(frozen=True)
+class BestAttack:
+    """What the best of all attacks reaches in one game, allowing for all that was compared."""
+
+    attack: str
+    """The attack whose balanced accuracy has the highest lower end."""
+    accuracy: Estimate
+    """Its balanced accuracy; 1/2 is chance."""
+    auc_attack: str
+    """The attack whose AUC has the highest lower end."""
+    auc: Estimate
+    """Its AUC; 1/2 is chance."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedDefence:
+    """One defence beside the others."""
+
+    judged: JudgedDefence
+    """All that was found about it."""
+    adaptive: BestAttack
+    """By an adversary who defends its own shadow model too."""
+    non_adaptive: BestAttack
+    """By an adversary who learnt on undefended shadow answers."""
+    undone: bool
+    """Whether who knows the defence can compute the true answers from the defended ones."""
+    left: BestAttack
+    """What counts: whoever goes further of the two, and with the undefended answers where the
+    defence can be undone."""
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the adversary who does not know the defence goes further."""
+        return self.left.accuracy is self.non_adaptive.accuracy
+
+    @property
+    def title(self) -> str:
+        """The defence's name with its parameters."""
+        return self.judged.title
+
+    @property
+    def before(self) -> Estimate:
+        """The model's accuracy on non-members without the defence."""
+        return self._cost("accuracy on non-members without the defence")
+
+    @property
+    def after(self) -> Estimate:
+        """The model's accuracy on non-members with the defence."""
+        return self._cost("accuracy on non-members with the defence")
+
+    @property
+    def changed(self) -> Estimate:
+        """The share of the records whose predicted class changed."""
+        return self._cost("share of records whose predicted class changed")
+
+    def _cost(self, label: str) -> Estimate:
+        return next(fact.estimate for fact in self.judged.costs if fact.label == label)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ComparedDefences(DefenceFindings):
+    """The result of a comparison of defences."""
+
+    command: str
+    """The command or call that made it."""
+    version: str
+    """LeakScope's version."""
+    provenance: Mapping[str, str]
+    """Versions, hashes of the inputs, platform."""
+    n_in: int
+    """Members among the judged records."""
+    n_out: int
+    """Non-members among the judged records."""
+    fitted: str
+    """On which records defences were fitted, in words."""
+    none: BestAttack
+    """What the best attack reaches on the model as it is."""
+    compared: tuple[ComparedDefence, ...]
+    """Of every defence, in the order they were given. All of it holds together with `none`."""
+
+    @property
+    def best(self) -> ComparedDefence:
+        """The defence that leaves least to attack; of equals the one that changes least."""
+        return min(
+            self.compared,
+            key=lambda c: (c.left.accuracy.value, c.judged.distance.value),
+        )
+
+    @property
+    def n_attacks(self) -> int:
+        """How many attacks were played in every game."""
+        return len(self.defences[0].attacks)

@@ -1,0 +1,52 @@
+"""Findings on defences for a terminal: the verdict first, then one line a defence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from leakscope.report.defences.findings import ComparedDefences
+from leakscope.report.defences.tables import grid, short_grid
+from leakscope.report.defences.verdict import verdict
+from leakscope.report.numbers import rate
+from leakscope.report.tables import not_done
+from leakscope.report.terminal import Roomy, opening, rows_of, stacked, text
+from leakscope.report.verdict import GRADES
+
+if TYPE_CHECKING:
+    from leakscope.report.terminal import RenderableType
+
+_COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
+
+
+def terminal_summary(f: ComparedDefences) -> RenderableType:
+    """Return the findings as a renderable of rich, made to fit 80 columns.
+
+    Parameters
+    ----------
+    f : ComparedDefences
+
+    Returns
+    -------
+    rich.console.RenderableType
+        Nothing in it is read as markup, so names from the user's data cannot style or forge
+        lines.
+    """
+    found, level = verdict(f), rate(f.level)
+    wide = ("\nDefence", f"Adaptive\n({level})", "Non-\nadaptive")
+    table = Roomy(
+        rows_of((*wide, "Answers\nmoved", "Model\nright"), grid(f)),
+        rows_of(("\nDefence", "\nAdaptive", "Non-\nadaptive"), short_grid(f)),
+        70,
+    )
+    return stacked(
+        *opening(found, _COLOURS[found.grade], f.warnings),
+        text("Right guesses of the best attack; guessing gives 50%"),
+        table,
+        *map(text, _below(f)),
+    )
+
+
+def _below(f: ComparedDefences) -> list[str]:
+    undone = any(c.undone for c in f.compared)
+    note = "\N{DAGGER} can be undone by who knows it: counts as no defence"
+    return [*((note,) if undone else ()), *not_done(f.skipped)]
