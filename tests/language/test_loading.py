@@ -95,7 +95,7 @@ def test_damaged_files_are_refused(copied):
 
 
 def test_kinds_are_not_mixed_up(folders, gpt):
-    with pytest.raises(InputError, match=r"must have a mask token, got none: if the model is causal"):
+    with pytest.raises(InputError, match=r"must have a mask token, got none"):
         load_masked(gpt.source.path)
     with pytest.raises(InputError, match="must hold a causal language model"):
         load_causal(folders())

@@ -24,6 +24,7 @@ from leakscope.errors import InputError, OutputError
 from leakscope.report import dtp
 from leakscope.report.dtp import plots, tables, views, words
 from leakscope.report.dtp.verdict import ABOVE, CERTAIN, SEEN, reach
+from leakscope.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.example_dtp import example
 from tests.report.test_document import ESTIMATE, strict
@@ -466,11 +467,11 @@ def test_nothing_removed_is_an_error() -> None:
 
 def test_all_files_are_written(tmp_path: Path, text: str) -> None:
     # The page of the fixture is another rendering of equal findings: equal bytes.
-    paths = dtp.write_report(example(), tmp_path / "out")
+    paths = write_report(dtp, example(), tmp_path / "out")
     assert [p.name for p in paths] == NAMES
     assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
     assert (tmp_path / "out" / "report.html").read_text() == text
-    assert [p.name for p in dtp.write_report(quiet(), tmp_path / "two")] == NAMES[:3]
+    assert [p.name for p in write_report(dtp, quiet(), tmp_path / "two")] == NAMES[:3]
 
 
 def test_a_bad_place_is_refused_before_any_work(
@@ -479,7 +480,7 @@ def test_a_bad_place_is_refused_before_any_work(
     monkeypatch.setattr(dtp, "render_html", lambda _: pytest.fail("work before the check"))
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
-        dtp.write_report(findings, tmp_path / "out")
+        write_report(dtp, findings, tmp_path / "out")
 
 
 def test_the_report_imports_no_heavy_package() -> None:

@@ -9,6 +9,7 @@ import pytest
 from leakscope import report
 from leakscope.errors import OutputError
 from leakscope.evaluate.findings import Findings
+from leakscope.report.writing import write_report
 from tests.report.example import example
 
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
@@ -20,7 +21,7 @@ def findings() -> Findings:
 
 
 def test_four_files_are_written(findings: Findings, tmp_path: Path) -> None:
-    paths = report.write_report(findings, tmp_path / "out")
+    paths = write_report(report, findings, tmp_path / "out")
     assert [p.name for p in paths] == NAMES
     assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
     assert (tmp_path / "out" / "report.json").read_text() == report.to_json(findings)
@@ -40,7 +41,7 @@ def test_an_interruption_leaves_whole_files_only(
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        report.write_report(findings, tmp_path)
+        write_report(report, findings, tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted(NAMES[:call])
     for name in NAMES[:call]:
         assert (tmp_path / name).stat().st_size > 1000
@@ -52,7 +53,7 @@ def test_a_bad_place_is_refused_before_any_work(
     monkeypatch.setattr(report, "render_html", lambda _: pytest.fail("work before the check"))
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
-        report.write_report(findings, tmp_path / "out")
+        write_report(report, findings, tmp_path / "out")
 
 
 @pytest.mark.slow

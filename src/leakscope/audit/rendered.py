@@ -16,8 +16,8 @@ class Rendered:
     """Texts, tables and files of findings, by the report package of their kind.
 
     A report package has ``summary``, ``terminal_summary``, ``records_frame``, ``to_json``,
-    ``render_html`` and ``write_report``, each a function of the findings. It is imported when one
-    of them is asked for.
+    and ``render_html``, each a function of the findings, and what `write_report` asks for. It is
+    imported when one of them is asked for.
     """
 
     __slots__ = ()
@@ -47,7 +47,9 @@ class Rendered:
 
     def write(self, directory: str | Path) -> list[Path]:
         """Write the report, its numbers and a row for every record; return the files' paths."""
-        return cast(list[Path], self._report().write_report(self, Path(directory)))
+        from leakscope.report.writing import write_report
+
+        return write_report(self._report(), self, directory)
 
     def _report(self) -> Any:
         return importlib.import_module(self.REPORT)

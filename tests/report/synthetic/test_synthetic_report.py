@@ -23,6 +23,7 @@ from leakscope.report.synthetic import plots, rows, views
 from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.verdict import grade_of
 from leakscope.report.verdict import LARGE, MODERATE, NONE, SMALL
+from leakscope.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.synthetic.example import ATTACKS, COLUMN, example, repeated
 from tests.report.test_document import ESTIMATE, strict
@@ -576,7 +577,7 @@ def test_groups_are_drawn_apart(findings: SyntheticFindings) -> None:
 
 
 def test_all_files_are_written(tmp_path: Path, findings: SyntheticFindings, text: str) -> None:
-    paths = synthetic.write_report(findings, tmp_path / "out")
+    paths = write_report(synthetic, findings, tmp_path / "out")
     assert [p.name for p in paths] == NAMES
     assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
     assert (tmp_path / "out" / "report.html").read_text() == text
@@ -589,7 +590,7 @@ def test_a_bad_place_is_refused_before_any_work(
     monkeypatch.setattr(synthetic, "render_html", lambda _: pytest.fail("work before the check"))
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
-        synthetic.write_report(findings, tmp_path / "out")
+        write_report(synthetic, findings, tmp_path / "out")
 
 
 def test_the_report_imports_no_heavy_package() -> None:

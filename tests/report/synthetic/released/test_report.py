@@ -19,6 +19,7 @@ from leakscope.report.synthetic import released
 from leakscope.report.synthetic.released import plots, views
 from leakscope.report.synthetic.released.verdict import UNKNOWN, worst
 from leakscope.report.verdict import GRADES, NONE
+from leakscope.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
@@ -299,7 +300,7 @@ def test_no_record_is_in_the_document(found):
 
 
 def test_all_files_are_written(found, tmp_path):
-    paths = released.write_report(found, tmp_path / "a" / "b")
+    paths = write_report(released, found, tmp_path / "a" / "b")
     assert [path.name for path in paths] == NAMES
     frame = pd.read_parquet(paths[2])
     assert frame.shape[0] == 60 + 30
@@ -321,7 +322,7 @@ def test_without_a_holdout_there_are_two_files(alone, tmp_path):
 def test_a_folder_that_is_a_file_is_refused(found, tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(OutputError):
-        released.write_report(found, tmp_path / "x")
+        write_report(released, found, tmp_path / "x")
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
