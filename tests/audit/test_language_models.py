@@ -195,7 +195,7 @@ def test_causal_models_too(tmp_path, texts):
         # Beside other texts, float32 numbers may differ in the last digits.
         assert found == pytest.approx(alone[name], rel=1e-4)
     assert [x.auc for x in audit_language(again).evaluations] == [x.auc for x in audit.evaluations]
-    with pytest.raises(InputError, match="must have a mask token, got none: use load_causal"):
+    with pytest.raises(InputError, match="must have a mask token, got none"):
         audit_masked(target, reference, *texts)
 
 

@@ -1,1 +1,1 @@
-"""Defences that act on what a classifier answers."""
+"""Defences of classifiers: of what is answered, and of how it is trained."""

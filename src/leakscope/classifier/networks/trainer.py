@@ -135,7 +135,7 @@ class Networks:
     def engine_for(self, cohort: Cohort) -> Choice:
         """Return which engine trains these models, and why."""
         with one_thread(checked_device(self.device)):
-            return self._choice(self._task(cohort))
+            return self._choice(self.task(cohort))
 
     def stack_size(self, cohort: Cohort) -> StackSize:
         """Return how many of these models are trained at once, and what each takes.
@@ -143,18 +143,19 @@ class Networks:
         The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
         """
         with one_thread(checked_device(self.device)):
-            task = self._task(cohort)
+            task = self.task(cohort)
             return self._stack_size(task, self._choice(task))
 
     def _trained(self, cohort: Cohort, *, keep_weights: bool) -> Trained:
         with one_thread(checked_device(self.device)):
-            task = self._task(cohort)
+            task = self.task(cohort)
             choice = self._choice(task)
             alone = len(cohort) == 1 and self.memory is None
             stack = self.stack or (1 if alone else self._stack_size(task, choice).models)
             return train_stacks(task, choice.engine, stack, keep_weights=keep_weights)
 
-    def _task(self, cohort: Cohort) -> Task:
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training the cohort's models, on the device."""
         torch, device = the_torch(), checked_device(self.device)
         x = inputs.features(cohort.x, self.dtype, device)
         task = Task(
