@@ -41,7 +41,12 @@ if TYPE_CHECKING:
         OneRun,
         audit_privacy_claim,
     )
+    from leakscope.audit.training_defences import audit_dp_sgd, risk_by_epoch
+    from leakscope.audit.white_box import ShadowModule, audit_white_box
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
+    from leakscope.classifier.defences.adversarial_regularisation import AdversarialRegularisation
+    from leakscope.classifier.defences.dp_sgd import DpSgd
+    from leakscope.classifier.defences.early_stopping import EarlyStopping
     from leakscope.classifier.defences.memguard import MemGuard
     from leakscope.classifier.defences.perturbations import (
         Binning,
@@ -97,6 +102,13 @@ _HOME = {
     "Rounding": "classifier.defences.perturbations",
     "Temperature": "classifier.defences.perturbations",
     "TopK": "classifier.defences.perturbations",
+    "audit_dp_sgd": "audit.training_defences",
+    "risk_by_epoch": "audit.training_defences",
+    "ShadowModule": "audit.white_box",
+    "audit_white_box": "audit.white_box",
+    "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
+    "DpSgd": "classifier.defences.dp_sgd",
+    "EarlyStopping": "classifier.defences.early_stopping",
     "DtpAudit": "audit",
     "Fitted": "audit",
     "HoldoutAudit": "audit.holdout",
@@ -179,6 +191,7 @@ _HOME = {
 
 __all__ = [
     "MLP",
+    "AdversarialRegularisation",
     "Audit",
     "BayNet",
     "BayesInference",
@@ -191,7 +204,9 @@ __all__ = [
     "Cosine",
     "Decisions",
     "DefenceAudit",
+    "DpSgd",
     "DtpAudit",
+    "EarlyStopping",
     "Estimate",
     "Evaluation",
     "Fitted",
@@ -228,6 +243,7 @@ __all__ = [
     "RiskScore",
     "Rounding",
     "Schema",
+    "ShadowModule",
     "SharedDesign",
     "Skipped",
     "SynthPop",
@@ -244,6 +260,7 @@ __all__ = [
     "audit_classifier",
     "audit_defences",
     "audit_defended",
+    "audit_dp_sgd",
     "audit_dtp",
     "audit_language",
     "audit_leaderboard",
@@ -253,6 +270,7 @@ __all__ = [
     "audit_privacy_claim",
     "audit_released",
     "audit_synthetic",
+    "audit_white_box",
     "epsilon_lower_bound",
     "holdout_bounds",
     "load_predictions",
@@ -260,6 +278,7 @@ __all__ = [
     "prediction_attacks",
     "predictions",
     "read_table",
+    "risk_by_epoch",
     "roc",
     "save_predictions",
     "tpr_at_fpr",
