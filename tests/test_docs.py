@@ -196,6 +196,7 @@ def demo_table() -> str:
     return text.getvalue() + "Report: leakscope-demo/report.html\n"
 
 
+@pytest.mark.slow
 def test_the_worked_example_is_the_demo():
     text = EXAMPLE.read_text(encoding="utf-8")
     (shown,) = blocks(EXAMPLE, "console")

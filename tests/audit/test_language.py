@@ -180,6 +180,7 @@ def test_a_planted_shift_makes_the_test_dishonest(leak):
     assert ("still tells them apart" in " ".join(told.sentences)) == (leak > 0)
 
 
+@pytest.mark.slow
 def test_words_that_give_members_away_fire_the_blind_control(leaking):
     words = np.where(leaking.member, "seen in the morning clinic", "seen on the evening ward")
     texts = tuple(f"{word} {row}" for row, word in enumerate(words))

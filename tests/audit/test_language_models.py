@@ -84,6 +84,7 @@ def attack(audit, name):
     return next(found for found in audit.evaluations if found.name == name)
 
 
+@pytest.mark.slow
 def test_a_planted_leak_is_found_and_no_control_fires(pair):
     audit = audit_masked(*pair, *SIDES)
     assert attack(audit, "likelihood-ratio").auc.low > 0.7

@@ -56,6 +56,7 @@ def test_a_model_that_learns_nothing_gives_nothing_away():
     assert audit.headline.epsilon.low == 0
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_bytes_with_and_without_a_folder(tmp_path):
     first, again = (played(tree, seed=3, run=run).to_json() for run in (None, tmp_path))
     assert first == again
@@ -119,6 +120,7 @@ class Logits(Counted):
         return np.log(super().train(cohort))
 
 
+@pytest.mark.slow
 def test_networks_beside_a_model_that_gives_probabilities_are_compared_as_probabilities():
     member = np.arange(60) % 2 == 0
     model = GaussianNB().fit(X[member], Y[member])

@@ -30,6 +30,7 @@ def files(trained, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_files_arrays_and_the_audit_that_trains_find_the_same(trained, files):
     whole = ls.audit_model(DecisionTreeClassifier(), X, Y, n_shadows=6)
     from_files = ls.audit_pool(files / "target.npz", files / "pool.npz", features=X, drawn=True)

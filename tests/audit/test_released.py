@@ -291,6 +291,7 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     assert "no verdict of safety" in verdict(quiet).sentences[-1]
 
 
+@pytest.mark.slow
 def test_a_seed_fixes_everything_and_a_secret_changes_no_other_number(tables, leaky):
     given = (tables.real, tables.synthetic, tables.holdout)
     again = audit_released(*given, attempts=100, label="sex")

@@ -38,6 +38,7 @@ def test_the_controls_are_told_apart(people):
     assert silent.headline.worst.epsilon.low == 0.0
 
 
+@pytest.mark.slow
 def test_what_was_asked_is_what_was_done(people):
     asked = {"select": ("distance", "random"), "seed": 3, "tests": 20, "shadows": 20}
     found = audited(BayNet(), people, **asked)

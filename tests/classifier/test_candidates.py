@@ -135,6 +135,7 @@ def naive_pdtp(game, measurements):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_pdtp_is_that_of_a_plain_loop(design):
     game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))

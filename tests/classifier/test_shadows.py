@@ -90,6 +90,7 @@ def test_a_run_that_was_stopped_trains_only_what_is_missing(tmp_path):
     assert idle.trained == []
 
 
+@pytest.mark.slow
 def test_one_worker_and_two_write_the_same_bytes(tmp_path):
     # Workers train copies: nothing is counted here.
     trainer = as_trainer(DecisionTreeClassifier(max_depth=2))

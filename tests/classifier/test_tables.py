@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     fails(file("t.xlsx", b"x"), "must end in .npz, .parquet or .csv")
     fails(file("empty.csv", b""), "empty.csv is empty")
     fails(file("ragged.csv", b"a,sick\n1,2\n1,2,3\n"), "no csv file .Error tokenizing")
-    fails(file("latin.csv", "a,sick\nä,1\n".encode("latin-1")), "no csv file ..utf-8")
+    fails(file("latin.csv", "a,sick\nä,1\n".encode("latin-1")), "is not UTF-8")
     fails(file("t.parquet", b"none"), "is damaged or no parquet file")
     fails(file("t.npz", b"none"), "is damaged or no npz file")
     fails(file("none.npz", b""), "none.npz is empty")

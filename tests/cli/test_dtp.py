@@ -88,6 +88,7 @@ def test_every_model_without_training_is_measured(table, capsys, model):
     assert 0 <= found["pdtp"]["mean"] <= found["pdtp"]["max"]
 
 
+@pytest.mark.slow
 def test_other_models_are_trained_and_gone_on_with(table, capsys, tmp_path):
     path, _ = table
     out = tmp_path / "out"

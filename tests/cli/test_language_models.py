@@ -57,6 +57,7 @@ def done(asked, tmp_path_factory):
     return language_models_of_request(asked, run, jobs=1, quiet=True), run
 
 
+@pytest.mark.slow
 def test_a_stopped_audit_goes_on(asked, done, tmp_path, monkeypatch, capsys):
     run, whole = tmp_path / "out" / "run", done[0]
     ask, n_asked = MaskedModel.ask, []

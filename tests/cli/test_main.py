@@ -194,6 +194,7 @@ def test_no_write_permission(files, capsys):
     one_line(run_inside(arguments, capsys), "/proc/leakscope")
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, capsys):
     arguments = ("classifier", files / "target.npz", "--shadow", files / "shadow.npz", "--quiet")
     out = ("--out", tmp_path / "out")
@@ -233,6 +234,7 @@ def test_every_command_has_help_with_an_example():
     assert leakscope("--version").stdout.startswith("leakscope ")
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_no_report(tmp_path):
     save_predictions(made_up(n=60_000, k=40), tmp_path / "target.npz")
     out = tmp_path / "out"

@@ -45,6 +45,7 @@ def test_the_json_that_others_read(table, capsys):
     assert found["provenance"]["data"].startswith("people.csv sha256:")
 
 
+@pytest.mark.slow
 def test_files_names_and_going_on(table, capsys, tmp_path):
     out = tmp_path / "report"
     arguments = ("--generator", "independent", "--targets", "2", "--select", "distance,random")
@@ -72,6 +73,7 @@ def test_files_names_and_going_on(table, capsys, tmp_path):
     assert json.loads(done.stdout) == first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("limit", "code"), [("auc=0.9", 0), ("worst=0.0", 3), ("epsilon=5", 0), ("auc.low=-1", 3)]
 )

@@ -135,6 +135,7 @@ def test_a_model_of_the_users_is_trained_and_audited(place, straight):
     assert report["provenance"]["data"].startswith("t.csv sha256:")
 
 
+@pytest.mark.slow
 def test_the_python_call_finds_the_same(place, straight):
     from sklearn.tree import DecisionTreeClassifier
 
@@ -296,6 +297,7 @@ def test_networks_get_standardised_features_and_others_what_is_there(
     assert plain[:, 0].tolist() == pd.read_csv(place / "t.csv")["a"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["known", "fitted"])
 def test_a_model_that_exists_is_audited(inside, tmp_path, name):
     done = inside(

@@ -115,6 +115,7 @@ def test_what_does_not_fit_is_refused():
         evaluate_targets("none", [])
 
 
+@pytest.mark.slow
 def test_records_are_told_beyond_luck_whatever_their_number():
     rng = np.random.default_rng(5)
     games = times(100)

@@ -52,6 +52,7 @@ def test_many_small_slices_are_announced_no_more_often_on_noise() -> None:
     assert announced <= stats.binom.isf(1e-3, times(600), 0.05)
 
 
+@pytest.mark.slow
 def test_where_all_records_leak_alike_no_slice_is_announced() -> None:
     rng = np.random.default_rng(4)
     games = (game(1000, rng, common=0.3) for _ in range(200))
@@ -95,6 +96,7 @@ def test_every_slice_holds_its_own_numbers() -> None:
     )
 
 
+@pytest.mark.slow
 def test_all_intervals_hold_together() -> None:
     rng = np.random.default_rng(5)
     held = 0

@@ -103,6 +103,7 @@ def test_masked_models_have_no_spread_over_the_vocabulary():
         causal_signals(energies_of([[(-1.0, 0, 1)]]), ["pain"])
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_a_real_model_gives_all_of_them(gpt, texts):
     from leakscope.language.likelihoods import token_log_probabilities

@@ -75,6 +75,7 @@ def test_exhaustive_energies_are_the_whole_sum(bert, fraction):
     assert found.lengths.tolist() == [*texts.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pattern", ["balanced", "random"])
 def test_few_masks_give_the_whole_sum_on_average(bert, pattern):
     text, n = next((text, n) for text, n in short_texts(bert, 200).items() if n == 8)

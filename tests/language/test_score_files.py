@@ -184,7 +184,7 @@ def test_other_files(tmp_path):
     latin = tmp_path / "s.csv"
     latin.write_bytes(b"sample,energy_target,member\n\xe4,1,1\nb,1,0\n")
     for path, message in (
-        (latin, "is damaged or no csv file"),
+        (latin, "is not UTF-8"),
         (tmp_path / "absent.jsonl", "does not exist"),
         (tmp_path / "absent.csv", "does not exist"),
         (tmp_path / "s.npz", r"must end in \.jsonl, \.jsonl\.gz, \.csv or \.parquet"),

@@ -49,6 +49,7 @@ def test_with_a_constant_signal_nothing_tells_members_apart(attack: Attack) -> N
         assert balanced_accuracy(played.decisions).value == 0.5
 
 
+@pytest.mark.slow
 # With few records of one kind in a class, a histogram and a fit of the class alone are off on
 # noise, by an amount that depends on the counts. The default must know when not to trust them.
 @pytest.mark.parametrize(

@@ -88,6 +88,7 @@ def test_several_queries_are_worth_what_theory_says() -> None:
         assert game.auc() - 0.02 < area(attack, dealt) < game.auc() + 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_worlds", "gain"), [(4, 0.06), (8, 0.04), (16, 0.015), (64, 0.003)])
 def test_priors_gain_most_where_worlds_are_few(n_worlds: int, gain: float) -> None:
     # Measured: 0.737 and 0.666 with 4 worlds, 0.749 and 0.703 with 8, 0.754 and 0.735 with 16,

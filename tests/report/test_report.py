@@ -28,6 +28,7 @@ def test_four_files_are_written(findings: Findings, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "report.html").read_text() == report.render_html(findings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", range(4))
 def test_an_interruption_leaves_whole_files_only(
     call: int, findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

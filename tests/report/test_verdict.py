@@ -62,6 +62,7 @@ def test_the_gravest_grade_is_not_raised() -> None:
     assert verdict(example(4000, shift=3.0, attacks=ONE)).grade == GRADES[-1]
 
 
+@pytest.mark.slow
 def test_chance_is_not_raised() -> None:
     for seed in range(20):
         findings = example(2000, shift=0.0, seed=seed)

@@ -94,6 +94,7 @@ def small(monkeypatch):
     monkeypatch.setattr(feldman2019, "QUERIES", (40, 300))
 
 
+@pytest.mark.slow
 def test_figure_3_has_simulation_theory_and_one_point(small):
     found = cells(feldman_fig3(QUICK))
     shares = found.pop("share of 95% intervals that agree")

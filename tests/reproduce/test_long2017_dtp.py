@@ -59,6 +59,7 @@ def played(monkeypatch, data_folder):
     return kept
 
 
+@pytest.mark.slow
 def test_figure_3_averages_the_first_measurements(played):
     table = long_fig3(QUICK)
     (found,) = played

@@ -30,6 +30,7 @@ def small(monkeypatch):
     monkeypatch.setattr(meeus2023, "EPSILONS", (1.0, 100.0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_every_row_has_a_mean_and_a_deviation(small, name, tmp_path):
     made = reproduction(name).make(Effort(quick=True, run=tmp_path))

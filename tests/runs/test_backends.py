@@ -63,6 +63,7 @@ def test_a_cluster_gives_the_same_bytes(
     assert int(ended.stdout.split("told ")[1].split()[0]) > 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", MORTAL)
 def test_a_killed_worker_is_replaced(
     backend: str, tmp_path: Path, undisturbed: dict[str, bytes]

@@ -59,6 +59,7 @@ def delete_folder(path: Path, rng: np.random.Generator) -> None:
 DAMAGES = (truncate, flip, extend, replace, delete)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(times(40)))
 def test_random_damage_is_found_and_repaired(moment: int, whole: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(moment)
@@ -200,6 +201,7 @@ def test_killed_with_all_its_workers(moment: int, whole: Path, tmp_path: Path) -
     assert contents(path) == contents(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", MOMENTS[::2])
 def test_a_worker_killed_at_a_random_moment(moment: int, whole: Path, tmp_path: Path) -> None:
     path = tmp_path / "run"
@@ -231,6 +233,7 @@ def test_a_disk_that_becomes_full(n_jobs: int, whole: Path, tmp_path: Path) -> N
     assert contents(path) == contents(whole)
 
 
+@pytest.mark.slow
 def test_workers_that_started_elsewhere_write_to_the_same_folder(tmp_path, monkeypatch):
     # Workers live on from one run to the next, in the folder that was current at first.
     for name in ("one", "other"):

@@ -38,6 +38,7 @@ def found(tables):
     }
 
 
+@pytest.mark.slow
 def test_a_table_is_as_good_as_itself(found):
     one = found["real"]
     assert [marginals.mean for marginals in one.marginals] == [0.0, 0.0, 0.0]

@@ -58,6 +58,7 @@ def test_models_differ_by_the_record_alone() -> None:
     assert log_ratio(found.with_it, found.without).tolist() == [0.0]
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_and_changes_nothing(tmp_path: object) -> None:
     x, y = records()
     model, rows = as_trainer(LogisticRegression()), np.arange(30)

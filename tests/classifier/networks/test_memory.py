@@ -23,7 +23,7 @@ def test_the_peak_of_a_real_run_stays_below_the_budget(engine):
     size = networks.stack_size(cohort)
     assert size.budget == budget
     assert 1 <= size.models < 16 or engine == "loop"
-    task = networks._task(cohort)
+    task = networks.task(cohort)
     with memory.peak_memory(torch.device("cpu")) as peak:
         stacks.train_stacks(task, ENGINES[engine], size.models)
     assert peak.bytes <= budget
@@ -86,7 +86,7 @@ ERRORS = [
 def test_out_of_memory_halves_the_stack_and_training_goes_on(error):
     networks = Networks(MLP((4,)), 2, dtype="float64")
     cohort = wide(m=10)
-    task = networks._task(cohort)
+    task = networks.task(cohort)
     engine = Refusing(3, error)
     found = stacks.train_stacks(task, engine, 10)
     assert engine.tried == [10, 5, 3, 3, 3, 1]
@@ -96,7 +96,7 @@ def test_out_of_memory_halves_the_stack_and_training_goes_on(error):
 
 
 def test_other_errors_of_torch_are_not_swallowed():
-    task = Networks(MLP((4,)))._task(wide(m=2))
+    task = Networks(MLP((4,))).task(wide(m=2))
     with pytest.raises(RuntimeError, match="shapes"):
         stacks.train_stacks(task, Refusing(1, RuntimeError("shapes differ")), 2)
 
@@ -115,7 +115,7 @@ def test_available_memory_is_a_number_of_bytes():
 
 @pytest.mark.parametrize(("most", "models"), [(1, 1), (0, None)])
 def test_trials_that_run_out_of_memory(most, models):
-    task = Networks(MLP((4,)))._task(wide(m=5))
+    task = Networks(MLP((4,))).task(wide(m=5))
     engine = Refusing(most, ERRORS[0])
     if models is None:
         with pytest.raises(InputError, match="the memory must be enough to train one model"):

@@ -86,7 +86,7 @@ def test_keys_and_budgets(client, token):
         (b"[]", {"Authorization": "Bearer \xff"}, 401, "with a token of this board"),
         (b"[]", {"Authorization": "Basic YTpi"}, 401, "with a token of this board"),
     ],
-    ids=str,
+    ids=range(12),
 )
 def test_what_is_wrong_is_said(client, board, token, content, headers, status, said):
     head = bearer(token) | {"Content-Type": "application/json"} | headers

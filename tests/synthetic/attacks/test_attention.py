@@ -171,6 +171,7 @@ def test_padding_changes_nothing():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_a_copied_target_is_found(missing):
     view, secret = view_of(np.random.default_rng(4), shadows=160, released=60, missing=missing)
@@ -181,6 +182,7 @@ def test_a_copied_target_is_found(missing):
     assert np.mean((answer.own > 0) == view.inside) > 0.9
 
 
+@pytest.mark.slow
 def test_without_a_leak_there_is_nothing_to_find():
     view, secret = view_of(np.random.default_rng(6), shadows=200, released=200, leak=False)
     answer = QUICK.score(view, np.random.default_rng(0))

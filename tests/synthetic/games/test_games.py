@@ -169,6 +169,7 @@ def test_of_equal_targets_one_is_in_or_none(table):
             assert copies(game.training_set(setting, number, none), record) == inside
 
 
+@pytest.mark.slow
 @EVERY
 def test_identity_gives_away_all_and_silence_nothing(game, table, tmp_path):
     setting = Setting.of(table, np.array([7]), SIZES, 0)
@@ -190,6 +191,7 @@ def test_an_attack_that_cannot_be_played_says_why(setting, tmp_path):
         played(Average(), setting, Silence(), tmp_path, ())
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_and_workers_change_nothing(table, tmp_path):
     setting = Setting.of(table, np.array([7]), SIZES, 0)
     first = played(Average(), setting, Marginals(), tmp_path / "a")
