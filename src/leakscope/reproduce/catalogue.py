@@ -42,6 +42,7 @@ from leakscope.reproduce.song2021_risk import (
     song_table6,
 )
 from leakscope.reproduce.song2021_sensitivity import song_fig7
+from leakscope.reproduce.song2021_thresholds import song_table3
 from leakscope.reproduce.song2021_training import song_fig2, song_table2
 from leakscope.reproduce.song2021_white_box import song_table5
 from leakscope.reproduce.table import Reproduction
@@ -111,6 +112,7 @@ REPRODUCTIONS: tuple[Reproduction, ...] = (
         mireshghallah_claims,
     ),
     Reproduction("song-table2", "Song & Mittal (2021), Table 2: early stopping", song_table2),
+    Reproduction("song-table3", "Song & Mittal (2021), Table 3: thresholds", song_table3),
     Reproduction("song-table4", "Song & Mittal (2021), Table 4: Location30", song_table4),
     Reproduction(
         "song-table4-defences",
