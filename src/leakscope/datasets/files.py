@@ -59,6 +59,34 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     return content
 
 
+def read_own(name: str, sha256: str, absent: str) -> bytes:
+    """Return the content of a data file that is never fetched, from the user's folder.
+
+    Parameters
+    ----------
+    name : str
+        File name.
+    sha256 : str
+        Of the content, unpacked.
+    absent : str
+        What a message says after "is not in the folder ...", and the way out.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, or is not the one that is meant.
+    """
+    path = own_file(name)
+    if path is None:
+        raise InputError(f"{name} is not in the folder that {VARIABLE} names; {absent}")
+    content = content_of(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(
+            f"{path} is not the {name} that is meant: its checksum differs; get it again"
+        )
+    return content
+
+
 def content_of(path: Path) -> bytes:
     """Return the content of a file, unpacked where its name ends in .gz."""
     packed = path.read_bytes()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 
 import numpy as np
 
 from leakscope.core import checks
 from leakscope.core.checks import Floats, Ints
-from leakscope.datasets.files import VARIABLE, content_of, own_file
+from leakscope.datasets.files import read_own
 from leakscope.errors import InputError
 
 LICENCE = "MIT"
@@ -41,16 +40,7 @@ def cifar_logits(n_classes: int) -> tuple[Floats, Ints]:
     if n_classes not in _SHA256:
         raise InputError(f"n_classes must be one of {checks.listed(_SHA256)}, got {n_classes}")
     name = f"logits_cifar{n_classes}_resnet-20.npz"
-    path = own_file(name)
-    if path is None:
-        raise InputError(
-            f"{name} is not in the folder that {VARIABLE} names; it has no official source to be "
-            "fetched from: save it there"
-        )
-    content = content_of(path)
-    if hashlib.sha256(content).hexdigest() != _SHA256[n_classes]:
-        raise InputError(
-            f"{path} is not the {name} that is meant: its checksum differs; get it again"
-        )
+    absent = "it has no official source to be fetched from: save it there"
+    content = read_own(name, _SHA256[n_classes], absent)
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         return archive["logits"].astype(np.float64), archive["labels"].astype(np.int64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from leakscope.core import checks
 from leakscope.core.checks import Ints
-from leakscope.datasets.files import VARIABLE, content_of, own_file
+from leakscope.datasets.files import read_own
 from leakscope.errors import InputError
 
 LICENCE = "sharing with credit and notice (mtsamples.com): for tests and reproductions only"
@@ -63,17 +62,8 @@ def mtsamples(part: str) -> Sentences:
     if part not in PARTS:
         raise InputError(f"part must be one of {checks.listed(PARTS)}, got {part!r}")
     name = f"mtsamples_{part}.jsonl"
-    path = own_file(name)
-    if path is None:
-        raise InputError(
-            f"{name} is not in the folder that {VARIABLE} names; the notes may be shared with "
-            "credit only, so they are not fetched for you"
-        )
-    content = content_of(path)
-    if hashlib.sha256(content).hexdigest() != _SHA256[part]:
-        raise InputError(
-            f"{path} is not the {name} that is meant: its checksum differs; get it again"
-        )
+    absent = "the notes may be shared with credit only, so they are not fetched for you"
+    content = read_own(name, _SHA256[part], absent)
     rows = [json.loads(line) for line in content.decode("utf-8").split("\n") if line]
     return Sentences(
         tuple(row["text"] for row in rows),

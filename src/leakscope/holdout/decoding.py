@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
 from leakscope.holdout.naive_bayes import aggregated, ask, log_odds, probabilities, random_queries
 from leakscope.holdout.oracle import Oracle
 from leakscope.holdout.priors import Knowledge
@@ -37,15 +36,6 @@ class Decoded:
 def fallen_back(found: Decoded, note: str) -> Decoded:
     """Return `found` with the reason why it is not from the method that was asked for."""
     return replace(found, note="; ".join(part for part in (note, found.note) if part))
-
-
-def check_knowledge(oracle: Oracle, knowledge: Knowledge) -> None:
-    """Raise where `knowledge` is about another test set."""
-    if (len(knowledge.base), knowledge.n_classes) != (oracle.n, oracle.n_classes):
-        raise InputError(
-            f"knowledge must be about {oracle.n} points and {oracle.n_classes} classes, got "
-            f"{len(knowledge.base)} and {knowledge.n_classes}: take the logits of this test set"
-        )
 
 
 @dataclass(frozen=True, eq=False)

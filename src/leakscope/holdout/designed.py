@@ -9,10 +9,10 @@ from typing import ClassVar
 import numpy as np
 
 from leakscope.core.checks import Floats, Ints
-from leakscope.holdout.decoding import Decoded, check_knowledge, fallen_back
+from leakscope.holdout.decoding import Decoded, fallen_back
 from leakscope.holdout.detecting import DetectingMatrix, points_for, queries_for
 from leakscope.holdout.message_passing import MessagePassing
-from leakscope.holdout.naive_bayes import budget_of, check_sizes
+from leakscope.holdout.naive_bayes import budget_of, check_knowledge, check_sizes
 from leakscope.holdout.oracle import Oracle
 from leakscope.holdout.priors import Knowledge
 

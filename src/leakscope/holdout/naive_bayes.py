@@ -94,12 +94,17 @@ def random_queries(
     k = budget_of(oracle)
     if knowledge is None:
         return RandomQueries.drawn(oracle.n, oracle.n_classes, k, rng)
+    check_knowledge(oracle, knowledge)
+    return RandomQueries.drawn(len(knowledge.points), knowledge.n_candidates, k, rng)
+
+
+def check_knowledge(oracle: Oracle, knowledge: Knowledge) -> None:
+    """Raise where `knowledge` is about another test set."""
     if (len(knowledge.base), knowledge.n_classes) != (oracle.n, oracle.n_classes):
         raise InputError(
             f"knowledge must be about {oracle.n} points and {oracle.n_classes} classes, got "
-            f"{len(knowledge.base)} and {knowledge.n_classes}"
+            f"{len(knowledge.base)} and {knowledge.n_classes}: take the logits of this test set"
         )
-    return RandomQueries.drawn(len(knowledge.points), knowledge.n_candidates, k, rng)
 
 
 def ask(
