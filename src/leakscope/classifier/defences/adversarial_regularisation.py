@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.classifier.defences.by_epoch import (
+    DefendedTraining,
     batches,
     descend,
-    last_logits,
     trainable,
 )
 from leakscope.classifier.networks import Networks
@@ -25,7 +24,6 @@ from leakscope.classifier.networks.extra import seeded
 from leakscope.classifier.networks.factories import MLP
 from leakscope.classifier.networks.optimiser import Optimiser, Rule
 from leakscope.classifier.networks.task import Task
-from leakscope.classifier.trainer import Cohort
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Ints
 from leakscope.errors import InputError
@@ -100,7 +98,7 @@ class AttackNetworkSizes:
 
 
 @dataclass(frozen=True)
-class AdversarialRegularisation:
+class AdversarialRegularisation(DefendedTraining):
     """Trains classifiers in alternation with a network that attacks them.
 
     For every batch the attack network h takes `attack_steps` of Adam up the gain
@@ -139,16 +137,6 @@ class AdversarialRegularisation:
         """What reports call the kind of model."""
         return f"adversarial regularisation (weight {self.weight:g}) of {self.networks.name}"
 
-    @property
-    def logits(self) -> bool:
-        """True: `train` returns logits."""
-        return True
-
-    @property
-    def device(self) -> str:
-        """Where it trains."""
-        return self.networks.device
-
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""
         return {
@@ -160,14 +148,6 @@ class AdversarialRegularisation:
             "attack_steps": self.attack_steps,
             "attack_rate": self.attack_rate,
         }
-
-    def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
-        return last_logits(self, cohort)
-
-    def task(self, cohort: Cohort) -> Task:
-        """Return the checked task of training these models."""
-        return self.networks.task(cohort)
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""

@@ -21,6 +21,8 @@ from leakscope.errors import InputError
 if TYPE_CHECKING:
     import torch
 
+    from leakscope.classifier.networks.trainer import Networks
+
 
 class ByEpoch(Protocol):
     """Trains one network at a time and shows it after every epoch."""
@@ -93,6 +95,34 @@ def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
         task = trainer.task(cohort)
         last = np.array([task.epochs])
         return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
+
+
+class DefendedTraining:
+    """What trainers share that change how `Networks` are trained: their settings and device."""
+
+    networks: Networks
+
+    @property
+    def logits(self) -> bool:
+        """True: `train` returns logits."""
+        return True
+
+    @property
+    def device(self) -> str:
+        """Where it trains."""
+        return self.networks.device
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
+        return last_logits(self, cohort)
+
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training these models."""
+        return self.networks.task(cohort)
+
+    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
+        """Yield a model after each epoch: one module, trained further every time."""
+        raise NotImplementedError
 
 
 def batches(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.classifier.defences.accountant import SubsampledGaussian
-from leakscope.classifier.defences.by_epoch import last_logits
+from leakscope.classifier.defences.by_epoch import DefendedTraining
 from leakscope.classifier.networks import Networks
 from leakscope.classifier.networks.layers import Layer, layers_of
 from leakscope.classifier.networks.optimiser import Optimiser
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DpSgd:
+class DpSgd(DefendedTraining):
     """Trains dense networks on sums of clipped gradients with normal noise.
 
     In each step every record takes part with probability `sampling_rate`. The gradient of its
@@ -80,16 +80,6 @@ class DpSgd:
         """What reports call the kind of model."""
         return f"DP-SGD (noise {self.noise_multiplier:g}) of {self.networks.name}"
 
-    @property
-    def logits(self) -> bool:
-        """True: `train` returns logits."""
-        return True
-
-    @property
-    def device(self) -> str:
-        """Where it trains."""
-        return self.networks.device
-
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""
         return {
@@ -100,13 +90,9 @@ class DpSgd:
             "clip": self.clip,
         }
 
-    def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
-        return last_logits(self, cohort)
-
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training these models."""
-        task = self.networks.task(cohort)
+        task = super().task(cohort)
         if layers_of(task.module(0)) is None:
             raise InputError(
                 "make must return a Sequential of Linear layers and activations for DP-SGD: "

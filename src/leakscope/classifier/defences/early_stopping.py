@@ -7,18 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from leakscope.classifier.defences.by_epoch import (
+    DefendedTraining,
     batches,
     descend,
-    last_logits,
     trainable,
 )
 from leakscope.classifier.networks import Networks
 from leakscope.classifier.networks.optimiser import Optimiser
 from leakscope.classifier.networks.task import Task
-from leakscope.classifier.trainer import Cohort
 from leakscope.core import checks
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EarlyStopping:
+class EarlyStopping(DefendedTraining):
     """Ordinary training of networks, one at a time, that can be stopped after any epoch.
 
     With `trajectories` one training gives all epochs. Weight decay is a setting of `Networks`,
@@ -47,27 +46,9 @@ class EarlyStopping:
         """What reports call the kind of model."""
         return f"early stopping of {self.networks.name}"
 
-    @property
-    def logits(self) -> bool:
-        """True: `train` returns logits."""
-        return True
-
-    @property
-    def device(self) -> str:
-        """Where it trains."""
-        return self.networks.device
-
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""
         return {"defence": "early stopping", "networks": dict(self.networks.describe())}
-
-    def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
-        return last_logits(self, cohort)
-
-    def task(self, cohort: Cohort) -> Task:
-        """Return the checked task of training these models."""
-        return self.networks.task(cohort)
 
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""
