@@ -12,10 +12,14 @@ import argparse
 import resource
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
 import numpy as np
 from _measure import Timed, ratio_row, show, timed
 
+from leakscope.holdout import queries
 from leakscope.holdout.analysts import play, uniform_holdout
 from leakscope.holdout.naive_bayes import NaiveBayes
 
@@ -25,12 +29,12 @@ N, M, K = 50_000, 1_000, 5_200
 def obvious(labels: np.ndarray, m: int, k: int, rng: np.random.Generator) -> np.ndarray:
     """Return the answer of naive Bayes, with everything in memory."""
     n = len(labels)
-    queries = rng.integers(0, m, (k, n))
-    accuracies = (queries == labels).mean(axis=1)
+    drawn = rng.integers(0, m, (k, n))
+    accuracies = (drawn == labels).mean(axis=1)
     with np.errstate(divide="ignore"):
         weights = np.log(accuracies * (m - 1) / (1 - accuracies))
     scores, rows = np.zeros((n, m)), np.arange(n)
-    for query, weight in zip(queries, weights, strict=True):
+    for query, weight in zip(drawn, weights, strict=True):
         scores[rows, query] += weight
     return scores.argmax(axis=1)
 
@@ -40,6 +44,13 @@ def ours(n: int, m: int, k: int, threads: int) -> float:
     holdout = uniform_holdout(n, m, np.random.default_rng(0))
     attack = NaiveBayes(threads=threads)
     return play(attack, holdout, k, np.random.default_rng(1)).accuracy
+
+
+@contextmanager
+def in_arrays() -> Iterator[None]:
+    """Draw queries as where numba is not installed."""
+    with patch.object(queries, "compiled_fill", lambda: None):
+        yield
 
 
 def theirs(n: int, m: int, k: int) -> float:
@@ -89,14 +100,19 @@ def main() -> None:
     memory = (
         f"ours {peak('ours', options):.0f} MB (goal 300), obvious {peak('obvious', options):.0f} MB"
     )
-    mine, other = [], []
+    first = timed(lambda: ours(n, m, k, options.threads), 1).seconds[0]
+    mine, plain, other = [], [], []
     for _ in range(options.repeat):
         mine.append(timed(lambda: ours(n, m, k, options.threads), 1))
+        with in_arrays():
+            plain.append(timed(lambda: ours(n, m, k, options.threads), 1))
         other.append(timed(lambda: theirs(n, m, k), 1))
     size = f"n = {n:,}, m = {m:,}, k = {k:,}, {options.threads} threads"
     show(
         [
             ratio_row(f"obvious / ours, {size}", joined(other), joined(mine), "goal 20"),
+            ratio_row("the same without numba", joined(other), joined(plain), "no goal"),
+            f"the first attack of a process, which compiles: {first:.2f} s",
             f"bias: ours {mine[0].value - 1 / m:.5f}, obvious {other[0].value - 1 / m:.5f}",
             f"peak memory, each alone: {memory}",
         ]

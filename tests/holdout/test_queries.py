@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
+from leakscope.holdout import queries as module
 from leakscope.holdout.queries import RandomQueries
+from leakscope.holdout.words import Words, compiled_fill
 
 
 def whole(queries):
@@ -54,3 +56,35 @@ def test_the_key_stays_out_of_texts():
     assert "98765" not in repr(RandomQueries(3, 2, 1, key=98765))
     drawn = [RandomQueries.drawn(3, 2, 1, np.random.default_rng(s)).key for s in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def mixed(x):
+    """SplitMix64's function in Python's integers."""
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) % 2**64
+    return x ^ (x >> 31)
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 40), st.integers(0, 10**6))
+def test_words_are_those_of_splitmix64(key, size, number):
+    words = Words(key, size)
+    places = range(number * size, (number + 1) * size)
+    expected = [mixed((key + (w + 1) * 0x9E3779B97F4A7C15) % 2**64) for w in places]
+    assert words.block(number).tolist() == expected
+    assert not set(words.others(number, np.arange(size)).tolist()) & set(expected)
+
+
+def test_published_words():
+    # The first outputs of SplitMix64 with this seed, as public test vectors have them.
+    assert Words(1234567, 2).block(0).tolist() == [6457827717110365317, 3203168211198807973]
+
+
+def test_compiled_words_are_the_same(monkeypatch):
+    pytest.importorskip("numba")
+    plain, fast = Words(7, 100), Words(7, 100, compiled_fill())
+    for number in (0, 3, 2**40):
+        assert np.array_equal(plain.block(number), fast.block(number))
+    # A small matrix is drawn in arrays, and the same one compiled where that is worth it.
+    expected = whole(RandomQueries(300, 10, 70, key=3))
+    monkeypatch.setattr(module, "_WORTH_COMPILING", 0)
+    assert np.array_equal(whole(RandomQueries(300, 10, 70, key=3)), expected)

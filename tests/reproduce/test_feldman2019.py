@@ -236,7 +236,7 @@ def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
     right = (known.candidates == labels[known.points, None]).any(axis=1)
     most = (right & (known.base[known.points] != labels[known.points])).sum() / 300
     assert found["many, 100 least confident, R = 2, message-passing"]["k 200"].low > 0.9 * most
-    assert with_it <= most
+    assert with_it <= most + 1e-12
 
 
 def test_the_quick_form_has_the_papers_three_restrictions(made_up):

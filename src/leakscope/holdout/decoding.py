@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -125,11 +126,16 @@ def predictions(queries: RandomQueries, weights: Floats, threads: int) -> Floats
     height = queries.tile[0] or 1
     parts = np.zeros((-(-queries.n // height), queries.k))
 
-    def fill(start: int) -> None:
-        stop = min(start + height, queries.n)
-        parts[start // height] = gathered(queries.points(start, stop), weights[start:stop])
+    def worker() -> Callable[[int], None]:
+        brush = queries.brush()
 
-    each(fill, range(0, queries.n, height), threads)
+        def fill(start: int) -> None:
+            stop = min(start + height, queries.n)
+            parts[start // height] = gathered(brush.points(start, stop), weights[start:stop])
+
+        return fill
+
+    each(worker, range(0, queries.n, height), threads)
     total: Floats = parts.sum(axis=0)
     return total
 

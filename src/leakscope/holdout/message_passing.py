@@ -9,6 +9,7 @@ come back to it as evidence.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -18,13 +19,12 @@ from scipy.special import softmax
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
 from leakscope.holdout.decoding import Asked, Decoded, asked, gathered, predictions
-from leakscope.holdout.naive_bayes import check_sizes, label_sums, largest
+from leakscope.holdout.label_sums import ROWS, LabelSums
+from leakscope.holdout.naive_bayes import check_sizes, largest
 from leakscope.holdout.oracle import Oracle
 from leakscope.holdout.priors import Knowledge
 from leakscope.holdout.queries import Codes, each
 
-# Sums of so many points stay in a core's fast memory while all queries are added to them.
-_ROWS = 32
 # Squared points: far below what one wrong label does to an answer.
 _LEAST = 1e-6
 # Mean squared change of a posterior at which nothing moves any more.
@@ -44,7 +44,7 @@ class MessagePassing:
     and 1.95 (m = 10); below that it is as good as NB or better. It spends all of the oracle's
     budget. Cost: an iteration costs about as much as NB. Queries are drawn again and not stored;
     memory is that of NB, 32 bytes for each attacked point and candidate, and 8 k bytes for each
-    1,024 points.
+    2,048 points.
 
     Notes
     -----
@@ -210,16 +210,21 @@ def _pass(
     made = np.empty_like(posterior)
     parts = np.zeros((-(-queries.n // height), queries.k))
 
-    def fill(start: int) -> None:
-        here = slice(start, min(start + height, queries.n))
-        labels = queries.points(here.start, here.stop)
-        seen = queries.m / queries.k * _sums(labels, left, queries.m) + posterior[here, :-1]
-        seen -= seen.mean(axis=1, keepdims=True)
-        found = _posterior(seen, data.log_prior[here], queries.m * mean_square / queries.k)
-        made[here] = (1.0 - damping) * found + damping * posterior[here]
-        parts[start // height] = gathered(labels, made[here, :-1])
+    def worker() -> Callable[[int], None]:
+        brush = queries.brush()
 
-    each(fill, range(0, queries.n, height), data.threads)
+        def fill(start: int) -> None:
+            here = slice(start, min(start + height, queries.n))
+            labels = brush.points(here.start, here.stop)
+            seen = queries.m / queries.k * _sums(labels, left, queries.m) + posterior[here, :-1]
+            seen -= seen.mean(axis=1, keepdims=True)
+            found = _posterior(seen, data.log_prior[here], queries.m * mean_square / queries.k)
+            made[here] = (1.0 - damping) * found + damping * posterior[here]
+            parts[start // height] = gathered(labels, made[here, :-1])
+
+        return fill
+
+    each(worker, range(0, queries.n, height), data.threads)
     return made, parts.sum(axis=0)
 
 
@@ -237,5 +242,7 @@ def _sums(labels: Codes, left: Floats, m: int) -> Floats:
         # A product with a matrix of zeros and ones is faster than sums by label.
         ones = np.asarray(labels.astype(np.float32) @ left.astype(np.float32), np.float64)
         return np.stack([left.sum() - ones, ones], axis=1)
-    rows = [label_sums(labels[i : i + _ROWS], left, m) for i in range(0, len(labels), _ROWS)]
-    return np.concatenate(rows)
+    sums, found = LabelSums(left, m), np.empty((len(labels), m))
+    for i in range(0, len(labels), ROWS):
+        found[i : i + ROWS] = sums(labels[i : i + ROWS])
+    return found

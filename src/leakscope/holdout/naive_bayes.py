@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,12 +10,10 @@ import numpy as np
 
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import BudgetError, InputError
+from leakscope.holdout.label_sums import ROWS, LabelSums
 from leakscope.holdout.oracle import Oracle
 from leakscope.holdout.priors import Knowledge
 from leakscope.holdout.queries import RandomQueries, each
-
-# Sums of so many points stay in a core's fast memory while all queries are added to them.
-_ROWS = 32
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,8 @@ class NaiveBayes:
     An exact accuracy of 0 excludes the labels that were submitted, one of 1 settles all points,
     and ties are broken uniformly at random. Without knowledge it needs no access to the points.
     It spends all of the oracle's budget. Cost: n k additions, each query drawn twice and none
-    stored; memory: n times `block` bytes or twice that, and 1,024 k labels a thread.
+    stored; memory: n times `block` labels of one or two bytes, and 2,048 k labels a thread. Faster
+    with numba (the extra ``fast``), with the same answer.
 
     Notes
     -----
@@ -116,11 +116,9 @@ def ask(
 ) -> Floats:
     """Return the oracle's answers, (k,), to all queries, submitted in their order."""
     answers = np.empty(queries.k)
-    for start in range(0, queries.k, block):
-        part = slice(start, min(start + block, queries.k))
-        codes = queries.queries(part.start, part.stop, threads)
+    for start, codes in queries.blocks(block, threads):
         labels = codes if knowledge is None else knowledge.labels(codes)
-        answers[part] = oracle.submit_all(labels.T)
+        answers[start : start + block] = oracle.submit_all(labels.T)
     return answers
 
 
@@ -188,35 +186,23 @@ def aggregated(
     key = int(rng.integers(2**64, dtype=np.uint64))
     codes, height = np.empty(queries.n, np.int64), queries.tile[0]
 
-    def fill(start: int) -> None:
-        labels = queries.points(start, min(start + height, queries.n))
-        ties = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, start]))
-        for row in range(0, len(labels), _ROWS):
-            here = slice(start + row, start + min(row + _ROWS, len(labels)))
-            sums = label_sums(labels[row : row + _ROWS], weights, queries.m)
-            if knowledge is not None:
-                sums += knowledge.log_prior[here]
-            codes[here] = largest(sums, ties)
+    def worker() -> Callable[[int], None]:
+        brush, sums_of = queries.brush(), LabelSums(weights, queries.m)
 
-    each(fill, range(0, queries.n, height), threads)
+        def fill(start: int) -> None:
+            labels = brush.points(start, min(start + height, queries.n))
+            ties = np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, start]))
+            for row in range(0, len(labels), ROWS):
+                here = slice(start + row, start + min(row + ROWS, len(labels)))
+                sums = sums_of(labels[row : row + ROWS])
+                if knowledge is not None:
+                    sums += knowledge.log_prior[here]
+                codes[here] = largest(sums, ties)
+
+        return fill
+
+    each(worker, range(0, queries.n, height), threads)
     return codes if knowledge is None else knowledge.labels(codes).astype(np.int64)
-
-
-def label_sums(labels: np.ndarray, weights: Floats, m: int) -> Floats:
-    """Return for each row of `labels`, (p, k), the sums of `weights` by label, (p, m).
-
-    The weights are (k,), or (p, k) where every row has its own.
-    """
-    from scipy.sparse import csr_array
-
-    # A sparse matrix with repeated entries adds them up when it is made dense: several times
-    # faster than numpy's own scatter-additions.
-    p, k = labels.shape
-    places = np.arange(0, p * k + 1, k, dtype=np.int32) if k else np.zeros(p + 1, np.int32)
-    added = np.broadcast_to(weights, (p, k)).reshape(-1)
-    entries = (added, labels.astype(np.int32).reshape(-1), places)
-    sums: Floats = csr_array(entries, shape=(p, m)).toarray()
-    return sums
 
 
 def largest(sums: Floats, rng: np.random.Generator) -> Ints:

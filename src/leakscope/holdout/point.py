@@ -13,7 +13,8 @@ from scipy.stats import binomtest
 from leakscope.core.checks import Bools
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.holdout.naive_bayes import label_sums, largest, log_odds
+from leakscope.holdout.label_sums import label_sums
+from leakscope.holdout.naive_bayes import largest, log_odds
 
 # Labels that are drawn at a time.
 _BATCH = 1_000_000

@@ -143,6 +143,27 @@ def test_two_who_go_on_with_each_others_work():
     assert apart.p_value == 1.0
 
 
+def converging(turns):
+    """Return twenty climbs with ever smaller steps, whose submissions accounts make in turns."""
+    rng, rows = RNG(8), []
+    for _ in range(20):
+        rows.append(rng.integers(0, 2, 2_000))
+        for change in (0.2, 0.1, 0.05, 0.025, 0.0125):
+            rows.append(np.where(rng.random(2_000) < change, 1 - rows[-1], rows[-1]))
+    accounts = [turns[i % len(turns)] for i in range(120)]
+    history = in_time(None, accounts, [0.5] * 120, n=2_000, n_classes=2, answers=np.stack(rows))
+    return answers.shared_lineage(history, nearness(history, rng))[0]
+
+
+def test_two_accounts_on_one_climb_are_found():
+    # They begin a climb in turns too: its first submission goes on with nobody's work.
+    together = converging(("ann", "bob") * 3 + ("bob", "ann") * 3)
+    assert together.accounts == ("ann", "bob")
+    assert together.p_value < 1e-5
+    # Whoever climbs alone is not found.
+    assert converging(("ann",) * 6 + ("bob",) * 6).p_value > 0.5
+
+
 def test_an_honest_answer_has_a_slope_of_at_most_one():
     rng = RNG(6)
     world = World.drawn(800, 2, rng)
