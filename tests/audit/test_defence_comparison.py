@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from leakscope.audit import defence_comparison
 from leakscope.audit.attacks import audit
 from leakscope.audit.defence_comparison import best_attack, can_be_undone
 from leakscope.audit.defences import audit_defences
@@ -13,8 +14,10 @@ from leakscope.classifier.defences.perturbations import LabelOnly, Rounding, Tem
 from leakscope.classifier.game import PredictionGame
 from leakscope.core import seeds
 from leakscope.core.attacks.threshold import Threshold
+from leakscope.core.estimate import Estimate
 from leakscope.evaluate.decision import balanced_accuracy
 from leakscope.evaluate.roc import auc
+from leakscope.report.defences.findings import BestAttack
 from tests.classifier.defences.catalogue import DEFENCES, label
 from tests.classifier.made import made_up
 from tests.report.example_defences import example
@@ -101,3 +104,17 @@ def test_progress_counts_every_game():
         progress=lambda done, total: seen.append((done, total)),
     )
     assert seen == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_surprised_attackers_count_only_where_they_clearly_go_further():
+    """A higher lower end alone may come from a narrower interval."""
+
+    def reached(value, half):
+        estimate = Estimate(value, value - half, value + half, 0.95, 100, "made up")
+        return BestAttack("one", estimate, "one", estimate)
+
+    wide, narrow, high = reached(0.54, 0.05), reached(0.5, 0.005), reached(0.6, 0.05)
+    assert defence_comparison._left(wide, narrow, None).accuracy == wide.accuracy
+    assert defence_comparison._left(wide, high, None).accuracy == high.accuracy
+    assert defence_comparison._left(high, wide, None).auc == high.auc
+    assert defence_comparison._left(wide, narrow, high).accuracy == high.accuracy

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscope.classifier.defences.defence import Defence
 from leakscope.classifier.defences.perturbations import Temperature
 from leakscope.core.estimate import Estimate
 from leakscope.core.transcript import Decisions, Transcript
@@ -18,7 +17,7 @@ from leakscope.evaluate.roc import auc
 from leakscope.report.defences.findings import BestAttack, ComparedDefence
 
 
-def can_be_undone(defence: Defence) -> bool:
+def can_be_undone(defence: object) -> bool:
     """Return whether who knows a defence can compute the true answers from the defended ones."""
     return isinstance(defence, Temperature)
 
@@ -28,6 +27,8 @@ def compared(
     defences: Sequence[JudgedDefence],
     undone: Sequence[bool],
     level: float,
+    *,
+    beside: int = 0,
 ) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
     """Return the best attack without a defence, and with each of them.
 
@@ -40,6 +41,8 @@ def compared(
         For each whether it can be undone: whoever does so attacks the model as it is.
     level : float
         In (0, 1).
+    beside : int
+        Games more whose best attacks have to hold together with these.
 
     Notes
     -----
@@ -47,22 +50,38 @@ def compared(
     adversaries: all intervals hold together. Who knows a defence is free to ignore it, so what is
     left is never less than what the non-adaptive adversary reaches.
     """
-    n = len(undefended) * (2 * len(defences) + 1)
+    n = n_together(len(undefended), len(defences), beside)
     none = best_attack(undefended, n, level)
     found = []
     for judged, invertible in zip(defences, undone, strict=True):
         adaptive = best_attack([a.adaptive for a in judged.attacks], n, level)
         surprised = best_attack([a.non_adaptive for a in judged.attacks], n, level)
-        left = _furthest(adaptive, surprised, *((none,) if invertible else ()))
+        left = _left(adaptive, surprised, none if invertible else None)
         found.append(ComparedDefence(judged, adaptive, surprised, invertible, left))
     return none, tuple(found)
 
 
-def _furthest(*reached: BestAttack) -> BestAttack:
-    # The first of equals: the adaptive one.
-    accuracy = max(reached, key=lambda b: b.accuracy.low)
-    ranked = max(reached, key=lambda b: b.auc.low)
+def n_together(attacks: int, defences: int, beside: int = 0) -> int:
+    """Return how many results of each kind a comparison holds together."""
+    return attacks * (2 * defences + 1 + beside)
+
+
+def _left(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
+    """Return what counts: the adaptive attack unless another one clearly goes further."""
+    accuracy = _further(adaptive, surprised, lambda b: b.accuracy)
+    ranked = _further(adaptive, surprised, lambda b: b.auc)
+    if undone is not None:
+        accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
+        ranked = max(ranked, undone, key=lambda b: b.auc.low)
     return BestAttack(accuracy.attack, accuracy.accuracy, ranked.auc_attack, ranked.auc)
+
+
+def _further(
+    adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
+) -> BestAttack:
+    # A higher lower end alone may only come from a narrower interval.
+    a, b = reached(adaptive), reached(surprised)
+    return surprised if b.low > a.low and b.value > a.value else adaptive
 
 
 def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.audit.attacks import audit, headline
-from leakscope.classifier.defences.games import DefenceGames
-from leakscope.classifier.game import PredictionGame
+from leakscope.classifier.defences.games import DefenceGames, TargetGame
 from leakscope.classifier.pool import probabilities
 from leakscope.classifier.predictions import Predictions
 from leakscope.core import seeds
@@ -61,12 +60,12 @@ class Asked:
     level: float
     """Of every interval."""
 
-    def results(self, game: PredictionGame) -> Sequence[Result]:
+    def results(self, game: TargetGame) -> Sequence[Result]:
         """Return what every attack did in a game."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         return audit(rounds, self.attacks, seed=self.seed, level=self.level)
 
-    def of(self, game: PredictionGame) -> Found:
+    def of(self, game: TargetGame) -> Found:
         """Return the attacks' results and the privacy risk score in a game."""
         return Found(self.results(game), *self._risk(game))
 
@@ -77,7 +76,7 @@ class Asked:
             raise InputError("no attack could be played: give at least one that fits predictions")
         return headline(played, seed=self.seed, level=self.level)
 
-    def _risk(self, game: PredictionGame) -> tuple[Risk, Floats]:
+    def _risk(self, game: TargetGame) -> tuple[Risk, Floats]:
         """Return the privacy risk score of a game with a shadow: one round, in the file's order."""
         rounds = game.deal(1, seeds.stream(self.seed, "deal"))
         attack = RiskScore(estimator=self.estimator)

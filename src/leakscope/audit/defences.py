@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -57,6 +57,18 @@ class DefenceAudit(Rendered, ComparedDefences):
         from leakscope.report import defences
 
         return defences.plot_trade_off(self, ax)
+
+
+class Named(Protocol):
+    """What has the name and the parameters of a defence."""
+
+    @property
+    def name(self) -> str:
+        """The defence's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Its parameters in a few words; empty where there are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +147,7 @@ def audit_defences(
     Song & Mittal (2021), section 3.2.
     """
     target, shadow = as_predictions(target, "target"), as_predictions(shadow, "shadow")
-    _require_different(defences)
+    require_different(defences)
     asked = _asked(target, shadow, attacks, estimator, seed, level)
     warnings = _warnings(target, shadow, level)
     owners = [
@@ -279,7 +291,8 @@ def _require_same_records(before: Predictions, after: Predictions, name: str, of
         )
 
 
-def _require_different(defences: Sequence[Defence]) -> None:
+def require_different(defences: Sequence[Named]) -> None:
+    """Refuse defences that nobody could tell apart, and none at all."""
     titles = [f"{defence.name} ({defence.variant})" for defence in defences]
     if not titles:
         raise InputError("at least one defence is needed, got none")

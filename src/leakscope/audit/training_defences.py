@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.audit.attacks import audit, headline
 from leakscope.audit.privacy_claim import ClaimAudit, audit_privacy_claim
-from leakscope.classifier.defences.dp_sgd import DpSgd
+from leakscope.classifier.defences.dp_sgd import PrivateTraining
 from leakscope.classifier.defences.early_stopping import first_epoch, nearest_epoch
 from leakscope.classifier.estimators import require_records
 from leakscope.classifier.game import PredictionGame
@@ -157,7 +157,7 @@ def risk_by_epoch(
 
 
 def audit_dp_sgd(
-    defence: DpSgd,
+    defence: PrivateTraining,
     x: ArrayLike,
     y: ArrayLike,
     *,
@@ -171,7 +171,7 @@ def audit_dp_sgd(
 
     Parameters
     ----------
-    defence : DpSgd
+    defence : DpSgd or OpacusDpSgd
     x : array_like of float, shape (n, d)
     y : array_like of int, shape (n,)
         Classes in 0..k-1.

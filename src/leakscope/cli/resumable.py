@@ -8,17 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
+from leakscope.audit.defences import DefenceAudit
 from leakscope.audit.holdout import HoldoutAudit
+from leakscope.cli.defend_request import defend_of_request, defend_request_in
 from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
 from leakscope.cli.gate import (
     METRICS,
     METRICS_OF_ATTACK,
+    METRICS_OF_DEFENCES,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     Limit,
     exceeded,
     exceeded_by_attack,
+    exceeded_by_defences,
     exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
@@ -46,6 +50,10 @@ def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> 
     return audit_request(request_in(asked), run, jobs=jobs, quiet=quiet)
 
 
+def _defend(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DefenceAudit:
+    return defend_of_request(defend_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
 def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DtpAudit:
     return dtp_of_request(dtp_request_in(asked), run, jobs=jobs, quiet=quiet)
 
@@ -64,6 +72,7 @@ def _holdout(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> Hol
 
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
+    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),

@@ -129,15 +129,20 @@ def _records(request: TrainingRequest) -> Records:
         ids=request.ids,
         drop=request.drop,
     )
-    if request.records is None:
+    return drawn(records, request.records, request.data, request.seed)
+
+
+def drawn(records: Records, number: int | None, data: str, seed: int) -> Records:
+    """Return so many of the records of the file `data`, drawn at random; all for None."""
+    if number is None:
         return records
-    if not 4 <= request.records <= len(records):
+    if not 4 <= number <= len(records):
         raise InputError(
-            f"--records must be in 4..{len(records):,}, the number of records in {request.data}, "
-            f"got {request.records:,}"
+            f"--records must be in 4..{len(records):,}, the number of records in {data}, "
+            f"got {number:,}"
         )
-    rng = seeds.stream(request.seed, "records")
-    return records[np.sort(rng.choice(len(records), request.records, replace=False))]
+    rng = seeds.stream(seed, "records")
+    return records[np.sort(rng.choice(len(records), number, replace=False))]
 
 
 def _fitted(request: TrainingRequest, records: Records) -> Fitted | None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class DpSgd(DefendedTraining):
-    """Trains dense networks on sums of clipped gradients with normal noise.
+class PrivateTraining(DefendedTraining):
+    """The settings of DP-SGD, and what it spends.
 
     In each step every record takes part with probability `sampling_rate`. The gradient of its
     own loss is scaled down to the norm `clip` where it is longer; the sum gets normal noise of
@@ -40,13 +40,11 @@ class DpSgd(DefendedTraining):
 
     Notes
     -----
-    Abadi et al. (2016), algorithm 1. Norms of dense layers need no gradient of their own:
-    a record's gradient by a matrix is the outer product of the layer's inputs and the slopes at
-    its outputs, whose norm is the product of theirs (Goodfellow 2015).
+    Abadi et al. (2016), algorithm 1.
     """
 
     networks: Networks
-    """The settings; `make` must give a Sequential of Linear layers and activations."""
+    """The settings of the training; its `batch_size` is the expected batch."""
     noise_multiplier: float
     """At least 0; at 0 there is clipping only, and no privacy."""
     sampling_rate: float
@@ -90,13 +88,50 @@ class DpSgd(DefendedTraining):
             "clip": self.clip,
         }
 
+    def sampled(self, task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
+        """Yield the rows that take part in each step of an epoch; there may be none."""
+        import torch
+
+        rng, own = seeds.stream(task.seeds[model], "sampled", epoch), task.inside[model]
+        for _ in range(self.steps_an_epoch):
+            # Coins for the records of others too: leaving one out changes no other's coins.
+            rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
+            yield rows.to(task.x.device)
+
+    def _coins(self, rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
+        return rng.random(n) < self.sampling_rate
+
+
+def noise_of(task: Task, model: int) -> torch.Generator:
+    """Return the generator of a model's noise, on the device."""
+    import torch
+
+    noise = torch.Generator(task.x.device)
+    noise.manual_seed(int(seeds.stream(task.seeds[model], "noise").integers(2**63)))
+    return noise
+
+
+@dataclass(frozen=True)
+class DpSgd(PrivateTraining):
+    """Trains dense networks on sums of clipped gradients with normal noise: `PrivateTraining`.
+
+    `make` of `networks` must give a Sequential of Linear layers and activations. `OpacusDpSgd`
+    trains other modules.
+
+    Notes
+    -----
+    Abadi et al. (2016), algorithm 1. Norms of dense layers need no gradient of their own:
+    a record's gradient by a matrix is the outer product of the layer's inputs and the slopes at
+    its outputs, whose norm is the product of theirs (Goodfellow 2015).
+    """
+
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training these models."""
         task = super().task(cohort)
         if layers_of(task.module(0)) is None:
             raise InputError(
                 "make must return a Sequential of Linear layers and activations for DP-SGD: "
-                "train other modules with Opacus, and audit its epsilon by canaries"
+                "train other modules with OpacusDpSgd (dp-sgd-opacus on the command line)"
             )
         return task
 
@@ -104,25 +139,15 @@ class DpSgd(DefendedTraining):
         """Yield a model after each epoch: one module, trained further every time."""
         import torch
 
-        module, seed = task.module(model), task.seeds[model]
+        module, noise = task.module(model), noise_of(task, model)
         weights = [p.detach() for p in module.parameters()]
         optimiser = Optimiser(task.rule, weights)
-        noise = torch.Generator(task.x.device)
-        noise.manual_seed(int(seeds.stream(seed, "noise").integers(2**63)))
-        own = task.inside[model]
         for epoch in range(task.epochs):
-            rng = seeds.stream(seed, "sampled", epoch)
-            for _ in range(self.steps_an_epoch):
-                # Coins for the records of others too: leaving one out changes no other's coins.
-                rows = torch.from_numpy(np.flatnonzero(own & self._coins(rng, len(own))))
-                batch = rows.to(task.x.device)
+            for batch in self.sampled(task, model, epoch):
                 with torch.no_grad():
                     total = clipped_sum(module, task.x[batch], task.y[batch], self.clip)
                     optimiser.step([self._noisy(part, noise, task) for part in total])
             yield module
-
-    def _coins(self, rng: np.random.Generator, n: int) -> NDArray[np.bool_]:
-        return rng.random(n) < self.sampling_rate
 
     def _noisy(self, total: torch.Tensor, noise: torch.Generator, task: Task) -> torch.Tensor:
         import torch

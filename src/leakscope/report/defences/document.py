@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from leakscope.core.estimate import Skipped
 from leakscope.evaluate.defences import AttackedDefence, RiskQuantile, WorstRecord
-from leakscope.report.defences.findings import BestAttack, ComparedDefence, ComparedDefences
+from leakscope.report.defences.findings import (
+    AfterEpoch,
+    BestAttack,
+    ComparedDefence,
+    ComparedDefences,
+)
 from leakscope.report.defences.verdict import verdict
 from leakscope.report.document import SCHEMA, Json, as_text, estimate_dict, left_out
 from leakscope.report.numbers import key
@@ -22,6 +28,9 @@ def to_dict(f: ComparedDefences) -> Json:
         ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
         together at ``level``; the entries of ``attacks`` each for themselves. ``left`` is what
         counts: the adversary who goes furthest, who may undo the defence where ``can_be_undone``.
+        Where models were trained: ``n_shadows``, the ``curve`` of the undefended training by
+        epoch, and for each defence whether it is ``at_training``, ``early_stopping`` at the same
+        accuracy (null where there is none), and the ``claim`` of an accountant.
         Of single records it has the ids, the membership and the risk of those at the highest risk.
     """
     found = verdict(f)
@@ -46,7 +55,8 @@ def to_dict(f: ComparedDefences) -> Json:
             "epsilon": estimate_dict(f.undefended.epsilon),
             "mean_risk": estimate_dict(f.risk.mean),
         },
-        "defences": [_defence(c) for c in f.compared],
+        **_trained(f),
+        "defences": [_defence(c, trained=f.n_shadows > 0) for c in f.compared],
         "skipped": left_out(f.skipped),
         "warnings": list(f.warnings),
         "provenance": dict(sorted(f.provenance.items())),
@@ -58,9 +68,36 @@ def to_json(f: ComparedDefences) -> str:
     return as_text(to_dict(f))
 
 
-def _defence(c: ComparedDefence) -> Json:
+def _trained(f: ComparedDefences) -> Json:
+    """Return what there is to say of models that were trained here."""
+    if not f.n_shadows:
+        return {}
+    return {"n_shadows": int(f.n_shadows), "curve": [_epoch(point) for point in f.curve]}
+
+
+def _epoch(point: AfterEpoch) -> Json:
+    return {
+        "epoch": int(point.epoch),
+        "train_accuracy": estimate_dict(point.train_accuracy),
+        "model_accuracy": estimate_dict(point.accuracy),
+        **_best(point.best),
+    }
+
+
+def _at_training(c: ComparedDefence) -> Json:
+    claim = c.claim
+    return {
+        "at_training": bool(c.at_training),
+        "early_stopping": _epoch(c.stopped) if isinstance(c.stopped, AfterEpoch) else None,
+        **({"no_early_stopping": c.stopped.reason} if isinstance(c.stopped, Skipped) else {}),
+        "claim": None if claim is None else {"epsilon": claim.epsilon, "delta": claim.delta},
+    }
+
+
+def _defence(c: ComparedDefence, *, trained: bool) -> Json:
     judged = c.judged
     return {
+        **(_at_training(c) if trained else {}),
         "name": judged.name,
         "variant": judged.variant,
         "can_be_undone": bool(c.undone),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from leakscope.core.estimate import Estimate
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.evaluate.claim import PrivacyClaim
 from leakscope.evaluate.defences import DefenceFindings, JudgedDefence
 
 
@@ -24,6 +25,20 @@ class BestAttack:
 
 
 @dataclass(frozen=True, eq=False)
+class AfterEpoch:
+    """The undefended model after an epoch: what stopping there would have released."""
+
+    epoch: int
+    """Epochs that were made."""
+    train_accuracy: Estimate
+    """The model's accuracy on members."""
+    accuracy: Estimate
+    """Its accuracy on non-members."""
+    best: BestAttack
+    """By an adversary whose shadow models were stopped after the same epoch."""
+
+
+@dataclass(frozen=True, eq=False)
 class ComparedDefence:
     """One defence beside the others."""
 
@@ -38,6 +53,13 @@ class ComparedDefence:
     left: BestAttack
     """What counts: whoever goes further of the two, and with the undefended answers where the
     defence can be undone."""
+    at_training: bool = False
+    """Whether the model was trained anew; a defence on answers leaves it as it is."""
+    stopped: AfterEpoch | Skipped | None = None
+    """Of a defence at training: the undefended model after the first epoch whose accuracy, by
+    shadow models, is not below the defended one's."""
+    claim: PrivacyClaim | None = None
+    """What an accountant says of it, where it is differentially private."""
 
     @property
     def ignored(self) -> bool:
@@ -88,6 +110,12 @@ class ComparedDefences(DefenceFindings):
     """What the best attack reaches on the model as it is."""
     compared: tuple[ComparedDefence, ...]
     """Of every defence, in the order they were given. All of it holds together with `none`."""
+    n_shadows: int = 0
+    """Shadow models that were trained in the same way as each target; 0 where predictions of one
+    were given."""
+    curve: tuple[AfterEpoch, ...] = ()
+    """The undefended model epoch by epoch, which holds together with all else; empty where it was
+    not trained in epochs, or not here."""
 
     @property
     def best(self) -> ComparedDefence:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from leakscope.report.defences import plots, views
+from leakscope.report.defences.early import at_training
 from leakscope.report.defences.findings import ComparedDefences
 from leakscope.report.defences.verdict import verdict
 from leakscope.report.html import environment
 from leakscope.report.svg import Picture, picture
 from leakscope.report.verdict import GRADES
+
+_CURVE = (
+    " The line is the undefended training, epoch by epoch: a point above it leaves more than "
+    "stopping early at the same accuracy."
+)
 
 
 def render_html(f: ComparedDefences) -> str:
@@ -40,9 +46,12 @@ def render_html(f: ComparedDefences) -> str:
 
 
 def pictures(f: ComparedDefences) -> dict[str, Picture]:
-    """Return the plots by name; that of the accuracy only where a defence changes it."""
-    found = {"trade-off": _trade_off(f), "risk-cdf": _risk(f)}
-    if any(c.before.value != c.after.value for c in f.compared):
+    """Return the plots by name: of the change of answers, of the accuracy where it changes."""
+    found = {"risk-cdf": _risk(f)}
+    # Another model's answers differ anyway: only on the same model is a change a cost.
+    if not at_training(f):
+        found["trade-off"] = _trade_off(f)
+    if at_training(f) or any(c.before.value != c.after.value for c in f.compared):
         found["accuracy"] = _accuracy(f)
     return found
 
@@ -64,9 +73,10 @@ def _accuracy(f: ComparedDefences) -> Picture:
     return picture(
         "accuracy",
         "Privacy against the model's accuracy",
-        "The same over the model's accuracy on records that it was not trained on: right is "
-        "accurate. Filled points: the attacker knows the defence. Hollow points: it does not.",
-        views.told(f),
+        "Down is private, right is accurate: the best attack over the model's accuracy on records "
+        "that it was not trained on. Filled points: the attacker knows the defence. Hollow points: "
+        "it does not." + (_CURVE if f.curve else ""),
+        views.told_of_accuracy(f),
         lambda: plots.plot_accuracy(f),
     )
 

@@ -50,13 +50,41 @@ def plot_accuracy(f: ComparedDefences, ax: Axes | None = None) -> Axes:
 
     Notes
     -----
-    Song & Mittal (2021), section 3.2: a defence pays with accuracy.
+    Song & Mittal (2021), section 3.2: a defence pays with accuracy, and so does early stopping,
+    whose epochs are joined by a line where they were recorded.
     """
     ax = axes(ax)
+    _draw_epochs(f, ax)
     _draw(f, ax, lambda c: c.after, f.compared[0].before)
     ax.set(xlabel="Model's accuracy on new records, %")
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
     return ax
+
+
+def _draw_epochs(f: ComparedDefences, ax: Axes) -> None:
+    """Draw the undefended training epoch by epoch, where it was recorded."""
+    if not f.curve:
+        return
+    x = [point.accuracy.value for point in f.curve]
+    y, low, high = (
+        [200 * end - 100 for end in ends]
+        for ends in zip(*(_ends(point.best.accuracy) for point in f.curve), strict=True)
+    )
+    ax.plot(x, y, color=OTHER, lw=1.0, marker=".", ms=4, label="stopped early")
+    ax.vlines(x, low, high, color=OTHER, lw=0.7, alpha=0.45)
+    # Names only where they do not run into each other.
+    for point, across, up in _spaced(f, x, y):
+        ax.annotate(f"{point}", (across, up), xytext=(0, 5), textcoords="offset points",
+                    ha="center", fontsize=6.5, color=OTHER)  # fmt: skip
+
+
+def _spaced(f: ComparedDefences, x: list[float], y: list[float]) -> list[tuple[int, float, float]]:
+    """Return epochs to name, each a tenth of the accuracies' range from the one before."""
+    least, found = (max(x) - min(x)) / 10, list[tuple[int, float, float]]()
+    for point, across, up in zip(f.curve, x, y, strict=True):
+        if not found or abs(across - found[-1][1]) >= least:
+            found.append((point.epoch, across, up))
+    return found
 
 
 def plot_risk(f: ComparedDefences, ax: Axes | None = None) -> Axes:
@@ -101,7 +129,7 @@ def _draw(
                 mec=look[0], mew=1.2)  # fmt: skip
     ax.axhline(0, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set(ylabel="Advantage of the best attack, points")
-    _legend(ax, len(f.compared) + 1)
+    _legend(ax, len(f.compared) + 1 + bool(f.curve))
 
 
 def _point(
@@ -119,7 +147,9 @@ def _ends(estimate: Estimate) -> tuple[float, float, float]:
 
 def _legend(ax: Axes, n: int) -> None:
     """Put the names above the plot, so that they hide no point."""
-    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    names = ax.get_legend_handles_labels()[1]
+    columns = 1 if max(map(len, names)) > 28 else 2
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
     figure = ax.get_figure(root=True)
     if figure is not None and len(figure.axes) == 1:
-        figure.set_size_inches(4.4, 3.2 + 0.17 * ((n + 1) // 2))
+        figure.set_size_inches(4.4, 3.2 + 0.17 * -(-n // columns))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from leakscope.core.estimate import Estimate
 from leakscope.report import tables
-from leakscope.report.defences.findings import ComparedDefence, ComparedDefences
+from leakscope.report.defences.early import claim_shown, stopped_shown, worth
+from leakscope.report.defences.findings import AfterEpoch, ComparedDefence, ComparedDefences
 from leakscope.report.defences.verdict import verdict
 from leakscope.report.numbers import decimal_estimate, percent_estimate, plain
 
@@ -38,11 +39,14 @@ def defences_frame(f: ComparedDefences) -> pd.DataFrame:
         ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
         ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
         of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
-        ``_high``.
+        ``_high``. Where models were trained also ``at_training``, ``epsilon`` and ``delta`` of an
+        accountant, and of early stopping at the same accuracy ``stopped_epoch``,
+        ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
     """
     import pandas as pd
 
-    return pd.DataFrame([_row(c) for c in f.compared])
+    rows = [{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared]
+    return pd.DataFrame(rows)
 
 
 def as_csv(frame: pd.DataFrame) -> bytes:
@@ -56,15 +60,22 @@ def summary(f: ComparedDefences) -> str:
 
 
 def grid(f: ComparedDefences) -> tuple[tuple[str, ...], ...]:
-    """Return defence, adaptive and non-adaptive accuracy, distance, model's accuracy, by row."""
-    first = f.compared[0].before
-    rows = [(NO_DEFENCE, _percent(f.none.accuracy), "", "0", percent_estimate(first).value)]
+    """Return defence, adaptive and non-adaptive accuracy, cost, model's accuracy, by row.
+
+    The cost is the distance or, where models were trained, what early stopping leaves.
+    """
+    first, none = f.compared[0].before, "" if f.curve else "0"
+    rows = [(NO_DEFENCE, _percent(f.none.accuracy), "", none, percent_estimate(first).value)]
     for c in f.compared:
         surprised = percent_estimate(c.non_adaptive.accuracy).value
-        distance = decimal_estimate(c.judged.distance, 2).value
+        distance = _beside(f, c)
         model = percent_estimate(c.after).value
         rows.append((marked(c), _percent(c.adaptive.accuracy), surprised, distance, model))
     return tuple(rows)
+
+
+def _beside(f: ComparedDefences, c: ComparedDefence) -> str:
+    return stopped_shown(c).value if f.curve else decimal_estimate(c.judged.distance, 2).value
 
 
 def short_grid(f: ComparedDefences) -> tuple[tuple[str, ...], ...]:
@@ -96,11 +107,28 @@ def _lines(f: ComparedDefences) -> tuple[tuple[str, str], ...]:
 
 def _line(c: ComparedDefence) -> str:
     undone = ", but it can be undone" if c.undone else ""
+    if c.at_training:
+        return _trained_line(c)
     return (
         f"{_percent(c.adaptive.accuracy)}{undone}; non-adaptive "
         f"{percent_estimate(c.non_adaptive.accuracy).value}; answers moved by "
         f"{decimal_estimate(c.judged.distance, 2).value}; model's accuracy "
         f"{percent_estimate(c.before).value} to {percent_estimate(c.after).value}"
+    )
+
+
+def _trained_line(c: ComparedDefence) -> str:
+    early = ""
+    if isinstance(c.stopped, AfterEpoch):
+        early = (
+            f"; early stopping as accurate (epoch {c.stopped.epoch}) leaves "
+            f"{stopped_shown(c).value}"
+        )
+    claim = "" if c.claim is None else f"; {claim_shown(c.claim)}"
+    return (
+        f"{_percent(c.adaptive.accuracy)}; non-adaptive "
+        f"{percent_estimate(c.non_adaptive.accuracy).value}; model's accuracy "
+        f"{percent_estimate(c.before).value} to {percent_estimate(c.after).value}{early}{claim}"
     )
 
 
@@ -128,4 +156,22 @@ def _row(c: ComparedDefence) -> dict[str, object]:
     }
     for name, found in named.items():
         row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+    return row
+
+
+def _trained_row(c: ComparedDefence) -> dict[str, object]:
+    claim, early = c.claim, c.stopped if isinstance(c.stopped, AfterEpoch) else None
+    row: dict[str, object] = {
+        "at_training": c.at_training,
+        "epsilon": None if claim is None else claim.epsilon,
+        "delta": None if claim is None else claim.delta,
+        "against_early_stopping": worth(c) or None,
+        "stopped_epoch": None if early is None else early.epoch,
+    }
+    for name, found in (
+        ("stopped_model_accuracy", None if early is None else early.accuracy),
+        ("stopped_accuracy", None if early is None else early.best.accuracy),
+    ):
+        ends = (None,) * 3 if found is None else (found.value, found.low, found.high)
+        row |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True))
     return row

@@ -34,7 +34,7 @@ def terminal_summary(f: ComparedDefences) -> RenderableType:
     found, level = verdict(f), rate(f.level)
     wide = ("\nDefence", f"Adaptive\n({level})", "Non-\nadaptive")
     table = Roomy(
-        rows_of((*wide, "Answers\nmoved", "Model\nright"), grid(f)),
+        rows_of((*wide, _beside(f), "Model\nright"), grid(f)),
         rows_of(("\nDefence", "\nAdaptive", "Non-\nadaptive"), short_grid(f)),
         70,
     )
@@ -46,7 +46,16 @@ def terminal_summary(f: ComparedDefences) -> RenderableType:
     )
 
 
+def _beside(f: ComparedDefences) -> str:
+    return "Stopped\nearly" if f.curve else "Answers\nmoved"
+
+
 def _below(f: ComparedDefences) -> list[str]:
     undone = any(c.undone for c in f.compared)
     note = "\N{DAGGER} can be undone by who knows it: counts as no defence"
-    return [*((note,) if undone else ()), *not_done(f.skipped)]
+    early = "Stopped early: the undefended training, stopped at the same accuracy"
+    return [
+        *((note,) if undone else ()),
+        *((early,) if f.curve else ()),
+        *not_done(f.skipped),
+    ]

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from leakscope.report.defences.findings import BestAttack, ComparedDefence, ComparedDefences
+from leakscope.report.defences.early import (
+    at_training,
+    claim_shown,
+    early_sentences,
+    worth,
+)
+from leakscope.report.defences.findings import (
+    AfterEpoch,
+    BestAttack,
+    ComparedDefence,
+    ComparedDefences,
+)
 from leakscope.report.numbers import decimal_estimate, fixed, percent, plain, rate
 from leakscope.report.verdict import GRADES, NONE, SMALL, Verdict, grade_of
 
@@ -35,6 +46,8 @@ def verdict(f: ComparedDefences) -> Verdict:
         *_gentler(f),
         *_undone(f),
         _costs(f),
+        *early_sentences(f),
+        *_claims(f),
         _single(f),
         _sure(f),
         _unsaid(f),
@@ -153,6 +166,7 @@ def _gentler(f: ComparedDefences) -> tuple[str, ...]:
         and c.left.auc.low <= best.left.auc.high
         and c.judged.distance.high < best.judged.distance.low
         and c.after.value >= best.after.value
+        and not (c.at_training or best.at_training)
     ]
     if not rivals or not helps(f, best):
         return ()
@@ -174,8 +188,22 @@ def _undone(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
+def _claims(f: ComparedDefences) -> tuple[str, ...]:
+    return tuple(
+        f"{plain(c.title)} comes with a guarantee against every attack, if it was implemented "
+        f"rightly: {claim_shown(c.claim)}, by the accountant, for one record added or removed."
+        for c in f.compared
+        if c.claim is not None
+    )
+
+
 def _costs(f: ComparedDefences) -> str:
     best = f.best
+    if best.at_training:
+        return (
+            f"What {plain(best.title)} costs: the model is right about "
+            f"{percent(best.after.value)} of new records, {percent(best.before.value)} without it."
+        )
     moved = decimal_estimate(best.judged.distance, 2)
     return (
         f"What {plain(best.title)} costs: the model is right about {percent(best.after.value)} of "
@@ -200,11 +228,18 @@ def _sure(f: ComparedDefences) -> str:
     return (
         f"With {rate(f.level)} confidence the {percent(end.value)} lie between "
         f"{percent(end.low)} and {percent(end.high)}, which allows for the choice among "
-        f"{f.n_attacks} attacks, the model with and without {_each(f)}, and two kinds of attackers."
+        f"{f.n_attacks} attacks, the model with and without {_each(f)}"
+        f"{', each recorded epoch' if f.curve else ''}, and two kinds of attackers."
     )
 
 
 def _unsaid(f: ComparedDefences) -> str:
+    if at_training(f):
+        return (
+            "It does not say that a stronger attack would do no better: of all defences only "
+            "differential privacy comes with a guarantee. Nor what another training would give: "
+            "one target was trained with each."
+        )
     altered = " Whoever may ask about altered copies of a record learns more than its label."
     return (
         "It does not say that a stronger attack would do no better: no defence on answers comes "
@@ -232,11 +267,24 @@ def _advice(f: ComparedDefences, grade: str) -> tuple[str, ...]:
 
 
 def _use(f: ComparedDefences, grade: str) -> tuple[str, ...]:
-    if helps(f, f.best):
+    best = f.best
+    if isinstance(best.stopped, AfterEpoch) and worth(best) != "less" and helps(f, best):
+        guarantee = " It gives no guarantee, though." if best.claim is not None else ""
+        return (
+            f"Before you take {plain(best.title)}, stop the undefended training after epoch "
+            f"{best.stopped.epoch}: it is as accurate, and nothing shows that it leaves more."
+            f"{guarantee}",
+        )
+    if helps(f, best):
         worst = grade == GRADES[-1]
         hold = " It is not enough by itself: limit who may query the model." if worst else ""
+        if best.at_training:
+            return (
+                f"Of these, train with {plain(best.title)}, if the model is accurate enough for "
+                f"its users.{hold}",
+            )
         return (
-            f"Of these, release answers behind {plain(f.best.title)}, if its users can live with "
+            f"Of these, release answers behind {plain(best.title)}, if its users can live with "
             f"the changed answers.{hold}",
         )
     if grade == NONE:

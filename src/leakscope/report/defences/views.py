@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from leakscope.core.estimate import Estimate
 from leakscope.evaluate.defences import AttackedDefence, WorstRecord
+from leakscope.report.defences.early import (
+    claim_shown,
+    epoch_named,
+    epoch_shown,
+    stopped_shown,
+)
 from leakscope.report.defences.findings import BestAttack, ComparedDefence, ComparedDefences
 from leakscope.report.defences.verdict import adversary
 from leakscope.report.numbers import (
@@ -48,6 +54,12 @@ class Line:
     """Mean change of an answer."""
     risks: tuple[Shown, ...]
     """Quantiles of the members' risk."""
+    stopped: Shown = field(default_factory=lambda: Shown(DASH))
+    """Right guesses of the best attack after early stopping at the same accuracy."""
+    epoch: str = ""
+    """After which epoch that is."""
+    claim: str = ""
+    """What an accountant says of the defence."""
 
 
 @dataclass(frozen=True)
@@ -129,17 +141,29 @@ def cards(f: ComparedDefences) -> tuple[Card, ...]:
             percent_estimate(best.after, 1),
             f"On records that it was not trained on; {percent(best.before.value)} without {name}.",
         ),
-        Card(
-            "Mean change of an answer",
-            decimal_estimate(best.judged.distance, 2),
-            "L1 distance between the true and the released probabilities: 0 to 2.",
-        ),
+        _fifth(best),
         Card(
             "Risk of one member in ten, at least",
             percent_estimate(risk, 1),
             f"Privacy risk score; {percent(tenth.undefended.value)} without a defence. Guessing "
             "gives 50%.",
         ),
+    )
+
+
+def _fifth(best: ComparedDefence) -> Card:
+    """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
+    if best.stopped is not None:
+        return Card(
+            "Right guesses after stopping early",
+            stopped_shown(best),
+            f"The undefended training, as accurate: {epoch_shown(best)}.",
+        )
+    what = "undefended" if best.at_training else "true"
+    return Card(
+        "Mean change of an answer",
+        decimal_estimate(best.judged.distance, 2),
+        f"L1 distance between the {what} and the released probabilities: 0 to 2.",
     )
 
 
@@ -176,6 +200,9 @@ def _line(c: ComparedDefence, best: bool) -> Line:
         percent_estimate(c.after, 1),
         decimal_estimate(judged.distance, 2),
         tuple(_risk(q.defended) for q in judged.quantiles),
+        stopped_shown(c),
+        epoch_named(c),
+        "" if c.claim is None else claim_shown(c.claim),
     )
 
 
@@ -228,6 +255,7 @@ def methods(f: ComparedDefences) -> tuple[Method, ...]:
         "AUC, attack by attack": one.adaptive.auc,
         "The model's accuracy": c.after,
         "Mean change of an answer": c.judged.distance,
+        **({"Early stopping": f.curve[0].best.accuracy} if f.curve else {}),
         "Quantiles of the risk": c.judged.quantiles[0].defended,
     }
     return tuple(
@@ -243,6 +271,24 @@ def told(f: ComparedDefences) -> str:
         f"non-adaptive {_advantage(c.non_adaptive)}"
         for c in f.compared
     ]
+    return "; ".join(rows) + "."
+
+
+def told_of_accuracy(f: ComparedDefences) -> str:
+    """Return what there is to see in the plot over the model's accuracy."""
+    rows = [f"none: advantage {_advantage(f.none)} points at {percent(f.compared[0].before.value)}"]
+    rows += [
+        f"{plain(c.title)}: {_advantage(c.adaptive)} at {percent(c.after.value)}, non-adaptive "
+        f"{_advantage(c.non_adaptive)}"
+        for c in f.compared
+    ]
+    if f.curve:
+        first, last = f.curve[0], f.curve[-1]
+        rows.append(
+            f"stopped early: from {_advantage(first.best)} at {percent(first.accuracy.value)} "
+            f"after epoch {first.epoch} to {_advantage(last.best)} at "
+            f"{percent(last.accuracy.value)} after epoch {last.epoch}"
+        )
     return "; ".join(rows) + "."
 
 

@@ -1,0 +1,262 @@
+"""A target and shadow models, trained without a defence and with several, as one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from leakscope.classifier.defences.by_epoch import trajectories
+from leakscope.classifier.defences.early_stopping import EarlyStopping
+from leakscope.classifier.networks import Networks
+from leakscope.classifier.pool import Pool
+from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.classifier.shadows import Progress, digest_of, membership
+from leakscope.classifier.trainer import Cohort, Trainer
+from leakscope.core import seeds
+from leakscope.core.checks import Bools, Ints
+from leakscope.core.estimate import Skipped
+from leakscope.core.versions import versions
+from leakscope.errors import InputError
+from leakscope.runs.contents import Static
+from leakscope.runs.execute import complete
+from leakscope.runs.folder import kept_or_scratch
+from leakscope.runs.plan import ArraySpec, Plan, Task
+from leakscope.runs.store import open_run
+
+UNDEFENDED = "undefended"
+"""The array of the undefended models."""
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedAlike:
+    """One target and its shadow models, trained in the same way."""
+
+    target: Predictions
+    """The target's, on the judged records."""
+    pool: Pool
+    """The shadow models', on the same records, without those that failed."""
+    failed: Ints
+    """Numbers of the shadow models whose training failed."""
+
+    @property
+    def shadow_accuracy(self) -> float:
+        """How often shadow models are right about records that they were not trained on.
+
+        It knows nothing of the target, so what is chosen by it favours no attack.
+        """
+        right = self.pool.values.argmax(axis=2) == self.pool.labels
+        return float(right[~self.pool.inside].mean())
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedWithout:
+    """The undefended models, after each recorded epoch."""
+
+    epochs: Ints
+    """(e,) Ascending; one only where the models are not trained in epochs."""
+    models: tuple[TrainedAlike | Skipped, ...]
+    """(e,) After each of them; skipped where training had failed by then."""
+
+    @property
+    def last(self) -> TrainedAlike:
+        """The models that are released without a defence."""
+        last = self.models[-1]
+        if isinstance(last, Skipped):
+            raise InputError(f"without a defence {last.reason}")
+        return last
+
+    def after(self, epoch: int) -> TrainedAlike | Skipped:
+        """Return the models after a recorded epoch."""
+        return self.models[int(np.flatnonzero(self.epochs == epoch)[0])]
+
+
+@dataclass(frozen=True, eq=False)
+class Trainings:
+    """Models to train: in one way whose epochs are recorded, and in others."""
+
+    undefended: Trainer
+    """Trains undefended models; of networks every epoch in `epochs` is kept."""
+    epochs: tuple[int, ...]
+    """Ascending, the last one that of the whole training; (1,) where it has no epochs."""
+    defended: tuple[Trainer, ...]
+    """Train defended models."""
+
+    def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
+        """Return the predictions of every model by the name of its array."""
+        found = {UNDEFENDED: self._undefended(cohort)}
+        for number, trainer in enumerate(self.defended):
+            found[array_of(number)] = trainer.train(cohort).astype(_dtype(trainer), copy=False)
+        return found
+
+    def _undefended(self, cohort: Cohort) -> NDArray[Any]:
+        """Return predictions after every epoch, (m, e, a, k)."""
+        if isinstance(self.undefended, Networks):
+            return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
+        return self.undefended.train(cohort)[:, None]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return all that the results depend on beside the data, as JSON values."""
+        return {
+            "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
+            "epochs": list(self.epochs),
+            "defended": [
+                {"trainer": trainer.name, **trainer.describe()} for trainer in self.defended
+            ],
+        }
+
+    def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
+        """Return what a run of these trainings holds."""
+        m, a, k = cohort.shape
+        with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
+        found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
+        for number, trainer in enumerate(self.defended):
+            spec = ArraySpec(("model", "record", "class"), (m, a, k), _dtype(trainer))
+            found[array_of(number)] = spec
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Trains one model in every way: what workers are sent."""
+
+    trainings: Trainings
+    cohort: Cohort
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the predictions of the task's models."""
+        return self.trainings(self.cohort[task.start : task.stop])
+
+
+def train_each_way(
+    trainings: Trainings,
+    x: NDArray[Any],
+    y: Ints,
+    judged: Ints,
+    *,
+    n_shadows: int,
+    ids: ArrayLike | None = None,
+    seed: int = 0,
+    run: str | Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
+    """Return the models without a defence after every epoch, and with each of the defences.
+
+    A model has the same records, the same seed and so the same first weights in every way.
+
+    Parameters
+    ----------
+    trainings : Trainings
+    x, y : ndarray, shapes (n, d) and (n,)
+    judged : ndarray of int, shape (a,)
+        The records that fair coins put into training sets; the others are in none.
+    n_shadows : int
+        At least 1.
+    ids : array_like, shape (a,), optional
+        Names of the judged records; their rows where nothing is given.
+    seed : int
+    run : str or Path, optional
+        Folder of the run: what it holds already is not trained again.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+    n_jobs : int, optional
+        Processes; the calling one alone where nothing is given.
+    progress : callable, optional
+        Called with the models done, each trained in every way, and the number of all.
+
+    Returns
+    -------
+    tuple
+        Skipped with the reason where a defended target or all of its shadow models failed.
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
+    inside[:, judged] = membership(n_shadows, len(judged), seed)
+    states = tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside)))
+    cohort = Cohort(x, y, inside, states, int(y.max()) + 1, judged)
+    plan = _plan(trainings, cohort, seed)
+    static = {
+        "member": Static(("model", "record"), inside[:, judged]),
+        "label": Static(("record",), y[judged]),
+        "row": Static(("record",), judged),
+    }
+    with kept_or_scratch(run) as folder:
+        opened = open_run(folder, plan, static, invocation=invocation)
+        complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
+        values = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
+    about = inside[:, judged], y[judged], judged if ids is None else ids
+    epochs = tuple(
+        _alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
+        for place in range(len(trainings.epochs))
+    )
+    defended = tuple(
+        _alike(values[array_of(number)], trainer.logits, *about)
+        for number, trainer in enumerate(trainings.defended)
+    )
+    return TrainedWithout(np.array(trainings.epochs), epochs), defended
+
+
+def array_of(number: int) -> str:
+    """Return the name of the array that holds the predictions of a defended training."""
+    return f"defended_{number}"
+
+
+def _plan(trainings: Trainings, cohort: Cohort, seed: int) -> Plan:
+    settings = {
+        **trainings.describe(),
+        "data": digest_of(cohort.x, cohort.y),
+        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
+        "versions": versions("torch" if trainings.undefended.logits else None),
+    }
+    return Plan(
+        name="defences",
+        seed=seed,
+        unit="model",
+        n_units=len(cohort),
+        units_a_task=1,
+        arrays=trainings.arrays(cohort),
+        settings=settings,
+    )
+
+
+def _dtype(trainer: Trainer) -> str:
+    """Return the type of a trainer's predictions."""
+    if not trainer.logits:
+        return "float64"
+    networks = getattr(trainer, "networks", trainer)
+    return str(getattr(networks, "dtype", "float32"))
+
+
+def _alike(
+    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, ids: ArrayLike
+) -> TrainedAlike | Skipped:
+    finite = np.isfinite(values).all(axis=(1, 2))
+    kept = 1 + np.flatnonzero(finite[1:])
+    if not finite[0] or not len(kept):
+        who = "all shadow models" if finite[0] else "the target"
+        return Skipped("training", f"training failed for {who}: predictions are not finite")
+    given: dict[str, Any] = {"logits" if logits else "probs": values[0]}
+    target = predictions(labels=y, member=inside[0], ids=ids, name="target model", **given)
+    pool = Pool(values[kept], logits, inside[kept], y)
+    return TrainedAlike(target, pool, np.flatnonzero(~finite[1:]))
+
+
+def recorded_epochs(epochs: int, further: Sequence[int] = ()) -> tuple[int, ...]:
+    """Return about 15 epochs of a training: each of the first ones, later ones further apart.
+
+    Parameters
+    ----------
+    epochs : int
+        At least 1, the last one.
+    further : sequence of int
+        Others to record, in 1..epochs.
+    """
+    spread = np.unique(np.geomspace(1, epochs, 20).round().astype(int))
+    return tuple(sorted({*spread.tolist(), *further, epochs}))

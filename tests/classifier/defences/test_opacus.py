@@ -1,0 +1,175 @@
+"""DP-SGD by Opacus: the same as LeakScope's own, for more modules, and what it spends."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from leakscope.audit.training_defences import audit_dp_sgd
+from leakscope.classifier.defences.accountant import SubsampledGaussian, noise_for
+from leakscope.classifier.defences.dp_sgd import DpSgd
+from leakscope.classifier.defences.opacus_dp_sgd import (
+    OpacusDpSgd,
+    opacus_epsilon,
+    opacus_noise_for,
+)
+from leakscope.classifier.defences.training import ByOpacus, Private, Undefended
+from leakscope.classifier.networks import MLP, Networks
+from leakscope.classifier.trainer import Trainer
+from leakscope.core.rules import Split
+from leakscope.core.transcript import Transcript
+from leakscope.errors import InputError
+from leakscope.evaluate.decision import balanced_accuracy
+from tests.classifier.defences.test_dp_sgd import known_by_heart, lower
+from tests.classifier.networks import made
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("opacus")
+# Opacus alone takes seconds to import.
+pytestmark = [pytest.mark.torch, pytest.mark.slow]
+
+NETS = Networks(
+    MLP((6,), "tanh"), epochs=3, batch_size=8, optimiser="sgd", learning_rate=0.3, dtype="float64"
+)
+SPENT = [(1.3, 250 / 60000, 3600, 1e-5), (1.0, 0.1, 200, 1e-3), (5.0, 1.0, 10, 1e-5)]
+
+
+def convolutional(d, k):
+    return torch.nn.Sequential(
+        torch.nn.Unflatten(1, (1, d)),
+        torch.nn.Conv1d(1, 4, 3, padding=1),
+        torch.nn.GroupNorm(2, 4),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(4 * d, k),
+    )
+
+
+def with_batch_norm(d, k):
+    return torch.nn.Sequential(
+        torch.nn.Linear(d, 4), torch.nn.BatchNorm1d(4), torch.nn.ReLU(), torch.nn.Linear(4, k)
+    )
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.5])
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("optimiser", ["adam", "sgd"])
+@pytest.mark.parametrize("sampling_rate", [0.03, 0.4])
+def test_it_trains_the_same_models_as_our_own(noise, activation, optimiser, sampling_rate):
+    """The same coins, noise and steps; at the small rate batches are empty now and then."""
+    nets = replace(NETS, make=MLP((6, 5), activation), optimiser=optimiser, weight_decay=0.01)
+    nets = replace(nets, learning_rate=0.01 if optimiser == "adam" else 0.3)
+    cohort = made.cohort(m=2)
+    found = OpacusDpSgd(nets, noise, sampling_rate, 0.3).train(cohort)
+    own = DpSgd(nets, noise, sampling_rate, 0.3).train(cohort)
+    # Opacus divides by the norm plus 1e-6: each step may differ by that much of itself.
+    np.testing.assert_allclose(found, own, rtol=2e-4, atol=2e-5)
+    assert np.isfinite(found).all()
+
+
+def test_results_are_alike_in_distribution():
+    """Not the seeds' doing: over other seeds losses have the same mean and spread."""
+    cohort = made.cohort(m=120)
+    loss = []
+    for kind, seeds in ((DpSgd, range(120)), (OpacusDpSgd, range(1000, 1120))):
+        inside = np.repeat(cohort.inside[:1], 120, axis=0)
+        logits = kind(NETS, 1.0, 0.2).train(replace(cohort, inside=inside, seeds=seeds))
+        logits -= np.log(np.exp(logits).sum(axis=2, keepdims=True))
+        loss.append(-logits[:, np.arange(len(cohort.y)), cohort.y].mean(axis=1))
+    error = np.sqrt(sum(x.var(ddof=1) / len(x) for x in loss))
+    # Four standard errors of the mean and of the logarithm of the standard deviation.
+    assert abs(loss[0].mean() - loss[1].mean()) < 4 * error
+    assert abs(np.log(loss[0].std() / loss[1].std())) < 4 * math.sqrt(1 / 119)
+
+
+def test_other_modules_are_trained():
+    nets = replace(NETS, make=convolutional, epochs=30)
+    cohort = made.cohort(m=1)
+    with pytest.raises(InputError, match="train other modules with OpacusDpSgd"):
+        DpSgd(nets, 0.0, 0.2).train(cohort)
+    defence = OpacusDpSgd(nets, 0.0, 0.2, clip=10.0)
+    assert isinstance(defence, Trainer)
+    logits = defence.train(cohort)[0]
+    own = cohort.inside[0]
+    # A third by chance: it learns its members.
+    assert (logits.argmax(axis=1) == cohort.y)[own].mean() > 0.6
+
+
+def test_layers_that_mix_records_are_refused():
+    with pytest.raises(InputError, match="module that Opacus can train") as refused:
+        OpacusDpSgd(replace(NETS, make=with_batch_norm), 1.0, 0.2).train(made.cohort(m=1))
+    assert "\n" not in str(refused.value)
+    assert "BatchNorm" in str(refused.value)
+
+
+@pytest.mark.parametrize(("noise", "rate", "steps", "delta"), SPENT)
+def test_our_accountant_says_what_opacus_says(noise, rate, steps, delta):
+    ours = SubsampledGaussian(noise, rate, steps).epsilon(delta)
+    assert opacus_epsilon(noise, rate, steps, delta, "rdp") == pytest.approx(ours, rel=1e-9)
+    tight = opacus_epsilon(noise, rate, steps, delta, "prv")
+    assert 0.7 * ours < tight < ours
+
+
+def test_without_noise_everything_is_spent():
+    assert opacus_epsilon(0.0, 0.1, 10, 1e-5) == math.inf
+    assert OpacusDpSgd(NETS, 0.0, 0.2).epsilon(1e-5) == math.inf
+
+
+@pytest.mark.parametrize("accountant", ["prv", "rdp"])
+@pytest.mark.parametrize("epsilon", [0.3, 4.0])
+def test_the_noise_is_what_the_epsilon_needs(epsilon, accountant):
+    noise = opacus_noise_for(epsilon, 1e-4, 0.1, 300, accountant)
+    # The search ends within a thousandth of the noise; prv adds its own error, 0.01.
+    assert epsilon * 0.98 - 0.02 < opacus_epsilon(noise, 0.1, 300, 1e-4, accountant) <= epsilon
+    if accountant == "rdp":
+        assert noise == pytest.approx(noise_for(epsilon, 1e-4, 0.1, 300), rel=2e-3)
+    made_of = Private(epsilon, 1e-4, ByOpacus(accountant)).trainer(Undefended(NETS, 160))
+    assert isinstance(made_of, OpacusDpSgd)
+    assert made_of.epsilon(1e-4) <= epsilon
+
+
+def test_errors_say_the_rule_and_the_value():
+    with pytest.raises(InputError, match="accountant must be prv or rdp, got 'gdp'"):
+        OpacusDpSgd(NETS, 1.0, 0.2, accountant="gdp")
+    with pytest.raises(InputError, match="epsilon must be finite and above 0, got -1"):
+        opacus_noise_for(-1.0, 1e-5, 0.1, 10)
+    with pytest.raises(InputError, match=r"delta must be in \(0, 1\), got 0"):
+        opacus_epsilon(1.0, 0.1, 10, 0.0)
+
+
+def defence_of(epsilon, n):
+    """At an infinite epsilon, everything but the noise is that of epsilon = 1."""
+    nets = Networks(
+        MLP((32,), "tanh"), epochs=20, batch_size=n // 20, optimiser="sgd", learning_rate=2.0
+    )
+    noise = opacus_noise_for(epsilon, 1e-5, 0.1, 200) if math.isfinite(epsilon) else 0.0
+    return OpacusDpSgd(nets, noise, 0.1)
+
+
+def test_the_bound_does_not_exceed_what_the_accountant_says():
+    """12 trainings: at 95% a sound bound fails four times or more with probability 0.002."""
+    x, y = known_by_heart(400)
+    defence = defence_of(1.0, 400)
+    bounds = [lower(audit_dp_sgd(defence, x, y, seed=seed)) for seed in range(12)]
+    assert sum(bound > 1.0 for bound in bounds) < 4
+
+
+def test_at_a_small_epsilon_attacks_stay_at_chance():
+    """Ten trainings: intervals at 95% miss chance in four or more with probability 0.001."""
+    x, y = known_by_heart(400)
+    defence, missed = defence_of(0.1, 400), 0
+    for seed in range(10):
+        found = audit_dp_sgd(defence, x, y, seed=seed).canaries
+        guesses = Split().decide(Transcript(found.score, found.member))
+        missed += balanced_accuracy(guesses).excludes(0.5)
+    assert missed < 4
+
+
+def test_a_training_whose_noise_is_off_is_caught():
+    x, y = known_by_heart(400)
+    defence = defence_of(math.inf, 400)
+    bounds = [lower(audit_dp_sgd(defence, x, y, claimed=1.0, seed=seed)) for seed in range(3)]
+    assert min(bounds) > 1.0
