@@ -84,6 +84,7 @@ def test_equal_seeds_give_equal_results_and_a_further_attack_changes_no_others(t
     assert not np.array_equal(first.targets, other.targets)
 
 
+@pytest.mark.slow
 def test_the_suite_is_played_where_nothing_is_given():
     found = played(Counted(), attacks=None)
     assert {"untargeted", "distance", "frequency", "lira-online", "bavaria"} <= {

@@ -62,6 +62,7 @@ def test_curves_pass_through_the_rows():
     assert {c.key for c in found.curves} >= {"nb", "designed", "kl", "honest_best_of_k"}
 
 
+@pytest.mark.slow
 def test_only_attacks_that_apply_to_the_guard_are_called_the_strongest():
     assert ls.holdout_bounds(1_000, 2, 300).strongest.key == "designed"
     assert ls.holdout_bounds(1_000, 2, 300, guard="noise:0.01").strongest.key == "nb"

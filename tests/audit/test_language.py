@@ -232,6 +232,7 @@ def _reordered(scores, order):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=times(24))
 @given(few_scores(), st.sampled_from([None, "oracle", "population", "mean-train"]))
 def test_any_scores_give_a_report_or_one_line(scores, threshold):

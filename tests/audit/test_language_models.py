@@ -97,6 +97,7 @@ def test_a_planted_leak_is_found_and_no_control_fires(pair):
     assert json.loads(audit.provenance["masks"])["pattern"] == "balanced"
 
 
+@pytest.mark.slow
 def test_the_same_audit_from_the_file_of_energies(audited):
     audit, place, _ = audited
     frame = pd.read_parquet(place / "energies.parquet")
@@ -182,6 +183,7 @@ def test_notes_say_which_side(models):
     assert energies_frame(found)["length"].max() == 62
 
 
+@pytest.mark.slow
 def test_causal_models_too(tmp_path, texts):
     target, reference = (saved(tmp_path / str(seed), "gpt2", seed) for seed in (0, 1))
     assert [model_kind(path) for path in (target, saved(tmp_path / "b"))] == ["causal", "masked"]

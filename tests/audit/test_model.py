@@ -75,6 +75,7 @@ def test_further_shadow_models_change_no_coin_and_no_model_of_the_earlier_ones(t
         assert np.array_equal(runs[0], runs[1][:5])
 
 
+@pytest.mark.slow
 def test_a_further_attack_changes_no_others_numbers():
     alone = played(tree)
     more = played(tree, attacks=(Coin(), *QUICK[::-1]))
@@ -149,6 +150,7 @@ def test_records_that_only_one_side_holds_are_counted_in_a_warning():
     assert "of 60 records are in all of the 2 shadow models or in none" in line
 
 
+@pytest.mark.slow
 def test_features_with_holes_skip_the_attack_that_looks_at_them():
     x = X.copy()
     x[3, 1] = np.nan

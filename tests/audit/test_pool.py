@@ -59,6 +59,7 @@ def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path):
     assert "give either --shadow or --pool, not both" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_logits_beside_probabilities_are_compared_as_probabilities(trained):
     logits = np.log(np.maximum(trained.target.values, 1e-9))
     target = ls.predictions(

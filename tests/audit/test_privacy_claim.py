@@ -80,7 +80,7 @@ def test_a_training_with_the_noise_switched_off_is_caught():
         (2000, 1.5, 3.0, 1e-5, ManyRuns(), IF_GAUSSIAN),
         (2000, 1.5, 1.0, 1e-5, ManyRuns(), REFUTED),
         (2000, 0.5, 2.0, 1e-5, ManyRuns(), STANDS),
-        (40, 0.5, 2.0, 0.0, ManyRuns(), UNKNOWN),
+        (20, 0.5, 2.0, 0.0, ManyRuns(), UNKNOWN),
     ],
 )
 def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grade):

@@ -231,6 +231,7 @@ def test_every_risk_has_an_interval_of_its_own_and_a_wider_one_for_the_verdict(l
         )
 
 
+@pytest.mark.slow
 def test_people_that_nothing_was_learnt_from_are_not_given_away():
     """Null law: two samples beside a table that was made from a third one."""
     held, looked, grave = 0, 0, 0
@@ -334,6 +335,7 @@ def test_names_and_contents_only_where_they_were_asked_for(tables):
     assert found.records.contents["town"][120:].tolist() == others[rows].tolist()
 
 
+@pytest.mark.slow
 def test_frames_a_schema_and_a_single_column():
     rng = np.random.default_rng(5)
     frames = [people(rng, 60)[["job"]] for _ in range(3)]

@@ -61,6 +61,7 @@ def test_what_was_asked_is_what_was_done(people):
         np.testing.assert_array_equal(one.aucs, other.aucs)
 
 
+@pytest.mark.slow
 def test_a_further_target_or_attack_changes_no_other_number(people):
     few = {"size": 40, "shadows": 20, "tests": 20}
     both = audited(BayNet(), people, targets=[10, 50], **few)
@@ -70,6 +71,7 @@ def test_a_further_target_or_attack_changes_no_other_number(people):
     assert one.groups[0].means[0] == one.attacks[0].targets[0].auc
 
 
+@pytest.mark.slow
 def test_attack_and_record_of_the_headline_are_chosen_on_other_tables(people):
     found = audited(BayNet(), people, size=40, shadows=20, tests=20)
     own = [attack.own_auc for attack in found.attacks]
@@ -91,6 +93,7 @@ def test_many_targets_share_a_pool(people):
     assert found.foreseen.n == 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("game", "knowledge"),
     [("specific", None), ("specific", "auxiliary"), ("average", "synthetic"), ("shared", None)],
@@ -120,6 +123,7 @@ def test_utility_is_measured_beside(people):
     assert found.utility.holdout_marginals
 
 
+@pytest.mark.slow
 def test_names_and_contents_are_shown_only_when_asked(people):
     ids = np.array([f"person {i}" for i in range(400)])
     found = audited(Silence(), people, targets=[10], ids=ids, show=["cat0"], size=40)
@@ -127,6 +131,7 @@ def test_names_and_contents_are_shown_only_when_asked(people):
     assert found.targets.contents["cat0"].tolist() == ["lone"]
 
 
+@pytest.mark.slow
 def test_a_run_is_taken_up_again(people, tmp_path):
     done = []
     few = {"run": tmp_path / "run", "size": 40, "shadows": 12, "tests": 8}
@@ -202,6 +207,7 @@ def test_columns_that_name_records_are_pointed_out(people):
     assert any("passport" in warning and "--drop" in warning for warning in found.warnings)
 
 
+@pytest.mark.slow
 def test_polars_like_frames_will_do(people):
     class Frame:
         def to_pandas(self):
@@ -211,6 +217,7 @@ def test_polars_like_frames_will_do(people):
     assert isinstance(people, pd.DataFrame)
 
 
+@pytest.mark.slow
 def test_a_private_generator_wants_a_public_schema(people):
     few = {"targets": [10], "size": 40, "shadows": 8, "tests": 4}
     inferred = audited("privbayes:epsilon=1", people, **few)

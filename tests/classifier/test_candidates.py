@@ -64,6 +64,7 @@ def test_a_pair_differs_in_the_target_only():
     assert np.abs(np.delete(drawn, 7) - p).max() < 5 * np.sqrt(p * (1 - p) / 2000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_as_many_models_are_trained_as_are_announced(design):
     game = replace(GAME, design=design, trainer=Counted())
@@ -74,6 +75,7 @@ def test_as_many_models_are_trained_as_are_announced(design):
     assert told == sorted(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_the_round_holds_every_target_models_word_on_every_target(design):
     game = replace(GAME, design=design, trainer=as_trainer(GaussianNB()))
@@ -99,6 +101,7 @@ def test_the_round_holds_every_target_models_word_on_every_target(design):
     assert np.array_equal(dealt.pool.values[:, :5], dealt.pool.values[:, 25:])
 
 
+@pytest.mark.slow
 def test_models_of_a_targets_own_hold_it_in_the_first_half():
     game = replace(GAME, design=DESIGNS[1])
     pool = game.train().pool
@@ -110,6 +113,7 @@ def test_models_of_a_targets_own_hold_it_in_the_first_half():
     assert (sure[3:] < 0.65).all()
 
 
+@pytest.mark.slow
 def test_models_of_the_shared_pool_hold_what_coins_put_in_them():
     pool = replace(GAME, design=SharedDesign(40)).train().pool
     sure = pool.values.max(axis=2) > 0.75
@@ -203,6 +207,7 @@ def test_bins_are_those_of_the_attacks():
     assert binned(np.float64([0.3]), 0.25).tolist() == [0.375]
 
 
+@pytest.mark.slow
 def test_what_was_trained_is_kept_in_the_folder(tmp_path):
     whole = replace(GAME, trainer=Counted())
     expected = whole.train(measurements=1, run=tmp_path / "whole")
@@ -228,6 +233,7 @@ def test_a_model_that_failed_stops_the_game(design):
         game.train()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda d: d.name)
 def test_every_attack_of_the_suite_can_be_played(design):
     dealt = replace(GAME, design=design).train()

@@ -105,6 +105,7 @@ def test_prediction_vectors_are_sorted_or_left():
     assert prediction_inputs(rows, ordered=True) == pytest.approx(-np.sort(-raw), abs=1e-6)
 
 
+@pytest.mark.slow
 @every_attack
 @pytest.mark.parametrize("k", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16, 64))])
 def test_without_leakage_there_is_nothing_to_find(attack, k):
@@ -119,6 +120,7 @@ def test_without_leakage_there_is_nothing_to_find(attack, k):
         assert abs(found.mean() - 0.5) < 4.5 * max(found.std(), 1e-3) / np.sqrt(games)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "attack",
     [NeuralShokri(), NeuralShokri(sorted=True), NeuralNasr(), Untargeted()],
@@ -195,6 +197,7 @@ def test_a_class_with_one_kind_of_shadow_records_falls_back_too():
     assert found.notes[0].endswith("all classes: 2")
 
 
+@pytest.mark.slow
 def test_each_class_has_its_own_network():
     # In class 1 members are the unsure ones: one network for all could tell nothing.
     leak = made_pool_game(n=400, c=2, k=20, leak=3.0)
@@ -330,6 +333,7 @@ def test_location30_is_attacked_as_well_as_measured_and_no_better_than_by_a_metr
         assert found[0].low < metric.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("location30", ["tc_output"], indirect=True)
 def test_from_one_shadow_model_the_untargeted_attack_learns_the_records_by_heart(
     location30, data_folder

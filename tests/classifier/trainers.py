@@ -47,3 +47,27 @@ class Counted:
             if int(rows.sum()) in self.bad:
                 probs[0, 0] = np.nan
         return result
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Draws logits at random, surer of the true class by `sure`, and of members by `leak` more.
+
+    Draws follow from the records a model is trained on and from its seed.
+    """
+
+    sure: float = 1.0
+    leak: float = 0.0
+    name: str = "noisy"
+    logits: bool = True
+
+    def describe(self):
+        return {"model": "noisy", "sure": self.sure, "leak": self.leak}
+
+    def train(self, cohort):
+        asked, result = cohort.asked, np.empty(cohort.shape, np.float32)
+        for values, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+            rng = np.random.default_rng([seed, int(rows.sum())])
+            values[:] = rng.normal(size=values.shape)
+            values[np.arange(len(asked)), cohort.y[asked]] += self.sure + self.leak * rows[asked]
+        return result

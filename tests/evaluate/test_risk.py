@@ -161,6 +161,7 @@ def test_the_assessment_holds_a_row_for_every_class_with_both_kinds() -> None:
     assert risk.correlation.value == pytest.approx(published.statistic)
 
 
+@pytest.mark.slow
 def test_on_noise_the_intervals_hold_chance() -> None:
     # Risk and correctness go together in every record, membership with neither.
     found = [risk_of(400, seed)[0] for seed in range(200)]
@@ -171,6 +172,7 @@ def test_on_noise_the_intervals_hold_chance() -> None:
     assert sum(not risk.correlation.excludes(0.0) for risk in found) >= least
 
 
+@pytest.mark.slow
 def test_of_a_calibrated_score_the_mean_risk_is_covered() -> None:
     # E[score | member] = E[score^2] / E[score] = 0.3 / 0.5 for Beta(2, 2).
     found = [risk_of(400, seed, leak=1.0)[0] for seed in range(200)]

@@ -14,9 +14,11 @@ from leakscope.evaluate.claim import Guessed, default_guesses, guessed
 from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, rates_bounds
 from leakscope.evaluate.gaussian_privacy import gaussian_epsilon
 from leakscope.evaluate.one_run import one_run_epsilon
+from tests.thorough import times
 
 QUICK, FULL = 50, 1000
 
+few_or_full = [pytest.param(15), pytest.param(FULL, marks=pytest.mark.slow)]
 in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]
 
 
@@ -93,7 +95,7 @@ def test_one_run_of_a_gaussian_mechanism(correlation: float, games: int) -> None
     assert found[:, 1].mean() > 0.05 * truth
 
 
-@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("games", few_or_full)
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
     truth, above = gaussian_epsilon(mu, 1e-5), 0
@@ -103,7 +105,7 @@ def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
     require_sound(above, games)
 
 
-@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("games", few_or_full)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_many_runs_of_randomised_response(epsilon: float, games: int) -> None:
     played = transcripts(RandomisedResponse(400, epsilon), games, 7)
@@ -143,10 +145,32 @@ def test_with_many_canaries_one_run_is_within_10_percent_of_randomised_response(
     assert np.sum(low > epsilon) <= 2
 
 
-@pytest.mark.parametrize("mu", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize("mu", [0.5, 1.0, 2.0, 4.0])
 def test_with_many_runs_the_gaussian_bound_is_within_10_percent(mu: float) -> None:
     truth = gaussian_epsilon(mu, 1e-5)
-    for transcript in transcripts(GaussianGame(100_000, mu), 3, 11):
+    for transcript in transcripts(GaussianGame(100_000, mu), times(4), 11):
         bounds, _ = rates_bounds(held_out(transcript, 1e-5), 1e-5)
         assert 0.9 * truth < bounds[1].estimate.low < 1.03 * truth
         assert bounds[0].estimate.low < truth
+
+
+@pytest.mark.parametrize(
+    ("n", "mu", "delta"),
+    [
+        (100_000, 1.0, 0.05),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [(10**6, 0.5, 0.01), (10**6, 1.0, 0.01), (10**6, 2.0, 0.05)]
+        ),
+    ],
+)
+def test_with_a_delta_that_can_be_seen_the_bound_needs_no_assumption(
+    n: int, mu: float, delta: float
+) -> None:
+    truth, games = gaussian_epsilon(mu, delta), times(4)
+    found = [
+        rates_bounds(held_out(t, delta, seed=i), delta)[0][0].estimate.low
+        for i, t in enumerate(transcripts(GaussianGame(n, mu), games, 12))
+    ]
+    assert np.mean(found) > 0.9 * truth
+    require_sound(int(np.sum(np.array(found) > truth)), games)

@@ -70,6 +70,7 @@ def test_intervals_cover(n: int, effect: float) -> None:
         assert max(count["threshold 0.1"], count["threshold 0.01"]) < LEAST
 
 
+@pytest.mark.slow
 def test_with_two_values_only_the_rate_of_the_randomised_threshold_is_covered() -> None:
     # "Member" for the answer 1 with a probability that makes the false-positive rate 10%.
     game, fpr = RandomisedResponse(200, 1.0), 0.1

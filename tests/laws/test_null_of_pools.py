@@ -63,12 +63,14 @@ def plain(attacks: Sequence[Attack]) -> list[Attack]:
     return [attack for attack in attacks if not isinstance(attack, SLOW)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", SHADOWS)
 def test_a_pool_without_leakage_gives_every_attack_one_half(k: int) -> None:
     attacks = plain(pool_attacks(logits=True))
     check(attacks, areas(attacks, k, 200, 20), 200)
 
 
+@pytest.mark.slow
 def test_a_pool_without_leakage_gives_attacks_that_train_one_half() -> None:
     networks = (attack(network=TINY) for attack in (NeuralShokri, NeuralNasr, Untargeted))
     attacks: list[Attack] = [Learned(), *networks]

@@ -70,6 +70,7 @@ def test_the_game_has_the_answers_of_theory() -> None:
     assert abs(area_of_signal(tuple(plain.deal(ROUNDS, rng))) - plain.auc()) < 4.5 * ERROR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_worlds", [64, 300])
 @pytest.mark.parametrize(
     "attack",
@@ -99,6 +100,7 @@ def test_priors_gain_most_where_worlds_are_few(n_worlds: int, gain: float) -> No
         assert bavaria >= area(other, rounds(n_worlds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_worlds", [4, 16])
 def test_what_is_known_of_members_helps_and_nothing_is_worse_than_chance(n_worlds: int) -> None:
     dealt = rounds(n_worlds)

@@ -12,6 +12,7 @@ from leakscope.core.estimate import Estimate, Skipped
 from leakscope.core.rules import halves
 from leakscope.core.transcript import Decisions, Transcript
 from leakscope.errors import InputError
+from leakscope.evaluate.chosen_cut import ChosenCut, epsilon_cut, mu_line
 from leakscope.evaluate.claim import (
     GAUSSIAN,
     Guessed,
@@ -19,10 +20,11 @@ from leakscope.evaluate.claim import (
     divided,
     one_run_bound,
 )
-from leakscope.evaluate.epsilon import best_cut, epsilon_lower_bound
+from leakscope.evaluate.epsilon import epsilon_lower_bound
 from leakscope.evaluate.gaussian_privacy import gaussian_epsilon, mu_lower_bound
 from leakscope.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 from leakscope.evaluate.trade_off import one_run_mu
+from leakscope.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
 _POINTS = 16
 """Of a curve."""
@@ -33,6 +35,8 @@ _NO_GAUSSIAN = Skipped(
 
 _CUTS = 512
 """Thresholds are chosen among so many."""
+
+_EXACT = "exact test of both counts"
 
 _CHOOSING = 0.2
 """The share of the rows that choose the thresholds: the others have to carry the bound."""
@@ -48,6 +52,20 @@ class HeldOut:
     """By the threshold of the largest bound on mu."""
     score: Floats
     """(j,) The scores of the judged rows."""
+    epsilon_choice: ChosenCut
+    """What the others chose for epsilon."""
+    mu_choice: ChosenCut
+    """What they chose for mu."""
+
+    def epsilon(self, decisions: Decisions, delta: float, level: float) -> float:
+        """Return the bound on epsilon from guesses about the judged rows."""
+        counts = Counts.of(decisions)
+        counts = counts.turned if self.epsilon_choice.turned else counts
+        return exact_epsilon(counts, self.epsilon_choice.line, delta, level)
+
+    def mu(self, decisions: Decisions, level: float) -> float:
+        """Return the bound on mu from guesses about the judged rows."""
+        return exact_mu(Counts.of(decisions), self.mu_choice.line, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,16 +122,15 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
     judged = ~chosen
     if any(part.all() or not part.any() for part in (secret[chosen], secret[judged])):
         raise InputError("too few rows: both parts need members and non-members")
-    # As if all cuts held together: the best of many is not to be one that was lucky.
-    strict = divided(level, _CUTS)
-    cuts = (
-        best_cut(score[chosen], secret[chosen], delta, strict)[1],
-        best_mu_cut(score[chosen], secret[chosen], strict),
-    )
+    chooses = score[chosen], secret[chosen]
+    for_epsilon = epsilon_cut(*chooses, delta)
+    cut, mu = best_mu_cut(*chooses, divided(level, _CUTS))
+    for_mu = ChosenCut(cut, mu_line(*chooses, cut, mu))
     guesses = [
-        Decisions(score[judged] >= cut, secret[judged], rule="chosen on other rows") for cut in cuts
+        Decisions(score[judged] >= found.cut, secret[judged], rule="chosen on other rows")
+        for found in (for_epsilon, for_mu)
     ]
-    return HeldOut(guesses[0], guesses[1], score[judged])
+    return HeldOut(guesses[0], guesses[1], score[judged], for_epsilon, for_mu)
 
 
 def rates_bounds(
@@ -133,16 +150,18 @@ def rates_bounds(
     methods = 1 if delta == 0.0 else 2
     each = divided(level, methods)
     perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
-    bound = epsilon_lower_bound(found.for_epsilon, delta, each)
-    largest = epsilon_lower_bound(perfect, delta, each).low
-    estimate = _at(bound, level, bound.low, bound.value)
-    rates = PrivacyBound("rates", "", estimate, largest)
+    low = found.epsilon(found.for_epsilon, delta, each)
+    largest = found.epsilon(perfect, delta, each)
+    value = epsilon_lower_bound(found.for_epsilon, delta, each).value
+    n, method = len(perfect), f"{_EXACT}, Bonferroni over {methods}"
+    rates = PrivacyBound("rates", "", _above(low, value, level, n, method), largest)
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
-    mu, best = mu_lower_bound(found.for_mu, each), mu_lower_bound(perfect, each)
-    low, most = gaussian_epsilon(mu.low, delta), gaussian_epsilon(best.low, delta)
-    value = np.inf if np.isinf(mu.value) else gaussian_epsilon(mu.value, delta)
-    gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, _at(mu, level, low, value), most)
+    mu, best = found.mu(found.for_mu, each), found.mu(perfect, each)
+    seen = mu_lower_bound(found.for_mu, each).value
+    value = np.inf if np.isinf(seen) else gaussian_epsilon(seen, delta)
+    estimate = _above(gaussian_epsilon(mu, delta), value, level, n, method)
+    gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
 
 
@@ -160,7 +179,7 @@ def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
     numbers = np.unique(np.count_nonzero(found.score >= cuts[steps(len(secret)) - 1][:, None], 1))
     numbers = numbers[numbers < len(secret)]
     low = [_bound_of_highest(found, int(k), delta, level) for k in numbers]
-    perfect = epsilon_lower_bound(Decisions(secret, secret), delta, level).low
+    perfect = found.epsilon(Decisions(secret, secret), delta, level)
     return BoundCurve(
         numbers.astype(np.int64), np.array(low, np.float64), np.full(len(low), perfect)
     )
@@ -173,8 +192,10 @@ def steps(largest: int) -> Ints:
     return np.unique(np.geomspace(1, largest, _POINTS).round()).astype(np.int64)
 
 
-def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> float:
-    """Return the cut whose bound on mu is the largest on these rows; judge it on others.
+def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[float, float]:
+    """Return the cut whose bound on mu is the largest on these rows, and that bound.
+
+    It is worth nothing on these rows, at least 0 all the same: judge the cut on others.
 
     Parameters
     ----------
@@ -197,14 +218,16 @@ def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> float:
         betaincinv(np.maximum(len(outside) - false, 1), false + 1.0, tail),
         0.0,
     )
-    return float(cuts[np.argmax(ndtri(tpr_low) + ndtri(rest))])
+    found = ndtri(tpr_low) + ndtri(rest)
+    best = int(np.argmax(found))
+    return float(cuts[best]), max(0.0, float(found[best]))
 
 
 def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> float:
     cut = np.partition(found.score, len(found.score) - k)[len(found.score) - k]
     decisions = Decisions(found.score >= cut, found.for_epsilon.secret)
-    return epsilon_lower_bound(decisions, delta, level).low
+    return found.epsilon(decisions, delta, level)
 
 
-def _at(bound: Estimate, level: float, low: float, value: float) -> Estimate:
-    return Estimate(max(low, value), low, np.inf, level, bound.n, bound.method)
+def _above(low: float, value: float, level: float, n: int, method: str) -> Estimate:
+    return Estimate(max(low, value), low, np.inf, level, n, method)

@@ -57,6 +57,7 @@ def by_sklearn(x, y, l2, queries, solver="newton-cholesky"):
         return model.fit(x, y).predict_proba(queries)
 
 
+@pytest.mark.slow
 @settings(max_examples=times(40))
 @given(cases())
 def test_every_record_is_left_out_as_by_a_fit_from_scratch(case):

@@ -101,6 +101,7 @@ def test_one_class_alone_cannot_be_trained() -> None:
         retrained(as_trainer(GaussianNB()), x, np.zeros(30, np.int64), np.arange(3), n_classes=2)
 
 
+@pytest.mark.slow
 @pytest.mark.torch
 def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     pytest.importorskip("torch")

@@ -102,6 +102,7 @@ def test_a_model_depends_on_its_rows_and_seed_alone(engine):
     assert np.abs(other[0] - plain[2]).max() > 0.01
 
 
+@pytest.mark.slow
 def test_small_networks_in_float32_differ_by_rounding_only():
     cohort = made.cohort(n=200, m=5, least=100)
     single = Networks(MLP((64,)), 20, 20)

@@ -1,0 +1,145 @@
+"""What was found of canaries, beside what was found of ordinary records: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Transcript
+from leakscope.errors import InputError
+from leakscope.evaluate.rate_at_fpr import RateAtFpr
+from leakscope.evaluate.repeated import tprs_of_repeated
+from leakscope.evaluate.roc import auc, roc
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedTargets:
+    """One attack on one group of targets, over all models that were targets."""
+
+    attack: str
+    """The attack's name with its variant."""
+    auc: Estimate
+    """Area under the ROC curve; 1/2 is chance."""
+    rates: tuple[RateAtFpr, ...]
+    """True-positive rates at false-positive rates."""
+    corrected: tuple[RateAtFpr, ...]
+    """The same with intervals that hold for all attacks together (Bonferroni)."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRisk:
+    """All attacks on one group of targets."""
+
+    name: str
+    """``canaries`` or ``ordinary``."""
+    n_targets: int
+    """Different records."""
+    n_models: int
+    """Models that were targets."""
+    attacks: tuple[AttackedTargets, ...]
+    """In the order in which they were given; at least one."""
+
+    def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
+        """Return the attack with the highest lower end at this FPR, corrected for the choice.
+
+        Parameters
+        ----------
+        fpr : float
+            One of those that were asked for.
+
+        Raises
+        ------
+        InputError
+            If it is not.
+        """
+        known = [rate.fpr for rate in self.attacks[0].rates]
+        if fpr not in known:
+            raise InputError(f"fpr must be one of those asked for ({known}), got {fpr}")
+        place = known.index(fpr)
+        best = max(self.attacks, key=lambda attacked: attacked.corrected[place].estimate.low)
+        return best.attack, best.corrected[place]
+
+    @property
+    def highest_auc(self) -> Estimate:
+        """The largest area of all attacks; its interval is not corrected for the choice."""
+        return max((attacked.auc for attacked in self.attacks), key=lambda found: found.value)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCaseFindings:
+    """Risk of canaries with a wrong label beside that of ordinary records, in the same models."""
+
+    model: str
+    """What was trained."""
+    label: str
+    """Which wrong class canaries got."""
+    canaries: TargetRisk
+    """The worst case."""
+    ordinary: TargetRisk
+    """The average case."""
+    test_accuracy: Estimate
+    """Of the models on ordinary records that they were not trained on."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+    skipped: tuple[Skipped, ...]
+    """Attacks that could not be played."""
+    warnings: tuple[str, ...]
+    """What the reader should know."""
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every group of targets, attack and false-positive rate."""
+        return [
+            {
+                "model": self.model,
+                "targets": group.name,
+                "n_targets": group.n_targets,
+                "attack": attacked.attack,
+                "fpr": rate.fpr,
+                "tpr": rate.estimate.value,
+                "low": rate.estimate.low,
+                "high": rate.estimate.high,
+                "level": rate.estimate.level,
+                "n": rate.estimate.n,
+                "resolved": rate.resolved,
+                "auc": attacked.auc.value,
+            }
+            for group in (self.canaries, self.ordinary)
+            for attacked in group.attacks
+            for rate in attacked.rates
+        ]
+
+
+def attacked_targets(
+    attack: str,
+    transcript: Transcript,
+    fprs: Sequence[float],
+    level: float,
+    *,
+    n_attacks: int = 1,
+) -> AttackedTargets:
+    """Return what one attack achieves on one group of targets.
+
+    Parameters
+    ----------
+    attack : str
+        Its name.
+    transcript : Transcript
+        All rounds, with their targets.
+    fprs : sequence of float
+        Each in (0, 1).
+    level : float
+        In (0, 1).
+    n_attacks : int
+        How many attacks the corrected intervals hold for together.
+    """
+    curve, each = roc(transcript), 1.0 - (1.0 - level) / n_attacks
+    return AttackedTargets(
+        attack,
+        auc(transcript, level, curve=curve),
+        tprs_of_repeated(transcript, fprs, level, curve=curve),
+        tprs_of_repeated(transcript, fprs, each, curve=curve),
+    )
