@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         audit_synthetic,
     )
     from leakscope.audit.defences import DefenceAudit, audit_defences, audit_defended
+    from leakscope.audit.defended_training import audit_training_defences
     from leakscope.audit.holdout import HoldoutAudit, attack_holdout
     from leakscope.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from leakscope.audit.language_models import audit_causal, audit_masked
@@ -41,19 +42,33 @@ if TYPE_CHECKING:
         OneRun,
         audit_privacy_claim,
     )
+    from leakscope.audit.register import RiskRegister, model_card, risk_register
     from leakscope.audit.training_defences import audit_dp_sgd, risk_by_epoch
     from leakscope.audit.white_box import ShadowModule, audit_white_box
+    from leakscope.audit.worst_case import WorstCaseAudit, audit_worst_case
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.defences.adversarial_regularisation import AdversarialRegularisation
     from leakscope.classifier.defences.dp_sgd import DpSgd
     from leakscope.classifier.defences.early_stopping import EarlyStopping
     from leakscope.classifier.defences.memguard import MemGuard
+    from leakscope.classifier.defences.opacus_dp_sgd import OpacusDpSgd
     from leakscope.classifier.defences.perturbations import (
         Binning,
         LabelOnly,
         Rounding,
         Temperature,
         TopK,
+    )
+    from leakscope.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
+    from leakscope.classifier.defences.training import (
+        AgainstAttacker,
+        ByOpacus,
+        HiddenDropout,
+        OtherTraining,
+        Private,
+        StopAfter,
+        WeightDecay,
+        WithoutRiskiest,
     )
     from leakscope.classifier.dtp.bayes_inference import BayesInference
     from leakscope.classifier.dtp.discriminant import LinearDiscriminant
@@ -65,6 +80,7 @@ if TYPE_CHECKING:
     from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
     from leakscope.classifier.dtp.random_trees import RandomDecisionTrees
     from leakscope.classifier.files import load_predictions, save_predictions
+    from leakscope.classifier.mislabelled import LeastLikelyLabel, UniformLabel
     from leakscope.classifier.networks import MLP, Networks
     from leakscope.classifier.pool import Pool
     from leakscope.classifier.predictions import Predictions, predictions
@@ -96,6 +112,16 @@ _HOME = {
     "DefenceAudit": "audit.defences",
     "audit_defences": "audit.defences",
     "audit_defended": "audit.defences",
+    "AgainstAttacker": "classifier.defences.training",
+    "HiddenDropout": "classifier.defences.training",
+    "OtherTraining": "classifier.defences.training",
+    "Private": "classifier.defences.training",
+    "ByOpacus": "classifier.defences.training",
+    "StopAfter": "classifier.defences.training",
+    "WeightDecay": "classifier.defences.training",
+    "WithoutRiskiest": "classifier.defences.training",
+    "OpacusDpSgd": "classifier.defences.opacus_dp_sgd",
+    "audit_training_defences": "audit.defended_training",
     "MemGuard": "classifier.defences.memguard",
     "Binning": "classifier.defences.perturbations",
     "LabelOnly": "classifier.defences.perturbations",
@@ -106,6 +132,13 @@ _HOME = {
     "risk_by_epoch": "audit.training_defences",
     "ShadowModule": "audit.white_box",
     "audit_white_box": "audit.white_box",
+    "WorstCaseAudit": "audit.worst_case",
+    "audit_worst_case": "audit.worst_case",
+    "LeastLikelyLabel": "classifier.mislabelled",
+    "UniformLabel": "classifier.mislabelled",
+    "PdtpRisk": "classifier.defences.removal",
+    "RemoveRisky": "classifier.defences.removal",
+    "ScoreRisk": "classifier.defences.removal",
     "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
     "DpSgd": "classifier.defences.dp_sgd",
     "EarlyStopping": "classifier.defences.early_stopping",
@@ -134,6 +167,9 @@ _HOME = {
     "OneRun": "audit.privacy_claim",
     "audit_privacy_claim": "audit.privacy_claim",
     "PrivacyClaim": "evaluate.claim",
+    "RiskRegister": "audit.register",
+    "model_card": "audit.register",
+    "risk_register": "audit.register",
     "audit_released": "audit",
     "audit_synthetic": "audit",
     "holdout_bounds": "audit.holdout_bounds",
@@ -192,11 +228,13 @@ _HOME = {
 __all__ = [
     "MLP",
     "AdversarialRegularisation",
+    "AgainstAttacker",
     "Audit",
     "BayNet",
     "BayesInference",
     "Binning",
     "BudgetError",
+    "ByOpacus",
     "CandidateAudit",
     "ClaimAudit",
     "Cohort",
@@ -210,6 +248,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "Fitted",
+    "HiddenDropout",
     "Histogram",
     "HoldoutAudit",
     "HoldoutBounds",
@@ -220,6 +259,7 @@ __all__ = [
     "LanguageAudit",
     "LeaderboardAudit",
     "LeakScopeError",
+    "LeastLikelyLabel",
     "LeastSquares",
     "LinearDiscriminant",
     "Logistic",
@@ -231,28 +271,40 @@ __all__ = [
     "NearestNeighbours",
     "Networks",
     "OneRun",
+    "OpacusDpSgd",
+    "OtherTraining",
     "OutputError",
+    "PdtpRisk",
     "PerTargetDesign",
     "Pool",
     "Predictions",
     "PrivBayes",
     "PrivacyClaim",
+    "Private",
     "QuadraticDiscriminant",
     "RandomDecisionTrees",
     "ReleasedAudit",
+    "RemoveRisky",
+    "RiskRegister",
     "RiskScore",
     "Rounding",
     "Schema",
+    "ScoreRisk",
     "ShadowModule",
     "SharedDesign",
     "Skipped",
+    "StopAfter",
     "SynthPop",
     "SyntheticAudit",
     "Temperature",
     "Threshold",
     "TopK",
     "Transcript",
+    "UniformLabel",
     "VulnerableRecords",
+    "WeightDecay",
+    "WithoutRiskiest",
+    "WorstCaseAudit",
     "attack_holdout",
     "auc",
     "audit_candidates",
@@ -270,15 +322,19 @@ __all__ = [
     "audit_privacy_claim",
     "audit_released",
     "audit_synthetic",
+    "audit_training_defences",
     "audit_white_box",
+    "audit_worst_case",
     "epsilon_lower_bound",
     "holdout_bounds",
     "load_predictions",
+    "model_card",
     "pool_attacks",
     "prediction_attacks",
     "predictions",
     "read_table",
     "risk_by_epoch",
+    "risk_register",
     "roc",
     "save_predictions",
     "tpr_at_fpr",

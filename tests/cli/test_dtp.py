@@ -59,6 +59,7 @@ def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
     assert found["verdict"] == ("do not publish" if found["dtp"]["lower"] > 1 else "publish")
 
 
+@pytest.mark.slow
 def test_the_files_of_a_report_are_written(table, capsys, tmp_path):
     path, _ = table
     options = ("--id", "name", "--remove", "3", "--training-sets", "2", "--vary", "3")

@@ -75,6 +75,7 @@ def test_bound_prints_and_writes_nothing_unless_asked(capsys, tmp_path, monkeypa
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_limits_of_bound(capsys):
     held = bounds(2_000, 3, 500)
     for metric, value in [("honest", held.honest_best_of_k), ("nb", held.nb), ("kl", held.kl)]:
@@ -137,6 +138,7 @@ def test_attack_writes_a_report_and_goes_on_with_it(files, capsys, tmp_path):
     one_line(other, "holds another run: seed is 0 there and 1 here")
 
 
+@pytest.mark.slow
 def test_limits_of_attack(files, capsys):
     asked = attack(files, "--trials", 2, "--json", "-")
     value = json.loads(run_inside(asked, capsys).stdout)["bias"]["value"]

@@ -181,6 +181,7 @@ def reported(asked, tmp_path_factory):
 FILES = ["energies.parquet", "records.parquet", "report.html", "report.json", "roc.csv", "run"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_a_report_without_texts(asked, reported):
     assert sorted(path.name for path in reported.iterdir()) == FILES
     texts = [json.loads(line)["text"] for line in Path(asked.members).read_text().splitlines()]
@@ -197,6 +198,7 @@ def test_texts_are_shown_where_asked_for(asked, reported, capsys, tmp_path):
     assert [text for text in texts if text in (tmp_path / "report.html").read_text()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["report", pytest.param("resume", marks=pytest.mark.slow)])
 def test_a_finished_run_is_written_again_and_asks_nobody(
     reported, capsys, tmp_path, monkeypatch, verb
@@ -217,6 +219,7 @@ def test_its_energies_are_audited_again(reported, capsys):
     assert [x["auc"] for x in again["attacks"]] == [x["auc"] for x in before["attacks"]]
 
 
+@pytest.mark.slow
 def test_a_second_target_asks_the_reference_nothing(asked, tmp_path, monkeypatch, capsys):
     n_asked, ask = {}, MaskedModel.ask
 

@@ -73,6 +73,7 @@ def test_json_on_the_standard_output_is_all_there_is(files, tmp_path):
     assert json.loads((tmp_path / "sub" / "r.json").read_text()) == json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_without_a_shadow_thresholds_are_cross_fitted(files, tmp_path):
     done = leakscope("classifier", files / "target.npz", "--json", "-", cwd=tmp_path)
     assert "cross-fitting" in json.loads(done.stdout)["game"]["thresholds"]
@@ -142,6 +143,7 @@ def test_bad_input_gets_one_line_code_2_and_no_file(files, tmp_path, capsys):
         assert not out.exists() or list(out.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_class_without_shadows_stops_unless_allowed(files, tmp_path, capsys):
     logits, labels, member = logits_labels_member(k=5)
     kept = labels != 3

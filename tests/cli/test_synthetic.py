@@ -99,6 +99,7 @@ def short(frame, n, seed):
 """
 
 
+@pytest.mark.slow
 def test_generators_of_the_users_own(table, capsys, tmp_path):
     (tmp_path / "mine_of_a_user.py").write_text(MINE, encoding="utf-8")
     own = f"{tmp_path / 'mine_of_a_user.py'}"

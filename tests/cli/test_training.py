@@ -149,6 +149,7 @@ def test_the_python_call_finds_the_same(place, straight):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "stop", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.slow)]
 )

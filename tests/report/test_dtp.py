@@ -465,6 +465,7 @@ def test_nothing_removed_is_an_error() -> None:
 # -- files
 
 
+@pytest.mark.slow
 def test_all_files_are_written(tmp_path: Path, text: str) -> None:
     # The page of the fixture is another rendering of equal findings: equal bytes.
     paths = write_report(dtp, example(), tmp_path / "out")
@@ -483,6 +484,7 @@ def test_a_bad_place_is_refused_before_any_work(
         write_report(dtp, findings, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch", "sklearn")
     code = f"import sys, leakscope.report.dtp;print([m for m in {heavy!r} if m in sys.modules])"

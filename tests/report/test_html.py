@@ -91,6 +91,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
     assert "49" not in re.findall(r"<bdi[^>]*>([^<]*)</bdi>", text)  # {{ 7 * 7 }} stays as it is
 
 
+@pytest.mark.slow
 def test_hostile_attacks_and_words_are_text(findings: Findings) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     odd = replace(findings.evaluations[6], name=bad)
@@ -178,10 +179,12 @@ def test_contents_are_shown_only_where_asked_for(findings: Findings, text: str) 
     assert "secret 0" not in text
 
 
+@pytest.mark.slow
 def test_equal_findings_give_equal_pages(text: str) -> None:
     assert render_html(example()) == text
 
 
+@pytest.mark.slow
 def test_a_perfect_attack_and_one_attack_render() -> None:
     one = (("confidence", "", "global", 1.0),)
     Page(render_html(example(60, shift=12.0, attacks=one)))

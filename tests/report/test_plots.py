@@ -65,6 +65,7 @@ def test_nothing_to_draw_is_an_error(findings: Findings) -> None:
         plots.plot_classes(replace(findings.risk, classes=()))
 
 
+@pytest.mark.slow
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch")
     code = (

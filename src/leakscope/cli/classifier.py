@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 from leakscope.cli.runs import RUN
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ def classifier(
         typer.Option(
             "--model",
             metavar="NAME|FILE.py:NAME",
+            autocompletion=completion.names(*completion.MODELS),
             help="Train models instead: random-forest, gradient-boosting, logistic, naive-bayes, "
             "nearest, network (64 tanh), network-large (1024-512-256-128 ReLU), or a callable of "
             "your own that takes a random state and returns an untrained model.",
@@ -163,7 +164,10 @@ def classifier(
     estimator: Annotated[
         str,
         typer.Option(
-            "--risk", metavar="NAME", help="Estimator of the risk score: isotonic or histogram."
+            "--risk",
+            metavar="NAME",
+            autocompletion=completion.names(*completion.RISKS),
+            help="Estimator of the risk score: isotonic or histogram.",
         ),
     ] = "isotonic",
     show: Annotated[

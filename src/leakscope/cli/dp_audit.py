@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 
 if TYPE_CHECKING:
     from leakscope.audit.privacy_claim import ManyRuns, OneRun
@@ -35,6 +35,7 @@ def dp_audit(
         typer.Option(
             "--runs",
             metavar="one|many",
+            autocompletion=completion.names("one", "many"),
             help="one: all canaries were in one training, each put in by a fair coin; many: every "
             "row is a training of its own.",
         ),
@@ -58,6 +59,7 @@ def dp_audit(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if a lower bound on epsilon is above VALUE: epsilon (assuming "
             "nothing) or epsilon-gaussian. May be given several times.",
             show_default=False,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 
 DIFFERENT_MODEL = "The classifier"
 """The heading of options that concern the classifier."""
@@ -31,6 +31,7 @@ def dtp(
         typer.Option(
             "--model",
             metavar="NAME|FILE.py:NAME",
+            autocompletion=completion.names(*completion.DTP_MODELS),
             help="naive-bayes, bayes-inference, random-trees (on categories); logistic, lda, qda, "
             "least-squares, nearest: exact without training. random-forest, gradient-boosting, "
             "network, network-large, or a callable of your own: trained once more for each record.",
@@ -121,6 +122,7 @@ def dtp(
         typer.Option(
             "--order",
             metavar="NAME",
+            autocompletion=completion.names("recomputed", "initial"),
             help="Of removal: recomputed (the riskiest of those left) or initial.",
             rich_help_panel=FURTHER,
         ),
@@ -162,6 +164,7 @@ def dtp(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of "
             "records above 1), dtp (largest that a query shows) or dtp-upper (largest that none "
             "exceeds). May be given several times.",

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
+from leakscope.cli import completion, options
 from leakscope.cli import language_options as asked
-from leakscope.cli import options
 from leakscope.cli.train_reference import train_reference
 
 _EITHER = (
@@ -56,6 +56,7 @@ def language(
         typer.Option(
             "--threshold",
             metavar="NAME",
+            autocompletion=completion.names(*completion.THRESHOLDS),
             help="Where thresholds come from: population, oracle (the judged non-members "
             "themselves) or mean-train (the members' mean); several as a,b. Default: population, "
             "or oracle without one; the loss also with mean-train.",
@@ -91,6 +92,7 @@ def language(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE, or if a control says that the test "
             "is not honest: accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest "
             "of all attacks, sample by sample), epsilon, patient-auc, patient-accuracy; add .low "

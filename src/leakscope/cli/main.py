@@ -16,6 +16,7 @@ from leakscope.cli.dp_audit import dp_audit
 from leakscope.cli.dtp import dtp
 from leakscope.cli.holdout.app import app as holdout
 from leakscope.cli.language import app as language
+from leakscope.cli.register import register
 from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
 from leakscope.cli.synthetic import synthetic
@@ -63,6 +64,7 @@ app.command()(synthetic)
 app.add_typer(language)
 app.add_typer(holdout)
 app.command("dp-audit")(dp_audit)
+app.command()(register)
 app.command()(reproduce)
 app.command()(resume)
 app.command()(report)

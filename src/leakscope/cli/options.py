@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from leakscope.cli import completion
+
 Out = Annotated[
     Path | None,
     typer.Option(
@@ -46,6 +48,7 @@ Backend = Annotated[
     typer.Option(
         "--backend",
         metavar="NAME[=ADDRESS]",
+        autocompletion=completion.names(*completion.BACKENDS),
         help="Where models are trained: loky (processes here), threading, dask or ray.",
         rich_help_panel=TRAINING,
     ),
@@ -56,6 +59,7 @@ FailAbove = Annotated[
     typer.Option(
         "--fail-above",
         metavar="METRIC=VALUE",
+        autocompletion=completion.metrics,
         help="Exit with code 3 if the highest METRIC of all attacks is above VALUE: accuracy, "
         "auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001, epsilon or risk; add .low to look at the "
         "lower end of the interval (accuracy.low=0.6). May be given several times.",

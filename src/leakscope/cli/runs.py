@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
+
+if TYPE_CHECKING:
+    from leakscope.audit.rendered import Rendered
+    from leakscope.cli.resumable import Resumable
 
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
@@ -21,6 +25,7 @@ RunArgument = Annotated[
         metavar="RUN",
         help="Folder of the run, or of the report that it belongs to.",
         show_default=False,
+        autocompletion=completion.runs,
     ),
 ]
 
@@ -42,16 +47,77 @@ def resume(
 
 
 def report(
-    run: RunArgument,
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="Folder of the run, or of the report that it belongs to.",
+            show_default=False,
+            autocompletion=completion.reports_and_runs,
+        ),
+    ],
     out: options.Out = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
     fail_above: options.FailAbove = None,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--model-card",
+            help="Print a snippet for a model card instead, with the metadata that model hubs "
+            "read; with --out it is written to model-card.md there. A report without a run will "
+            "do.",
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="TEXT",
+            help="What the model card calls the model. Default: the folder's name.",
+            show_default=False,
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            metavar="TEXT",
+            help="What the model card calls the data. Default: the names of the audited files.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Write the report of a finished run again; nothing is trained.
 
     Example: leakscope report leakscope-report --out again
+
+    Example: leakscope report leakscope-report --model-card --name triage
     """
+    from leakscope.cli.model_card import model_card, refuse_with
+    from leakscope.errors import InputError
+
+    if card:
+        refuse_with({"--json": json, "--fail-above": fail_above})
+        place = run.absolute()
+        own = place.parent if place.name == RUN else place
+        model_card(run, own, lambda: _finished_audit(run).to_json(), name, dataset, out)
+        return
+    if name is not None or dataset is not None:
+        raise InputError("--name and --dataset go with --model-card")
+    _require_finished(run)
+    raise typer.Exit(_go_on(run, 1, "loky", out, json, quiet, fail_above))
+
+
+def _finished_audit(run: Path) -> Rendered:
+    """Return the audit of a finished run; nothing is trained."""
+    _require_finished(run)
+    place, command, asked = _started(run)
+    found: Rendered = command.audit(asked, place, 1, True)
+    return found
+
+
+def _require_finished(run: Path) -> None:
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
 
@@ -62,7 +128,6 @@ def report(
         raise InputError(
             f"{run} is not finished, {len(missing)} task(s) are missing: leakscope resume {run}"
         )
-    raise typer.Exit(_go_on(run, 1, "loky", out, json, quiet, fail_above))
 
 
 def runs(
@@ -106,6 +171,18 @@ def _go_on(
     from leakscope.cli import backends
     from leakscope.cli.gate import parse_limits
     from leakscope.cli.output import destination, emit
+
+    place, command, asked = _started(run)
+    limits = parse_limits(fail_above, command.metrics)
+    usual = place.parent if out is None and json is None else out
+    folder = destination(usual, json, "leakscope-report")
+    with backends.backend(backend):
+        found = command.audit(asked, place, jobs, quiet)
+    return emit(found, folder, json, quiet, command.exceeded(found, limits))
+
+
+def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:
+    """Return a run's own folder, the command that started it, and the options of it."""
     from leakscope.cli.resumable import RESUMABLE
     from leakscope.errors import InputError
     from leakscope.runs.store import read_run
@@ -116,13 +193,7 @@ def _go_on(
         raise InputError(
             f"{run} was started from Python: make the same call again, with the same folder"
         )
-    command = RESUMABLE[invocation["command"]]
-    limits = parse_limits(fail_above, command.metrics)
-    usual = place.parent if out is None and json is None else out
-    folder = destination(usual, json, "leakscope-report")
-    with backends.backend(backend):
-        found = command.audit(invocation["options"], place, jobs, quiet)
-    return emit(found, folder, json, quiet, command.exceeded(found, limits))
+    return place, RESUMABLE[invocation["command"]], dict(invocation["options"])
 
 
 def _folder(given: Path) -> Path:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 
 GAME = "The privacy game"
 """The heading of options that concern the game."""
@@ -30,6 +30,7 @@ def synthetic(
         typer.Option(
             "--generator",
             metavar="NAME",
+            autocompletion=completion.names(*completion.GENERATORS),
             help="What to audit: baynet, privbayes:epsilon=1, synthpop, independent, identity, "
             "silence; your own FILE.py:NAME or MODULE:NAME (fit and sample, or a function of "
             "frame, n and seed); or 'command: PROGRAM ...', which reads CSV and writes CSV.",
@@ -80,6 +81,7 @@ def synthetic(
         typer.Option(
             "--select",
             metavar="A,B",
+            autocompletion=completion.names(*completion.SELECTORS),
             help="How N records are chosen: distance (the most vulnerable), random, rare, "
             "likelihood; several give N each, side by side. Default: distance.",
             show_default=False,
@@ -91,6 +93,7 @@ def synthetic(
         typer.Option(
             "--game",
             metavar="NAME",
+            autocompletion=completion.names(*completion.GAMES),
             help="average (a fresh data set for every table), specific (one data set), or shared "
             "(one pool of tables for all records). Default: average; above 50 records shared.",
             show_default=False,
@@ -102,6 +105,7 @@ def synthetic(
         typer.Option(
             "--knowledge",
             metavar="NAME",
+            autocompletion=completion.names(*completion.KNOWLEDGE),
             help="What the adversary has: auxiliary records, exact (all others of the data set; "
             "game specific) or synthetic (the released table alone; game average).",
             show_default=False,
@@ -201,6 +205,7 @@ def synthetic(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst "
             "(AUC of the record at most risk) or epsilon; add .low for the lower end of the "
             "interval. Of a released table: accuracy, auc, epsilon, singling-out, linkability, "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def vulnerable(
         typer.Option(
             "--distance",
             metavar="NAME",
+            autocompletion=completion.names("cosine", "minkowski"),
             help="cosine, or minkowski: of the categories and of the numbers scaled to 0..1.",
         ),
     ] = "cosine",

@@ -266,6 +266,7 @@ def test_curves_are_named_by_signal(found):
     }
 
 
+@pytest.mark.slow
 def test_the_files_and_nothing_half(found, folder, tmp_path):
     assert sorted(path.name for path in folder.iterdir()) == sorted(NAMES)
     assert (folder / "report.json").read_text() == found.to_json()

@@ -254,6 +254,7 @@ def test_settings_of_any_kind_are_json(findings: SyntheticFindings) -> None:
     assert "b = (1, inf)" in views.settings(replace(findings, settings=odd))
 
 
+@pytest.mark.slow
 def test_equal_findings_give_equal_bytes(findings: SyntheticFindings, text: str) -> None:
     again = replace(example(), provenance=dict(reversed(findings.provenance.items())))
     assert synthetic.to_json(again) == synthetic.to_json(findings)
@@ -360,6 +361,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
     assert page.tags["b"] == page.tags["i"] == page.tags["u"] == page.tags["s"] == 0
 
 
+@pytest.mark.slow
 def test_hostile_words_are_text(findings: SyntheticFindings) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     columns = {bad: np.array([bad] * 12, dtype=object)}
@@ -467,6 +469,7 @@ def test_contents_are_shown_only_where_asked_for(findings: SyntheticFindings, te
     assert "secret 1" not in synthetic.to_json(asked)
 
 
+@pytest.mark.slow
 def test_many_targets_stay_a_small_page(many: SyntheticFindings) -> None:
     told = synthetic.render_html(many)
     assert len(told) < 400_000
@@ -593,6 +596,7 @@ def test_a_bad_place_is_refused_before_any_work(
         write_report(synthetic, findings, tmp_path / "out")
 
 
+@pytest.mark.slow
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch", "sklearn")
     code = (

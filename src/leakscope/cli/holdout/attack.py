@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 
 KNOWLEDGE = "What the attacker knows"
 """The heading of options that say what the attacker starts from."""
@@ -38,6 +38,7 @@ def attack(
         typer.Option(
             "--attack",
             metavar="A,B",
+            autocompletion=completion.names(*completion.HOLDOUT_ATTACKS),
             help="nb (naive Bayes), majority, majority-blum-hardt, scan, message-passing, "
             "linear-programming (small test sets), designed, reconstruction (of 40 labels; "
             "needs the extra solver). Default: nb.",
@@ -49,6 +50,7 @@ def attack(
         typer.Option(
             "--guard",
             metavar="G,H",
+            autocompletion=completion.names(*completion.GUARDS),
             help="What answers submissions: exact, round:2 (whole percent), noise:0.005, "
             "laplace:0.005, ladder, ladder:0.01, thresholdout:0.04. Default: exact.",
             show_default=False,
@@ -112,6 +114,7 @@ def attack(
         typer.Option(
             "--prior",
             metavar="NAME",
+            autocompletion=completion.names("uniform", "classes"),
             help="Without --logits: uniform, or classes (the attacker knows how frequent each "
             "class is).",
             rich_help_panel=KNOWLEDGE,
@@ -140,6 +143,7 @@ def attack(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC of the strongest attack is above VALUE: bias or "
             "accuracy; add .low for the lower end of the interval. May be given several times.",
             show_default=False,

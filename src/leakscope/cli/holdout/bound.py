@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 from leakscope.errors import InputError
 
 HONEST = "Honest submissions"
@@ -53,6 +53,7 @@ def bound(
         typer.Option(
             "--guard",
             metavar="GUARD",
+            autocompletion=completion.names(*completion.GUARDS),
             help="What is shown: exact, round:2 (whole percent), noise:0.005, laplace:0.005, "
             "ladder, ladder:0.01, thresholdout:0.04.",
         ),
@@ -115,6 +116,7 @@ def bound(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE: bias (the strongest known attack), "
             "honest, nb, majority, scan, kl or theorem-3-1. May be given several times.",
             show_default=False,

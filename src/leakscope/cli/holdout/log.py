@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli import options
+from leakscope.cli import completion, options
 
 
 def log(
@@ -64,6 +64,7 @@ def log(
         typer.Option(
             "--guard",
             metavar="GUARD",
+            autocompletion=completion.names(*completion.GUARDS),
             help="Replay under this guard, such as round:2 or ladder:0.01; by default under five. "
             "May be given several times.",
             show_default=False,
@@ -84,6 +85,7 @@ def log(
         typer.Option(
             "--fail-above",
             metavar="METRIC=VALUE",
+            autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE: findings (how many), suspects "
             "(accounts in them) or explained (share of the lead that selection alone explains). "
             "May be given several times.",

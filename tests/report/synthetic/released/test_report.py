@@ -178,6 +178,7 @@ def test_hostile_names_are_text(page, text):
     assert "\x1b" not in text
 
 
+@pytest.mark.slow
 def test_hostile_words_are_text(found):
     facts = tuple(Fact(BAD, fact.estimate) for fact in found.copies)
     evil = replace(

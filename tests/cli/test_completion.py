@@ -1,0 +1,177 @@
+"""What shells offer: the names that commands take, quickly, in bash, zsh and fish."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from contextlib import redirect_stdout, suppress
+from functools import cache
+
+import pytest
+import typer
+
+from leakscope.cli import completion, gate
+from leakscope.cli import register as registers
+from leakscope.cli.main import app
+
+SCRIPT = """
+import sys
+sys.argv = ["leakscope"]
+from leakscope.cli.main import app
+try:
+    app()
+except SystemExit:
+    pass
+heavy = {"numpy", "pandas", "scipy", "sklearn", "pyarrow", "torch", "rich", "jinja2"}
+print("heavy:", *sorted(heavy & set(sys.modules)))
+"""
+
+
+def environment(shell: str, line: str) -> dict[str, str]:
+    given = {"_LEAKSCOPE_COMPLETE": f"complete_{shell}"}
+    if shell == "bash":
+        begun = line.endswith(" ")
+        count = len(line.split()) - (0 if begun else 1)
+        return given | {"COMP_WORDS": line, "COMP_CWORD": str(count)}
+    return given | {"_TYPER_COMPLETE_ARGS": line, "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+
+
+@cache
+def every_command():
+    """Return the command line, built once: that takes longer than to complete a word."""
+    return typer.main.get_command(app)
+
+
+def offered(line: str, shell: str = "bash") -> str:
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), suppress(SystemExit):
+        for name, value in environment(shell, line).items():
+            patch.setenv(name, value)
+        every_command().main([], prog_name="leakscope")
+    return printed.getvalue()
+
+
+def words(line: str) -> list[str]:
+    return offered(line).split()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("leakscope cl", "classifier"),
+        ("leakscope classifier --model rand", "random-forest"),
+        ("leakscope synthetic people.csv --generator priv", "privbayes"),
+        ("leakscope holdout attack --attack des", "designed"),
+        ("leakscope holdout bound --guard lap", "laplace"),
+        ("leakscope dtp --fail-above dtp-u", "dtp-upper"),
+    ],
+)
+def test_every_shell_gets_values(shell, line, name):
+    assert name in offered(line, shell)
+
+
+def test_only_what_begins_like_the_word_is_offered():
+    assert words("leakscope dtp --model n") == [
+        "naive-bayes", "nearest", "network", "network-large",
+    ]  # fmt: skip
+    assert words("leakscope holdout attack --attack nb,ma") == [
+        "nb,majority", "nb,majority-blum-hardt",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "metrics"),
+    [
+        ("classifier", gate.METRICS),
+        ("demo", gate.METRICS),
+        ("dtp", gate.METRICS_OF_DTP),
+        ("language", gate.METRICS_OF_LANGUAGE),
+        ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
+        ("holdout attack", gate.METRICS_OF_ATTACK),
+        ("holdout bound", gate.METRICS_OF_BOUND),
+        ("holdout log", gate.METRICS_OF_LOG),
+        ("dp-audit", gate.METRICS_OF_CLAIM),
+        ("register", registers.METRICS),
+    ],
+)
+def test_metrics_are_those_of_the_command(command, metrics):
+    assert set(words(f"leakscope {command} --fail-above ")) == {f"{name}=" for name in metrics}
+
+
+def test_the_metrics_of_every_command_are_written_down_right():
+    assert set(completion.METRICS["defend"]) == set(gate.METRICS_OF_DEFENCES)
+
+
+def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
+    found = set(words("leakscope resume audit --fail-above "))
+    assert {"accuracy=", "pdtp=", "bias=", "patient-auc="} <= found
+
+
+def test_names_are_those_that_commands_take():
+    from leakscope.audit.holdout_attacks import ATTACKS
+    from leakscope.audit.language_units import THRESHOLDS
+    from leakscope.audit.synthetic import SELECTORS
+    from leakscope.cli.models import ESTIMATORS, NETWORKS
+    from leakscope.core.attacks.posterior import ESTIMATORS as RISKS
+    from leakscope.holdout.guards import GUARDS
+    from leakscope.synthetic.games.games import GAMES
+    from leakscope.synthetic.generators.named import GENERATORS
+
+    assert (*ESTIMATORS, *NETWORKS) == completion.MODELS
+    assert tuple(GENERATORS) == completion.GENERATORS
+    assert tuple(ATTACKS) == completion.HOLDOUT_ATTACKS
+    assert tuple(GUARDS.split(", ")) == completion.GUARDS
+    assert tuple(SELECTORS) == completion.SELECTORS
+    assert completion.THRESHOLDS == THRESHOLDS
+    assert set(completion.RISKS) == set(RISKS)
+    assert set(completion.GAMES) == {game for game, _ in GAMES}
+    assert set(completion.KNOWLEDGE) == {knowledge for _, knowledge in GAMES}
+
+
+def test_models_of_dtp_are_those_that_its_help_names():
+    from leakscope.cli.dtp import dtp
+
+    told = str(dtp.__annotations__["model"])
+    assert [name for name in completion.DTP_MODELS if name not in told] == []
+
+
+@pytest.mark.slow
+def test_reproductions_are_those_of_the_catalogue():
+    from leakscope.reproduce import REPRODUCTIONS
+
+    assert completion.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
+
+
+def test_reproductions_are_read_without_importing_them():
+    assert "long-table1" in completion.reproductions("long-")
+    assert completion.reproductions("no such") == []
+
+
+def test_folders_of_audits_come_first(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("audits/a", "audits/b", "audits/c", "audits/.hidden", "empty"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "audits/b/report.json").touch()
+    (tmp_path / "audits/c/run").mkdir()
+    (tmp_path / "audits/c/run/run.json").touch()
+    assert words("leakscope register audits/") == ["audits/b", "audits/a/", "audits/c/"]
+    assert words("leakscope resume ./audits/") == ["./audits/c", "./audits/a/", "./audits/b/"]
+    assert words("leakscope report audits/") == ["audits/b", "audits/c", "audits/a/"]
+    assert words("leakscope register au") == ["audits/"]
+    assert words("leakscope register audits/b/report.json/") == []
+
+
+def test_completion_imports_nothing_heavy(tmp_path):
+    line = "leakscope holdout attack --guard "
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ) | environment("bash", line),
+        cwd=tmp_path,
+        check=True,
+    )
+    assert done.stdout.splitlines()[-1] == "heavy:"
