@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
@@ -5,8 +7,9 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from leakscope.audit.candidates import audit_candidates
 from leakscope.classifier.candidates import PerTargetDesign
 from leakscope.core.estimate import Skipped
+from leakscope.evaluate.per_target import PerTarget
 from leakscope.reproduce import Effort, long2017
-from leakscope.reproduce.long2017 import TABLE_1, TABLE_2, long_table1, long_table2
+from leakscope.reproduce.long2017 import TABLE_1, TABLE_2, long_fig2, long_table1, long_table2
 
 
 @pytest.fixture
@@ -59,6 +62,39 @@ def test_table_1_has_one_row_an_attack(tiny, monkeypatch):
     for row in table.rows:
         assert list(row.cells) == ["accuracy", "precision", "recall", "correlation"]
         assert [cell.published for cell in row.cells.values()] == list(TABLE_1[row.label])
+
+
+def test_figure_2_takes_the_best_attack_on_each_record(monkeypatch):
+    """Two attacks that are right about other records; PDTP tells who the best one finds."""
+    target = np.arange(6)
+    one, other = ([9, 9, 1, 1, 5, 5], [1, 1, 9, 9, 5, 5])
+    found = SimpleNamespace(
+        per_target={
+            name: PerTarget(target, np.array(right), np.full(6, 10))
+            for name, right in (("a", one), ("b", other))
+        },
+        measured=np.array([[2.0, 1.5, 1.2, 3.0, 0.1, 1.1]] * 2),
+    )
+    monkeypatch.setattr(long2017, "_three", lambda effort: found)
+    (row,) = long_fig2(Effort(share=0.5)).rows
+    assert {name: cell.published for name, cell in row.cells.items()} == long2017.BEST
+    # Five records have a PDTP above 1; the best attack is right nine times in ten about four.
+    assert row.cells["above 0.8"].ours.value == pytest.approx(0.8)
+    assert row.cells["above 0.8"].ours.n == 5
+    best = np.maximum(one, other)
+    expected = np.corrcoef(best, found.measured[0])[0, 1]
+    assert row.cells["correlation"].ours.value == pytest.approx(expected)
+    found.measured[:] = 0.5
+    (row,) = long_fig2(Effort()).rows
+    assert all(isinstance(cell.ours, Skipped) for cell in row.cells.values())
+
+
+def test_a_part_has_fewer_cuts_and_never_fewer_than_enough():
+    quick = (4, 8, 1)
+    assert long2017.sizes(Effort(quick=True), quick) == quick
+    assert long2017.sizes(Effort(), quick) == (100, 100, 10)
+    assert long2017.sizes(Effort(share=0.5), quick) == (50, 50, 10)
+    assert long2017.sizes(Effort(share=0.01), quick) == (10, 40, 10)
 
 
 def test_candidates_are_the_same_whatever_the_model(data_folder):

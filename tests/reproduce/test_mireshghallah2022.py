@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,6 +39,7 @@ TABLES = {
     "mireshghallah-table4": mireshghallah2022.TABLE_4,
     "mireshghallah-table5": mireshghallah2022.TABLE_5,
     "mireshghallah-table6": mireshghallah2022.TABLE_6,
+    "mireshghallah-table9": mireshghallah2022.TABLE_9,
     "mireshghallah-table10": mireshghallah2022.TABLE_10,
     "mireshghallah-table11": mireshghallah2022.TABLE_11,
 }
@@ -96,6 +98,38 @@ def test_a_figure_is_the_mean_over_draws(played, name):
     assert [row.cells["TPR, LR"].published for row in made.rows if row.label == "FPR 0.1"] == [
         0.792
     ]
+
+
+def test_the_distributions_are_those_of_the_scores(played):
+    """Quantiles grow, and are the mean over draws of each draw's own."""
+    made = reproduction("mireshghallah-fig3").make(Effort())
+    found = {row.label: row.cells for row in made.rows}
+    assert list(found) == [f"quantile {share:g}" for share in figures.QUANTILES]
+    for column in ("LR, members", "LR, non-members", "loss, members", "loss, non-members"):
+        curve = [cells[column].ours.value for cells in found.values()]
+        assert curve == sorted(curve)
+    ratios = [x.energy_reference - x.energy_target for x in map(drawn, range(3))]
+    medians = [
+        np.quantile(ratio[scores.member], 0.5, method="inverted_cdf")
+        for ratio, scores in zip(ratios, map(drawn, range(3)), strict=True)
+    ]
+    assert found["quantile 0.5"]["LR, members"].ours.value == pytest.approx(np.mean(medians))
+    assert found["quantile 0.5"]["LR, members"].ours.n == 3
+
+
+def test_table_9_prints_what_tables_3_4_and_6_print_again():
+    nine = {line.label: line for line in mireshghallah2022.TABLE_9}
+    for line in mireshghallah2022.TABLE_4:
+        assert nine[f"all: {line.label}"] == replace(line, label=f"all: {line.label}")
+    assert nine["all: members named"].published == mireshghallah2022.TABLE_6[1].published
+    assert nine["short: small"].published == mireshghallah2022.TABLE_3[0].published
+    areas = {label: line.published[:2] for label, line in nine.items()}
+    for line, label in zip(
+        mireshghallah2022.TABLE_10,
+        ("all: small", "short: small", "all: members named"),
+        strict=True,
+    ):
+        assert areas[label] == line.published[:2]
 
 
 @pytest.mark.parametrize("fpr", [0.1, 0.01])

@@ -5,7 +5,7 @@ import pytest
 
 from leakscope.classifier.defences.by_epoch import Trajectories
 from leakscope.core.estimate import Skipped
-from leakscope.reproduce import song2021_training
+from leakscope.reproduce import song2021_epochs, song2021_training
 from leakscope.reproduce.song2021_training import song_fig2, song_table2
 from leakscope.reproduce.table import Effort
 
@@ -35,7 +35,7 @@ def remembered(trained):
 @pytest.fixture
 def trained(monkeypatch, data_folder):
     found = []
-    monkeypatch.setattr(song2021_training, "trajectories", remembered(found))
+    monkeypatch.setattr(song2021_epochs, "trajectories", remembered(found))
     monkeypatch.setattr(song2021_training, "RECORDED", RECORDED)
     return found
 
@@ -63,10 +63,23 @@ def test_a_defence_stands_beside_the_epoch_of_equal_accuracy(trained):
 
 
 @pytest.mark.slow
+def test_the_figure_takes_the_models_of_the_table(trained, tmp_path):
+    table = song_table2(Effort(quick=True, run=tmp_path / "song-table2"))
+    assert len(trained) == 8
+    again = song_table2(Effort(quick=True, run=tmp_path / "song-table2"))
+    assert again == table
+    last = song_fig2(Effort(quick=True, run=tmp_path / "song-fig2")).rows[-1]
+    assert len(trained) == 8
+    undefended = table.rows[0].cells["test accuracy"].ours
+    assert last.cells["no defence: test accuracy"].ours == undefended
+
+
+@pytest.mark.slow
 def test_nobody_is_judged_on_what_another_learnt_from(trained):
     song_table2(Effort(quick=True))
     for number, (trainer, inside) in enumerate(trained):
-        shadow = number % 2 == 1
+        # Of each kind two targets, then two shadow models.
+        shadow = number // 2 % 2 == 1
         own = slice(2000, 3000) if shadow else slice(0, 1000)
         assert inside[own].all()
         assert inside.sum() == 1000

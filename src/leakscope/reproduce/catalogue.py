@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from leakscope.errors import InputError
+from leakscope.reproduce import (
+    feldman2019_items,
+    long2017_items,
+    meeus2023_items,
+    mireshghallah2022_items,
+    song2021_items,
+)
 from leakscope.reproduce.feldman2019 import feldman_fig3, feldman_fig5
 from leakscope.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2
 from leakscope.reproduce.feldman2019_queries import feldman_fig4
-from leakscope.reproduce.long2017 import long_table1, long_table2
+from leakscope.reproduce.item import Item
+from leakscope.reproduce.long2017 import long_fig2, long_table1, long_table2
 from leakscope.reproduce.long2017_dtp import long_fig3, long_fig7, long_fig8
 from leakscope.reproduce.long2017_removal import long_fig6
 from leakscope.reproduce.long2017_stability import long_table3
@@ -23,17 +33,23 @@ from leakscope.reproduce.mireshghallah2022 import (
     mireshghallah_table4,
     mireshghallah_table5,
     mireshghallah_table6,
+    mireshghallah_table9,
     mireshghallah_table10,
     mireshghallah_table11,
 )
 from leakscope.reproduce.mireshghallah2022_claims import mireshghallah_claims
 from leakscope.reproduce.mireshghallah2022_figures import (
+    mireshghallah_fig3,
     mireshghallah_fig4,
     mireshghallah_fig5,
     mireshghallah_table7,
 )
 from leakscope.reproduce.song2021 import song_table4
+from leakscope.reproduce.song2021_architectures import draw_fig4, song_fig4
+from leakscope.reproduce.song2021_calibration import draw_fig3, song_fig3
 from leakscope.reproduce.song2021_defences import song_table4_defences
+from leakscope.reproduce.song2021_distribution import draw_fig5, song_fig5
+from leakscope.reproduce.song2021_embedding import draw_fig9, song_fig9
 from leakscope.reproduce.song2021_risk import (
     song_fig6,
     song_fig8,
@@ -46,11 +62,13 @@ from leakscope.reproduce.song2021_thresholds import song_table3
 from leakscope.reproduce.song2021_training import song_fig2, song_table2
 from leakscope.reproduce.song2021_white_box import song_table5
 from leakscope.reproduce.table import Reproduction
+from leakscope.reproduce.verdict import Judgement
 
 REPRODUCTIONS: tuple[Reproduction, ...] = (
     Reproduction("long-table1", "Long et al. (2017), Table 1: three attacks", long_table1),
     Reproduction("long-table2", "Long et al. (2017), Table 2: models and data", long_table2),
     Reproduction("long-table3", "Long et al. (2017), Table 3: training stability", long_table3),
+    Reproduction("long-fig2", "Long et al. (2017), Figure 2: the best of three", long_fig2),
     Reproduction("long-fig3", "Long et al. (2017), Figure 3: averages of PDTP", long_fig3),
     Reproduction("long-fig6", "Long et al. (2017), Figure 6: removing records", long_fig6),
     Reproduction("long-fig7", "Long et al. (2017), Figure 7: initial weights", long_fig7),
@@ -91,6 +109,11 @@ REPRODUCTIONS: tuple[Reproduction, ...] = (
         mireshghallah_table7,
     ),
     Reproduction(
+        "mireshghallah-table9",
+        "Mireshghallah et al. (2022), Table 9: size and length",
+        mireshghallah_table9,
+    ),
+    Reproduction(
         "mireshghallah-table10",
         "Mireshghallah et al. (2022), Table 10: FPR 1%",
         mireshghallah_table10,
@@ -99,6 +122,11 @@ REPRODUCTIONS: tuple[Reproduction, ...] = (
         "mireshghallah-table11",
         "Mireshghallah et al. (2022), Table 11: normalised energy",
         mireshghallah_table11,
+    ),
+    Reproduction(
+        "mireshghallah-fig3",
+        "Mireshghallah et al. (2022), Figure 3: distributions",
+        mireshghallah_fig3,
     ),
     Reproduction(
         "mireshghallah-fig4", "Mireshghallah et al. (2022), Figure 4: ROC curve", mireshghallah_fig4
@@ -122,9 +150,19 @@ REPRODUCTIONS: tuple[Reproduction, ...] = (
     Reproduction("song-table5", "Song & Mittal (2021), Table 5: white box", song_table5),
     Reproduction("song-table6", "Song & Mittal (2021), Table 6: risk thresholds", song_table6),
     Reproduction("song-fig2", "Song & Mittal (2021), Figure 2: accuracy by epoch", song_fig2),
+    Reproduction(
+        "song-fig3", "Song & Mittal (2021), Figure 3: calibration by defence", song_fig3, draw_fig3
+    ),
+    Reproduction(
+        "song-fig4", "Song & Mittal (2021), Figure 4: by architecture", song_fig4, draw_fig4
+    ),
+    Reproduction(
+        "song-fig5", "Song & Mittal (2021), Figure 5: risk by defence", song_fig5, draw_fig5
+    ),
     Reproduction("song-fig6", "Song & Mittal (2021), Figure 6: risk scores", song_fig6),
     Reproduction("song-fig7", "Song & Mittal (2021), Figure 7: influence", song_fig7),
     Reproduction("song-fig8", "Song & Mittal (2021), Figure 8: by class", song_fig8),
+    Reproduction("song-fig9", "Song & Mittal (2021), Figure 9: features", song_fig9, draw_fig9),
     Reproduction("song-fig10", "Song & Mittal (2021), Figure 10: priors", song_fig10),
     Reproduction("song-fig11", "Song & Mittal (2021), Figure 11: calibration", song_fig11),
     Reproduction(
@@ -141,6 +179,27 @@ REPRODUCTIONS: tuple[Reproduction, ...] = (
         "feldman-fig5", "Feldman et al. (2019), Figure 5: beside the majority", feldman_fig5
     ),
 )
+
+_PAPERS = (
+    long2017_items,
+    meeus2023_items,
+    mireshghallah2022_items,
+    song2021_items,
+    feldman2019_items,
+)
+
+ITEMS: tuple[Item, ...] = tuple(item for paper in _PAPERS for item in paper.ITEMS)
+"""Every table and figure that the five papers print."""
+
+JUDGEMENTS: Mapping[str, Judgement] = {
+    name: judgement for paper in _PAPERS for name, judgement in paper.JUDGEMENTS.items()
+}
+"""Reproduction to how it is judged."""
+
+
+def judgement(name: str) -> Judgement:
+    """Return how a reproduction is judged; where nothing is said of it, by nothing."""
+    return JUDGEMENTS.get(name, Judgement())
 
 
 def reproduction(name: str) -> Reproduction:

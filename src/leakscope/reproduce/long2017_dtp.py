@@ -128,7 +128,8 @@ def _varied_networks(effort: Effort) -> tuple[Variation, ...]:
         size=size,
         n_models=n_models,
         seed=effort.seed,
-        run=None if effort.run is None else effort.run / "networks",
+        # Figures 7 and 8 are about the same networks.
+        run=effort.shared(f"long-networks-{n_models}-seed-{effort.seed}"),
         n_jobs=effort.n_jobs,
         progress=effort.progress,
     )

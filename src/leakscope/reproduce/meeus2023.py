@@ -107,8 +107,11 @@ class Size:
 
     @classmethod
     def of(cls, effort: Effort) -> Size:
-        """Return the paper's sizes (Table 1, section 5.5), or those of the quick form."""
-        return cls(2, 60, 40) if effort.quick else cls(10, 4000, 200)
+        """Return the paper's sizes (Table 1, section 5.5), a part of them, or the quick form's.
+
+        A part has fewer tables of the adversary's own, and the same records.
+        """
+        return cls(2, 40, 20) if effort.quick else cls(10, effort.some(4000, 40), 200)
 
 
 def meeus_table2(effort: Effort) -> Table:
@@ -230,10 +233,11 @@ def _table(name: str, number: str, rows: Sequence[Row], effort: Effort) -> Table
             "Of the census file only the first 50,000 rows are at hand. It is sorted: they are "
             "people of six of ten regions, and the residence type is the same for all."
         )
-    if effort.quick:
+    if effort.form != "full":
         notes.append(
-            f"Quick form: {size.records} records of each kind, {size.shadows} + {size.tests} "
-            "tables; the paper has 10 records and 4,000 + 200 tables."
+            f"{'Quick form: ' if effort.quick else ''}{size.records} records of each kind, "
+            f"{size.shadows} + {size.tests} tables; the paper has 10 records and 4,000 + 200 "
+            "tables."
         )
     return Table(name, f"Meeus et al. (2023), {number}", tuple(rows), tuple(notes))
 

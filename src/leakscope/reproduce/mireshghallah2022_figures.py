@@ -1,4 +1,4 @@
-"""Figures 4 and 5 and Table 7 of Mireshghallah et al. (2022): ROC curves, and who is found."""
+"""Figures 3 to 5 and Table 7 of Mireshghallah et al. (2022): curves, and who is found."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ import numpy as np
 from leakscope.core import seeds
 from leakscope.core.checks import Floats
 from leakscope.core.estimate import Estimate, Skipped
+from leakscope.core.transcript import Transcript
 from leakscope.evaluate import decision
+from leakscope.evaluate.defences import quantile
 from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
+from leakscope.evaluate.rates import mean
 from leakscope.evaluate.roc import auc, roc
 from leakscope.language.features import (
     FeatureFit,
@@ -46,6 +49,14 @@ TABLE_7 = {
 }
 """Features to precision and recall on the rows learnt from, and on the others."""
 
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""The points of the distributions of Figure 3."""
+
+_HISTOGRAM = (
+    "The paper shows histograms and prints no number. Higher means more like a member: the "
+    "negative of the paper's loss and of its ratio, in nats a token. The interval of a single "
+    "draw's quantile takes its samples for independent, which those of one note are not."
+)
 _PARTS = ("precision, train", "recall, train", "precision, test", "recall, test")
 _STUDY = (
     "A logistic regression tells from the text which members the likelihood ratio finds at a "
@@ -54,6 +65,35 @@ _STUDY = (
     "Precision and recall are at even odds. Where it calls no sample found, the paper prints 0.0 "
     "and 0.0; the AUC and the balanced weights show whether the features tell anything."
 )
+
+
+def mireshghallah_fig3(effort: Effort) -> Table:
+    """Return Figure 3: the distribution of the likelihood ratio and of the loss, by quantiles."""
+    with setting_of(effort) as setting:
+        drawn = setting.scores(BASE)
+    rows = []
+    for share in QUANTILES:
+        cells = {}
+        for name, signal in (("LR", LIKELIHOOD_RATIO), ("loss", LOSS)):
+            for side, member in (("members", True), ("non-members", False)):
+                values = [_quantile(energy_transcript(x, signal), member, share) for x in drawn]
+                cells[f"{name}, {side}"] = Cell(None, _mean_quantile(values))
+        rows.append(Row(f"quantile {share:g}", cells))
+    if effort.progress is not None:
+        effort.progress(1, 1)
+    title = "Mireshghallah et al. (2022), Figure 3"
+    return Table("mireshghallah-fig3", title, tuple(rows), (*notes_on(effort), _HISTOGRAM))
+
+
+def _quantile(transcript: Transcript, member: bool, share: float) -> Estimate:
+    return quantile(transcript.score[transcript.secret == member], share, LEVEL)
+
+
+def _mean_quantile(draws: Sequence[Estimate]) -> Estimate:
+    """Return the mean over draws with Student's interval; that of a single draw is its own."""
+    if len(draws) == 1:
+        return draws[0]
+    return mean(np.array([one.value for one in draws]), LEVEL, unit="draws")
 
 
 def mireshghallah_fig4(effort: Effort) -> Table:

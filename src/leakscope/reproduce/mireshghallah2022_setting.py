@@ -211,10 +211,9 @@ class Setting:
 def setting_of(effort: Effort) -> Iterator[Setting]:
     """Yield the setting of an effort; without a folder of its own, models are removed at the end.
 
-    The models of ``DIR/runs/mireshghallah-table2`` lie in ``DIR/runs/mireshghallah-models``.
+    The models of ``DIR/runs/full/mireshghallah-table2`` lie beside it, in `FOLDER`.
     """
-    shared = None if effort.run is None else effort.run.parent / FOLDER
-    with kept_or_scratch(shared) as place:
+    with kept_or_scratch(effort.shared(FOLDER)) as place:
         yield Setting(Scale.of(effort), effort.seed, Path(place), effort.n_jobs)
 
 

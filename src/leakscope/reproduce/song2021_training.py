@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 
 from leakscope.audit.training_defences import EpochCurve, EpochRisk, risk_by_epoch
 from leakscope.classifier.defences.adversarial_regularisation import (
@@ -14,7 +14,7 @@ from leakscope.classifier.defences.adversarial_regularisation import (
     AttackNetworkSizes,
     ReferenceRows,
 )
-from leakscope.classifier.defences.by_epoch import ByEpoch, Trajectories, trajectories
+from leakscope.classifier.defences.by_epoch import Trajectories
 from leakscope.classifier.defences.early_stopping import (
     EarlyStopping,
     first_epoch,
@@ -31,7 +31,9 @@ from leakscope.datasets.location30 import location30
 from leakscope.evaluate.rates import mean
 from leakscope.reproduce.song2021 import ALIKE, LEVEL, TARGET
 from leakscope.reproduce.song2021_defences import over_fits
-from leakscope.reproduce.table import Cell, Effort, Row, Table
+from leakscope.reproduce.song2021_epochs import Trained, Training, models_by_epoch
+from leakscope.reproduce.table import Cell, Effort, Row, Table, part_of
+from leakscope.runs.folder import kept_or_scratch
 
 RECORDED = (*range(1, 11), 15, 20, 30, 40)
 """The epochs at which models are looked at; the last one is released where nothing stops early."""
@@ -121,8 +123,8 @@ class _Defended:
     """How target and shadow models are trained."""
 
     name: str
-    target: ByEpoch
-    shadow: ByEpoch
+    target: Trained
+    shadow: Trained
 
 
 def _defences() -> tuple[_Defended, ...]:
@@ -149,26 +151,28 @@ def _trained(effort: Effort, defences: Sequence[_Defended]) -> Mapping[str, list
     n = 2 if effort.quick else 4
     plain = EarlyStopping(NETWORKS)
     asked = [_Defended(_NONE, plain, plain), *defences]
-    states = [int(seeds.stream(effort.seed, "model", i).integers(2**31)) for i in range(2 * n)]
-    jobs = [
-        (trainer, _cohort(x, y, role, states[pair + n * (role == 1)]))
-        for defended in asked
-        for pair in range(n)
-        for role, trainer in enumerate((defended.target, defended.shadow))
-    ]
-    done = []
-    parallel = Parallel(effort.n_jobs or 1, return_as="generator")
-    for found in parallel(delayed(trajectories)(*job, RECORDED) for job in jobs):
-        done.append(found)
-        if effort.progress is not None:
-            effort.progress(len(done), len(jobs))
-    pairs = [_pair(done[i], done[i + 1], y, effort.seed) for i in range(0, len(done), 2)]
-    return {one.name: pairs[i * n : (i + 1) * n] for i, one in enumerate(asked)}
+    found = {}
+    # Table 2 and Figure 2 share the models.
+    with kept_or_scratch(effort.shared(f"song-epochs-{n}-seed-{effort.seed}")) as folder:
+        for number, defended in enumerate(asked):
+            sides = []
+            for role, trainer in enumerate((defended.target, defended.shadow)):
+                work = Training(trainer, _cohort(x, y, role, n, effort.seed), RECORDED)
+                run = Path(folder) / f"{defended.name}-{role}".replace(" ", "-").replace(",", "")
+                told = part_of(effort, 2 * number + role, 2 * len(asked))
+                sides.append(models_by_epoch(work, run, effort.seed, effort.n_jobs, told))
+            found[defended.name] = [
+                _pair(target, shadow, y, effort.seed)
+                for target, shadow in zip(sides[0], sides[1], strict=True)
+            ]
+    return found
 
 
-def _cohort(x: Floats, y: Ints, role: int, state: int) -> Cohort:
-    inside = (TARGET, ALIKE)[role].inside(len(y))[None]
-    return Cohort(x, y, inside, (state,), int(y.max()) + 1, np.arange(_JUDGED))
+def _cohort(x: Floats, y: Ints, role: int, n: int, seed: int) -> Cohort:
+    inside = np.repeat([(TARGET, ALIKE)[role].inside(len(y))], n, axis=0)
+    states = [seeds.stream(seed, "model", role * n + i).integers(2**31) for i in range(n)]
+    numbers = tuple(int(state) for state in states)
+    return Cohort(x, y, inside, numbers, int(y.max()) + 1, np.arange(_JUDGED))
 
 
 def _pair(target: Trajectories, shadow: Trajectories, y: Ints, seed: int) -> _Pair:

@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from leakscope.core.estimate import Estimate, Skipped
+from leakscope.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,18 @@ class Table:
         plain = {"name": self.name, "title": self.title, "notes": list(self.notes)}
         return json.dumps({**plain, "cells": self.lines()}, indent=2, allow_nan=False) + "\n"
 
+    @property
+    def measured(self) -> bool:
+        """Whether any number of it was measured."""
+        return any(isinstance(c.ours, Estimate) for row in self.rows for c in row.cells.values())
+
+    def cell(self, row: str, column: str) -> Cell | None:
+        """Return a cell; None where this form of the table has none."""
+        for one in self.rows:
+            if one.label == row:
+                return one.cells.get(column)
+        return None
+
     def lines(self) -> list[dict[str, Any]]:
         """Return one mapping for every cell."""
         return [
@@ -81,6 +96,30 @@ class Effort:
     """Processes."""
     progress: Callable[[int, int], None] | None = None
     """Called with what is done and all there is to do."""
+    share: float = 1.0
+    """Of the full form's repetitions, in (0, 1]: a part of it where the whole takes hours."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.share <= 1:
+            raise InputError(
+                f"share must be in (0, 1], got {self.share}: it is the part of the full form's "
+                "repetitions that are made"
+            )
+
+    @property
+    def form(self) -> str:
+        """`quick`, `full`, or which part of the full form."""
+        if self.quick:
+            return "quick"
+        return "full" if self.share == 1 else f"{self.share:g} of the full form"
+
+    def shared(self, name: str) -> Path | None:
+        """Return the folder of what several reproductions train alike; None to keep nothing."""
+        return None if self.run is None else self.run.parent / name
+
+    def some(self, full: int, quick: int) -> int:
+        """Return a number of repetitions: the full form's share, at least the quick form's."""
+        return quick if self.quick else max(quick, round(full * self.share))
 
 
 def part_of(effort: Effort, number: int, parts: int) -> Callable[[int, int], None] | None:
@@ -101,6 +140,8 @@ class Reproduction:
     """Paper and number."""
     make: Callable[[Effort], Table]
     """Returns the table."""
+    draw: Callable[[Table], Axes | Figure] | None = None
+    """Draws it; None for what `drawings` says, or dots with intervals, one panel a column."""
 
 
 def _plain(ours: Estimate | Skipped) -> dict[str, Any]:

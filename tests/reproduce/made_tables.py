@@ -1,0 +1,25 @@
+"""Small tables for tests of what is done with tables."""
+
+from leakscope.core.estimate import Estimate, Skipped
+from leakscope.reproduce import Cell, Reproduction, Row, Table
+
+
+def estimate(value, half=0.1, n=20):
+    return Estimate(value, value - half, value + half, 0.95, n, "Wilson")
+
+
+def table(name="made-up"):
+    return Table(
+        name,
+        "A paper, Table 9",
+        (
+            Row("first", {"x": Cell(0.55, estimate(0.5)), "y": Cell(None, estimate(0.7))}),
+            Row("second", {"x": Cell(0.9, estimate(0.6)), "y": Cell(0.7, Skipped("y", "no data"))}),
+            Row("third", {"x": Cell(None, estimate(0.9, 0.0))}),
+        ),
+        ("a note",),
+    )
+
+
+def reproduction(name="made-up", make=None):
+    return Reproduction(name, "A paper, Table 9", make or (lambda effort: table(name)))

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from leakscope.errors import InputError
+from leakscope.reproduce import catalogue, page
+from leakscope.reproduce.result import Result
+from tests.reproduce.made_tables import reproduction, table
+from tests.test_docs import ROOT
+
+REMARKS = """# Ours
+
+<!-- index -->
+
+<!-- earlier: made-up; in part (1 of 2 numbers agree) -->
+Old numbers.
+<!-- end -->
+
+<!-- result: made-up -->
+
+A remark.
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Remarks about one made-up reproduction."""
+    for module in (catalogue, page):
+        monkeypatch.setattr(module, "REPRODUCTIONS", (reproduction(),))
+    (tmp_path / "remarks").mkdir()
+    (tmp_path / "remarks" / "order.txt").write_text("ours.txt\n")
+    (tmp_path / "remarks" / "ours.txt").write_text(REMARKS)
+    return tmp_path
+
+
+def written(folder, form=None):
+    if form is not None:
+        result = Result(table(), form, 0, 61.0, "0.1.0")
+        (folder / "made-up.json").write_text(result.to_json(catalogue.judgement("made-up")))
+    return page.page(folder, folder / "remarks")
+
+
+def test_the_page_is_what_the_command_writes():
+    shown = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    assert shown == page.page(ROOT / "docs" / "results", ROOT / "docs" / "reproduction"), (
+        "leakscope reproduce --page docs/reproduction.md --out docs/results mends it"
+    )
+
+
+def test_every_reproduction_has_its_place_on_the_page():
+    text = page._remarks(ROOT / "docs" / "reproduction")
+    shown = re.findall(r"^<!-- result: ([\w-]+) -->$", text, re.MULTILINE)
+    assert sorted(shown) == sorted(known.name for known in catalogue.REPRODUCTIONS)
+
+
+def test_a_result_stands_with_its_form_verdict_and_every_number(folder):
+    text = written(folder, "0.5 of the full form")
+    assert "0.5 of the full form, seed 0, 95% intervals, n = 20, 61 s, version 0.1.0" in text
+    assert "| first | 0.500 (0.400 to 0.600) | 0.550 | 0.700 (0.600 to 0.800) |  |" in text
+    # Rows of other columns are a table of their own.
+    assert "|  | x |\n|---|---|\n| third | 0.900 |\n" in text
+    assert "Not measured: no data." in text
+    assert "A remark." in text
+
+
+def test_earlier_numbers_stay_until_there_is_a_full_result(folder):
+    nothing, quick, full = (written(folder, form) for form in (None, "quick", "full"))
+    assert "No result of `made-up` is kept" in nothing
+    assert "quick form: small, with wide intervals" in quick
+    assert "| third |" in full
+    assert "| third |" not in quick
+    for text in (nothing, quick):
+        assert "*Measured earlier, full form, before results were kept.*" in text
+        assert "rules: **in part (1 of 2 numbers agree)**.\n\nOld numbers." in text
+    assert "earlier" not in full
+    assert "Old numbers" not in full
+
+
+def test_what_cannot_be_shown_is_said(folder):
+    (folder / "remarks" / "ours.txt").write_text("# Ours\n")
+    with pytest.raises(InputError, match=r"made-up: a result is kept .* shows it nowhere"):
+        written(folder, "full")
+    (folder / "remarks" / "ours.txt").unlink()
+    with pytest.raises(InputError, match=r"ours.txt cannot be read"):
+        written(folder)
