@@ -8,7 +8,7 @@ TORCH := 2.13.0
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow lint format bench lock clean
+.PHONY: help demo test test-long test-slow lint format bench peers docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -36,8 +36,14 @@ format: $(VENV)/dev.stamp ## mend style and format
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: $(VENV)/dev.stamp ## run each benchmark of bench/
-	@set -e; for script in bench/[!_]*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+bench: $(VENV)/dev.stamp ## hold every hot path against what is used today, in one table
+	$(BIN)/python bench
+
+peers: ## install the libraries that bench compares with, into .peers/
+	$(PYTHON) bench/peers/make.py
+
+docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html; warnings are errors
+	$(BIN)/sphinx-build -W -n -d docs/_build/doctrees docs docs/_build/html
 
 lock: ## write constraints.txt anew from the newest versions
 	@set -e; lock=$$(mktemp -d); trap 'rm -rf "$$lock"' EXIT; \
@@ -50,7 +56,7 @@ lock: ## write constraints.txt anew from the newest versions
 	cp "$$lock/constraints.txt" constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) leakscope-demo build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) leakscope-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt

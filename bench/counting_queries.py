@@ -7,10 +7,13 @@ and scaled to all 2^F; the answers to the sample are held against ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
 from leakscope.synthetic.conditions import masks, masks_of_targets
@@ -112,6 +115,46 @@ def sampled() -> list[str]:
         spread("bitmaps and counts", ours),
         "  " + ratio_row("numpy loop (scaled) / ours", theirs, ours, "no goal"),
     ]
+
+
+def work(n_features: int, by: str) -> Callable[[], list[float]]:
+    """Return a call that answers all queries, or by a loop a sample of them."""
+    many, target, below = made_up(n_features)
+    rows, frame = many[0], pd.DataFrame(many[0])
+    subsets = np.random.default_rng(1).integers(0, 1 << n_features, SAMPLE)
+
+    def numpy() -> list[float]:
+        return [in_numpy(rows, target, below, subset) for subset in subsets]
+
+    def pandas() -> list[float]:
+        return [in_pandas(frame, target, below, subset) for subset in subsets]
+
+    def ours() -> list[float]:
+        return answers(masks(rows, target, below), n_features)[subsets].tolist()
+
+    return {"ours": ours, "numpy": numpy, "pandas": pandas}[by]
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n_features in (10, 15) if quick else (10, 13, 15, 17, 20):
+        for by in ("numpy", "pandas"):
+            queries = 1 << n_features
+            yield Duel(
+                "counting queries",
+                queries,
+                f"queries on {ROWS:,} records",
+                Side("all at once", __file__, "work", {"n_features": n_features, "by": "ours"}),
+                Side(
+                    f"loop in {by} (scaled)",
+                    __file__,
+                    "work",
+                    {"n_features": n_features, "by": by},
+                    share=SAMPLE / queries,
+                ),
+                turns=9,
+                tolerance=0.0,
+            )
 
 
 def main() -> None:

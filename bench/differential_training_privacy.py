@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import multiprocessing
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 from scipy.special import log_softmax, softmax
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
@@ -197,6 +199,35 @@ def memory_rows() -> list[str]:
             before, peak = workers.apply(held, (part,))
         rows.append(f"  {part}: {before:.0f} MiB, {peak:.0f} MiB")
     return rows
+
+
+def work(n: int, by: str) -> Callable[[], list[float]]:
+    """Return a call that gives the PDTP of the first few of n records of Adult."""
+    data = people()
+    rows = np.random.default_rng(0).permutation(len(data.y))[:n]
+    data = Records(data.x[rows], data.y[rows], data.numbers)
+    if by == "ours":
+        return lambda: by_counts(data)[:REFITS].tolist()
+    return lambda: by_refits(data, np.arange(REFITS)).tolist()
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (1_000, 10_000) if quick else (1_000, 10_000, 45_222):
+        yield Duel(
+            "PDTP, naive Bayes",
+            n,
+            "records of Adult",
+            Side("by counts", __file__, "work", {"n": n, "by": "ours"}),
+            Side(
+                "scikit-learn's refits (scaled)",
+                __file__,
+                "work",
+                {"n": n, "by": "refits"},
+                share=2 * REFITS / (n + 1),
+            ),
+            tolerance=1e-8,
+        )
 
 
 def main() -> None:

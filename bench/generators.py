@@ -1,10 +1,7 @@
 """Learning 1,000 records of Adult and drawing 1,000, by our generators and by other libraries.
 
 One core, which all of them share in turns. Adult's 15 columns; ours know a schema of all its
-complete records. The others run in an interpreter of their own, which LEAKSCOPE_PEERS names:
-
-    python -m venv peers && peers/bin/pip install DataSynthesizer python-synthpop arfpy
-    LEAKSCOPE_PEERS=peers/bin/python python bench/generators.py
+complete records. The others run in environments of their own, which `bench/peers/make.py` makes.
 
 - DataSynthesizer, correlated attribute mode, one parent a column: a Bayes network after PrivBayes,
   and without noise where epsilon is 0. It reads a CSV file, takes the ranges from it, starts a pool
@@ -17,17 +14,16 @@ complete records. The others run in an interpreter of their own, which LEAKSCOPE
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from _measure import Timed, ratio_row, show, timed
+from _duel import Duel, Side, held, one_core
+from _measure import show, timed
 
 from leakscope.datasets.adult import CONTINUOUS, adult
 from leakscope.runs.threads import one_thread
@@ -36,25 +32,46 @@ from leakscope.synthetic.schema import Column, Schema
 from leakscope.synthetic.table import Table
 
 REPEATS = 21
-REPEATS_OF_PEERS = 5
 GOALS: tuple[tuple[Generator, float], ...] = (
     (BayNet(), 15.0),
     (PrivBayes(1.0), 15.0),
     (SynthPop(), 80.0),
 )
-BESIDE = {
-    "DataSynthesizer epsilon=0": BayNet(),
-    "DataSynthesizer epsilon=0, one process": BayNet(),
-    "DataSynthesizer epsilon=1": PrivBayes(1.0),
-    "DataSynthesizer epsilon=1, one process": PrivBayes(1.0),
-    "python-synthpop": SynthPop(),
-    "python-synthpop, trees on codes": SynthPop(),
-    "arfpy": SynthPop(),
-}
-"""Other libraries, and what they are held against."""
 
 
-def people() -> Table:
+@dataclass(frozen=True)
+class Other:
+    """A library, and what it is held against."""
+
+    name: str
+    """What it is called."""
+    peer: str
+    """Its environment and script."""
+    ours: Generator
+    """The nearest of ours."""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """Of its script."""
+
+
+def data_synthesizer(ours: Generator, epsilon: int, processes: str) -> Other:
+    """Return DataSynthesizer with its pool of processes for every column, or in one process."""
+    noise = f"epsilon {epsilon}" if epsilon else "no noise"
+    name = f"DataSynthesizer, {noise}" + (", one process" if processes == "one" else "")
+    arguments = {"epsilon": epsilon, "processes": processes}
+    return Other(name, "datasynthesizer", ours, arguments)
+
+
+OTHERS = (
+    data_synthesizer(BayNet(), 0, "many"),
+    data_synthesizer(BayNet(), 0, "one"),
+    data_synthesizer(PrivBayes(1.0), 1, "many"),
+    data_synthesizer(PrivBayes(1.0), 1, "one"),
+    Other("python-synthpop, trees on codes", "synthpop", SynthPop()),
+    Other("arfpy", "arfpy", SynthPop()),
+)
+
+
+def people(n: int = 1_000) -> Table:
     frame = adult()
     frame = frame[~(frame == "?").any(axis=1)].reset_index(drop=True)
     columns, values = [], []
@@ -67,7 +84,7 @@ def people() -> Table:
             texts, codes = np.unique(found.astype(str), return_inverse=True)
             columns.append(Column(name, "categorical", categories=tuple(texts.tolist())))
             values.append(codes.astype(float))
-    rows = np.random.default_rng(0).choice(len(frame), 1_000, replace=False)
+    rows = np.random.default_rng(0).choice(len(frame), n, replace=False)
     return Table(Schema(tuple(columns)), np.column_stack(values)[rows])
 
 
@@ -88,76 +105,57 @@ def ours(table: Table) -> list[str]:
     return rows
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A library in an interpreter of its own, which answers each line with its seconds."""
+def work(n: int, number: int) -> Callable[[], None]:
+    """Return a call that learns n records and draws as many, by the generator with that number."""
+    make = drawn(GOALS[number][0], people(n))
 
-    process: subprocess.Popen[str]
-    errors: Path
+    def draw() -> None:
+        make()
 
-    def ready(self) -> bool:
-        """Return whether it could be started."""
-        return self._answer() == "ready"
-
-    def seconds(self) -> float | None:
-        """Return how long it takes once, None where it fails."""
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        answer = self._answer()
-        return float(answer) if answer else None
-
-    def _answer(self) -> str:
-        return self.process.stdout.readline().strip()
-
-    def why(self) -> str:
-        """Return the last line of what it had to say."""
-        return (self.errors.read_text().strip().splitlines() or ["nothing was said"])[-1]
+    return draw
 
 
-@contextmanager
-def peer(python: str, name: str, file: Path) -> Iterator[Peer]:
-    """Start a library, and end it."""
-    script, errors = Path(__file__).with_name("_peer_generators.py"), file.with_name("errors.txt")
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with errors.open("w") as said:
-        process = subprocess.Popen([python, str(script), name, str(file)], **pipes, stderr=said)
-    with process:
-        yield Peer(process, errors)
-        process.stdin.close()
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (1_000,) if quick else (500, 1_000, 2_000):
+        file = folder / f"adult-{n}.csv"
+        people(n).to_frame().to_csv(file, index=False)
+        for other in OTHERS:
+            if n != 1_000 and other.peer == "datasynthesizer":
+                continue  # seconds a turn at any size
+            number = [generator for generator, _ in GOALS].index(other.ours)
+            given = {"file": str(file), **other.arguments}
+            yield Duel(
+                f"generator, {other.ours.name}",
+                n,
+                "records of Adult learnt and drawn",
+                Side(other.ours.name, __file__, "work", {"n": n, "number": number}),
+                Side(other.name, f"peers/{other.peer}.py", "draw", given, other.peer),
+                turns=1 if other.peer == "datasynthesizer" else 2,
+            )
 
 
-def beside(python: str, name: str, table: Table, file: Path) -> str:
-    """Return the line of a library: its time over ours, taken in turns."""
-    mine = drawn(BESIDE[name], table)
-    with peer(python, name, file) as theirs:
-        if not theirs.ready() or theirs.seconds() is None:  # imports and caches are warm
-            theirs.process.wait()
-            return f"  {name} fails: {theirs.why()}"
-        pairs = [(theirs.seconds(), timed(mine, 1).seconds[0]) for _ in range(REPEATS_OF_PEERS)]
-    them, us = (Timed(None, np.array(seconds)) for seconds in zip(*pairs, strict=True))
-    return "  " + ratio_row(f"{name} / {BESIDE[name].name}", them, us, "no goal")
-
-
-def peers(table: Table) -> list[str]:
+def peers() -> list[str]:
     """Return the lines of other libraries."""
-    python = os.environ.get("LEAKSCOPE_PEERS")
-    if not python:
-        return ["other libraries: skipped, LEAKSCOPE_PEERS names no interpreter that has them"]
+    rows = ["other libraries / ours: ratios of turns, median (extremes)"]
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "adult.csv"
-        table.to_frame().to_csv(file, index=False)
-        rows = [beside(python, name, table, file) for name in BESIDE]
-    return [f"other libraries / ours: ratios of medians (extremes) of {REPEATS_OF_PEERS}", *rows]
+        for duel in duels(Path(folder), quick=True):
+            found = held(duel)
+            name = f"  {duel.theirs.name} / {duel.ours.name}"
+            if found.error:
+                rows.append(f"{name} fails: {found.error}")
+            else:
+                low, middle, high = np.quantile(found.ratios(), (0.0, 0.5, 1.0))
+                rows.append(f"{name}: {middle:.2f} ({low:.2f} to {high:.2f})")
+    return rows
 
 
 def main() -> None:
     """Print the tables."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # the others inherit it
-    table = people()
+    one_core()
     with one_thread():
-        show(ours(table))
-        show(peers(table))
+        show(ours(people()))
+    show(peers())
 
 
 if __name__ == "__main__":

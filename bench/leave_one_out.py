@@ -10,9 +10,12 @@ from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 from scipy.special import expit
 from sklearn.exceptions import ConvergenceWarning
@@ -27,6 +30,8 @@ from leakscope.datasets.adult import adult, adult_binary
 SOLVERS = ("newton-cholesky", "newton-cg", "lbfgs")
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)
 EXACT = 1e-6
+LEFT_OUT, REFITS = 1_000, 10
+"""Records of the common table, and how many are refitted for it."""
 
 
 def records(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -137,6 +142,56 @@ def part(n: int, options: argparse.Namespace) -> list[str]:
         *errors_of_one_step(model, exact),
         tightness(model, rows),
     ]
+
+
+def work(n: int, rows: int, by: str) -> Callable[[], list[float]]:
+    """Return a call that gives what the first records are told without them."""
+    x, y = records(n)
+    few = np.arange(rows)
+    if by == "ours":
+        return lambda: Logistic().fit(x, y, n_classes=2).without(few)[:REFITS, 1].tolist()
+    # The fastest of `fastest` on both sizes that are measured.
+    return lambda: refits(x, y, few, "newton-cholesky", 1e-6)[:, 1].tolist()
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    path, unit = "leave-one-out, logistic regression", f"records of Adult, {LEFT_OUT:,} left out"
+    named = "Logistic, with its first fit"
+    for n in (1_000, 5_000) if quick else (1_000, 5_000, 20_000):
+        mine, theirs = ({"n": n, "rows": rows} for rows in (LEFT_OUT, REFITS))
+        yield Duel(
+            path,
+            n,
+            unit,
+            Side(named, __file__, "work", {**mine, "by": "ours"}),
+            Side(
+                "scikit-learn's refits (scaled)",
+                __file__,
+                "work",
+                {**theirs, "by": "refits"},
+                share=REFITS / LEFT_OUT,
+            ),
+            goal=50,
+            tolerance=1e-6,
+        )
+    x, y = records(1_000)
+    np.savez(folder / "adult.npz", x=x, y=y)
+    yield Duel(
+        path,
+        1_000,
+        unit,
+        Side(named, __file__, "work", {"n": 1_000, "rows": LEFT_OUT, "by": "ours"}),
+        Side(
+            "adversarial-robustness-toolbox's PDTP, one iteration (scaled)",
+            "peers/art.py",
+            "pdtp",
+            {"file": str(folder / "adult.npz"), "rows": REFITS},
+            "art",
+            share=REFITS / LEFT_OUT,
+        ),
+        note="its default is ten iterations, ten times as long; what it gives is not PDTP",
+    )
 
 
 def main() -> None:

@@ -7,15 +7,18 @@ masked ones. Both sides mask the same positions, run on one thread and start wit
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from leakscope.language.likelihoods import pair_log_probabilities
+from leakscope.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from leakscope.language.masks import MaskPlan
 from leakscope.language.model import load_masked
 from leakscope.language.precision import supports_bfloat16
@@ -118,6 +121,47 @@ def save_models(name: str, folder: Path) -> list[str]:
         tokenizer = transformers.BertTokenizer(str(folder / which / "vocab.txt"))
         tokenizer.save_pretrained(folder / which)
     return words
+
+
+def work(model: str, texts: str, pattern: str, by: str) -> Callable[[], list[float]]:
+    """Return a call that gives the mean log-probability of each text's masked tokens."""
+    torch.set_num_threads(1)
+    asked, loaded = json.loads(Path(texts).read_text()), load_masked(model)
+    plan = MaskPlan(pattern)
+    if by == "ours":
+        return lambda: (-token_log_probabilities(loaded, asked, plan).mean()).tolist()
+    return lambda: (-looped(loaded, asked, plan)).tolist()
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table: a model of 4 layers of 256, random weights."""
+    (folder / "masked").mkdir()
+    words = save_models("4 layers of 256", folder / "masked")
+    model = str(folder / "masked" / "a")
+    for n in (2, 8) if quick else (4, 16, 64):
+        file = folder / f"texts-{n}.json"
+        file.write_text(json.dumps(made_texts(words, n)))
+        given = {"model": model, "texts": str(file)}
+        unit = f"texts of {N_TOKENS} tokens"
+        both = [
+            Side(name, __file__, "work", {**given, "pattern": "balanced", "by": by})
+            for name, by in (("energies", "ours"), ("loop over texts and masks", "loop"))
+        ]
+        yield Duel("masked energies, 10 masks", n, unit, *both, goal=3.5, tolerance=1e-4)
+        yield Duel(
+            "masked energies, each token",
+            n,
+            unit,
+            Side("energies", __file__, "work", {**given, "pattern": "single", "by": "ours"}),
+            Side(
+                "minicons, batches of 8",
+                "peers/minicons.py",
+                "scores",
+                {**given, "batch": 8},
+                "minicons",
+            ),
+            tolerance=1e-4,
+        )
 
 
 if __name__ == "__main__":

@@ -10,8 +10,11 @@ areas, rates and intervals of all eight attacks.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
+from _duel import Duel, Side
 from _measure import peak_ratio, ratio_row, show, timed
 
 from leakscope.audit import audit
@@ -79,6 +82,46 @@ def whole_array_signals(given: Predictions) -> dict[str, np.ndarray]:
         "entropy": entropy,
         "modified-entropy": np.sum(weights * rest_logs, axis=1),
     }
+
+
+def work(n: int, classes: int, by: str) -> Callable[[], list[float]]:
+    """Return a call that gives three accuracies, by LeakScope or by the published procedure."""
+    target, shadow = made_up(n // 2, classes, 0), made_up(n // 2, classes, 1)
+    if by == "ours":
+        return lambda: ours(target, shadow)[1:4]
+    return lambda: published(target, shadow)
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
+        sizes = {"n": n, "classes": 100}
+        mine = Side("all eight attacks", __file__, "work", {**sizes, "by": "ours"})
+        loop = Side("published loop, three of them", __file__, "work", {**sizes, "by": "loop"})
+        last = 1 if n > 100_000 else 2
+        goal = 12 if n == 1_000_000 else None
+        # Of equally good thresholds, which small classes have, the loop takes the first by rows.
+        tolerance = 1e-12 if n > 10_000 else None
+        yield Duel("metric attacks", n, "predictions", mine, loop, goal, last, tolerance)
+        if n > 100_000:
+            continue
+        file = folder / f"predictions-{n}.npz"
+        made = made_up(n // 2, 100, 0)
+        np.savez(file, probs=made.values, labels=made.labels, member=made.member)
+        yield Duel(
+            "metric attacks",
+            n,
+            "predictions",
+            mine,
+            Side(
+                "tensorflow-privacy, two threshold attacks, each class",
+                "peers/tensorflow-privacy.py",
+                "attacks",
+                {"file": str(file)},
+                "tensorflow-privacy",
+            ),
+            note="theirs needs no shadow model: its thresholds see the rows that it judges",
+        )
 
 
 def main() -> None:

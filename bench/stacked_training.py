@@ -9,12 +9,14 @@ the same.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import torch
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 from joblib import Parallel, delayed
 from torch.nn.functional import cross_entropy
@@ -187,6 +189,45 @@ def on_gpu(options: argparse.Namespace) -> list[str]:
     )
     name = f"GPU, {m} networks of 64 tanh: DataLoader loop / ours"
     return [ratio_row(name, found["loader"], found["ours"], "goal >= 50")]
+
+
+def work(models: int, epochs: int, kind: str, by: str) -> Callable[[], None]:
+    """Return a call that trains so many models and predicts."""
+    torch.set_num_threads(1)
+    networks = Networks(KINDS[kind], epochs, BATCH)
+
+    def train() -> None:
+        if by == "ours":
+            ours(networks, range(models))
+        else:
+            users_loop(networks, models, loader=by == "loader")
+
+    return train
+
+
+KINDS = {"64 tanh": LONG_2017, "1024-512-256-128 relu": SONG_MITTAL_2021_RELU}
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    counts = (4, 16) if quick else (1, 4, 16, 64)
+    cases = [("64 tanh", models, 10) for models in counts]
+    cases.append(("1024-512-256-128 relu", 2, 2 if quick else 5))
+    for kind, models, epochs in cases:
+        goals = {"64 tanh": 5.0 if models >= 16 else None, "1024-512-256-128 relu": 1.4}
+        for by, goal in (("loader", goals[kind]), ("tensors", None)):
+            rival = {"loader": "loop with a DataLoader", "tensors": "loop on tensors"}[by]
+            sizes = {"epochs": epochs, "kind": kind}
+            mine = Side("stacked", __file__, "work", {**sizes, "models": models, "by": "ours"})
+            theirs = Side(
+                f"{rival} (scaled)",
+                __file__,
+                "work",
+                {**sizes, "models": 1, "by": by},
+                share=1 / models,
+            )
+            path = f"shadow training, {kind}"
+            yield Duel(path, models, f"models, {epochs} epochs", mine, theirs, goal)
 
 
 def main() -> None:

@@ -12,11 +12,13 @@ import argparse
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
 from leakscope.holdout import queries
@@ -24,6 +26,11 @@ from leakscope.holdout.analysts import play, uniform_holdout
 from leakscope.holdout.naive_bayes import NaiveBayes
 
 N, M, K = 50_000, 1_000, 5_200
+SIZES = {
+    "quick": ((2_000, 100, 500), (10_000, 100, 1_000)),
+    "full": ((2_000, 100, 500), (10_000, 1_000, 1_000), (N, M, K)),
+}
+"""Test records, classes, queries, for the common table: one thread on either side."""
 
 
 def obvious(labels: np.ndarray, m: int, k: int, rng: np.random.Generator) -> np.ndarray:
@@ -76,6 +83,34 @@ def growth(options: argparse.Namespace) -> list[str]:
         half = timed(lambda sizes=sizes: ours(**sizes, threads=options.threads), options.repeat)
         rows.append(ratio_row(f"whole / half of {name}", whole, half, "no goal"))
     return rows
+
+
+def work(n: int, m: int, k: int, by: str) -> Callable[[], None]:
+    """Return a call that plays the whole attack."""
+
+    def play() -> None:
+        if by == "ours":
+            ours(n, m, k, 1)
+        else:
+            theirs(n, m, k)
+
+    return play
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n, m, k in SIZES["quick" if quick else "full"]:
+        sizes = {"n": n, "m": m, "k": k}
+        large = n * k > 10**7
+        yield Duel(
+            "test-set reuse, naive Bayes",
+            n * k,
+            "labels guessed in all queries",
+            Side("nb", __file__, "work", {**sizes, "by": "ours"}),
+            Side("numpy", __file__, "work", {**sizes, "by": "numpy"}),
+            turns=1 if large else 3,
+            note=f"n {n:,}, {m:,} classes, {k:,} queries",
+        )
 
 
 def main() -> None:

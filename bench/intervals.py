@@ -6,7 +6,11 @@ here with 100 resamples (papers use 1,000, which takes ten times as long).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
 import numpy as np
+from _duel import Duel, Side
 from _measure import ratio_row, show, timed
 from sklearn.metrics import roc_auc_score, roc_curve
 
@@ -15,7 +19,10 @@ from leakscope.core.transcript import Transcript
 from leakscope.evaluate.evaluation import evaluate
 from leakscope.evaluate.roc import auc, roc
 
-RESAMPLES = 100
+RESAMPLES, FEW = 100, 10
+"""Of a bootstrap, and those that are made for the common table."""
+SHARE = (FEW + 1) / (RESAMPLES + 1)
+"""Of the areas: one of the rows themselves, and one a resample."""
 
 
 def made_up(n: int) -> Transcript:
@@ -33,15 +40,49 @@ def curve(transcript: Transcript) -> np.ndarray:
     return found.tpr + found.fpr
 
 
-def bootstrapped(transcript: Transcript) -> tuple[float, float]:
+def bootstrapped(transcript: Transcript, resamples: int = RESAMPLES) -> tuple[float, float]:
     """Return the bootstrap interval of the area."""
     rng, n = np.random.default_rng(0), len(transcript)
     areas = []
-    for _ in range(RESAMPLES):
+    for _ in range(resamples):
         rows = rng.integers(n, size=n)
         areas.append(roc_auc_score(transcript.secret[rows], transcript.score[rows]))
     low, high = np.quantile(areas, [0.025, 0.975])
     return float(low), float(high)
+
+
+def work(n: int, what: str) -> Callable[[], list[float]]:
+    """Return a call that gives the curve's mean height, or the area."""
+    transcript = made_up(n)
+    y, score = transcript.secret, transcript.score
+
+    def by_scikit_learn() -> list[float]:
+        return [float(np.add(*roc_curve(y, score, drop_intermediate=False)[:2]).mean())]
+
+    def area() -> list[float]:
+        bootstrapped(transcript, FEW)
+        return [float(roc_auc_score(y, score))]
+
+    return {
+        "our curve": lambda: [float(curve(transcript).mean())],
+        "their curve": by_scikit_learn,
+        "our area": lambda: [auc(transcript).value],
+        "their area": area,
+    }[what]
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
+        for path, what, rival, share in (
+            ("ROC curve", "curve", "scikit-learn's roc_curve", 1.0),
+            ("AUC with its interval", "area", "bootstrap of roc_auc_score (scaled)", SHARE),
+        ):
+            given = [{"n": n, "what": f"{whose} {what}"} for whose in ("our", "their")]
+            mine = Side("roc" if what == "curve" else "auc", __file__, "work", given[0])
+            theirs = Side(rival, __file__, "work", given[1], share=share)
+            turns = 1 if n > 100_000 and what == "area" else 3
+            yield Duel(path, n, "records", mine, theirs, turns=turns, tolerance=1e-12)
 
 
 def main() -> None:

@@ -1,0 +1,73 @@
+"""Anonymeter's three risks of a released table, through its public interface as its guide shows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.metadata import version
+
+import numpy as np
+import pandas as pd
+
+
+def risks(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -> Callable:
+    """Return a call that measures singling out, linkability and one secret's inference."""
+    from anonymeter.evaluators import (
+        InferenceEvaluator,
+        LinkabilityEvaluator,
+        SinglingOutEvaluator,
+    )
+
+    tables = {"ori": real, "syn": synthetic, "control": holdout}
+    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    names = list(tables["ori"])
+    halves = names[::2], names[1::2]
+    others = [name for name in names if name != secret]
+
+    def measure() -> list[float]:
+        single = SinglingOutEvaluator(**tables, n_attacks=attempts, n_cols=3)
+        link = LinkabilityEvaluator(**tables, n_attacks=attempts, aux_cols=halves, n_neighbors=10)
+        infer = InferenceEvaluator(**tables, n_attacks=attempts, aux_cols=others, secret=secret)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            single.evaluate(mode="multivariate")
+            link.evaluate(n_jobs=1)
+            infer.evaluate(n_jobs=1)
+            return [float(found.risk().value) for found in (single, link, infer)]
+
+    return measure
+
+
+def rates(real: str, synthetic: str, holdout: str, attempts: int, secret: str) -> Callable:
+    """Return a call that gives version, and the rates and risks of linkability and inference."""
+    from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator
+
+    tables = {"ori": real, "syn": synthetic, "control": holdout}
+    tables = {name: pd.read_csv(file) for name, file in tables.items()}
+    names = list(tables["ori"])
+    others = [name for name in names if name != secret]
+
+    def measure() -> dict:
+        np.random.seed(0)  # noqa: NPY002 - it draws from the global generator
+        made = {
+            "linkability": LinkabilityEvaluator(
+                **tables, n_attacks=attempts, aux_cols=(names[::2], names[1::2]), n_neighbors=1
+            ),
+            "inference": InferenceEvaluator(
+                **tables, n_attacks=attempts, aux_cols=others, secret=secret
+            ),
+        }
+        told = {"version": version("anonymeter")}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for name, evaluator in made.items():
+                evaluator.evaluate(n_jobs=1)
+                results, risk = evaluator.results(), evaluator.risk(confidence_level=0.95)
+                told[name] = {
+                    "attack": [results.attack_rate.value, results.attack_rate.error],
+                    "control": [results.control_rate.value, results.control_rate.error],
+                    "risk": [risk.value, *risk.ci],
+                }
+        return told
+
+    return measure

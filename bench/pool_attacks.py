@@ -1,0 +1,82 @@
+"""LiRA from training to metrics, against sacroml: logistic regression, as many shadow models.
+
+Made-up records of 20 features and 5 classes, half of them members. Ours plays online LiRA alone,
+with every number and interval of an audit; theirs trains as many models on random halves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from _duel import Duel, Side, held
+from _measure import show
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.audit import Fitted, audit_model
+from leakscope.core.attacks.lira import LiraOnline
+
+FEATURES, CLASSES, MODELS = 20, 5, 16
+
+
+def save(folder: Path, n: int) -> str:
+    """Write n records, a random half of them members, and return the file."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(CLASSES, size=n)
+    x = rng.normal(size=(n, FEATURES)) + rng.normal(size=(CLASSES, FEATURES))[y]
+    member = np.zeros(n, bool)
+    member[rng.permutation(n)[: n // 2]] = True
+    file = folder / f"records-{n}.npz"
+    np.savez(file, x=x, y=y, member=member)
+    return str(file)
+
+
+def work(file: str, models: int) -> Callable[[], list[float]]:
+    """Return a call that audits a logistic regression, and gives the AUC."""
+    with np.load(file) as archive:
+        x, y, member = archive["x"], archive["y"], archive["member"]
+
+    def audit() -> list[float]:
+        model = LogisticRegression(max_iter=1000).fit(x[member], y[member])
+        found = audit_model(
+            LogisticRegression(max_iter=1000),
+            x,
+            y,
+            fitted=Fitted(model, member),
+            n_shadows=models,
+            attacks=(LiraOnline(),),
+        )
+        return [found.evaluations[0].auc.value]
+
+    return audit
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (1_000, 4_000) if quick else (500, 1_000, 4_000):
+        given = {"file": save(folder, n), "models": MODELS}
+        yield Duel(
+            "LiRA, from training to metrics",
+            n,
+            f"records, {MODELS} shadow models",
+            Side("audit_model with LiRA", __file__, "work", given),
+            Side("sacroml LIRAAttack", "peers/sacroml.py", "lira", given, "sacroml"),
+            turns=2,
+        )
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for duel in duels(Path(folder), quick=False):
+            found = held(duel)
+            told = found.error or f"{np.median(found.ratios()):.2f}"
+            show([f"{duel.size:,} {duel.unit}, {duel.theirs.name} / ours: {told}"])
+
+
+if __name__ == "__main__":
+    main()

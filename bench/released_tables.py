@@ -1,0 +1,102 @@
+"""The three risks of a released table, against Anonymeter: the same tables, as many attempts.
+
+Adult: the real records, as many others to control by, and a table that BayNet made. Both sides
+try one predicate a time of up to three or four columns, ten candidates to link, one secret.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from _duel import Duel, Side, held
+from _measure import show
+
+from leakscope.audit.released_risk import risk_of
+from leakscope.datasets.adult import adult
+from leakscope.synthetic.frames import read_table
+from leakscope.synthetic.generators.generator import BayNet
+from leakscope.synthetic.released.inference import inference
+from leakscope.synthetic.released.linkability import Halves, linkability
+from leakscope.synthetic.released.singling_out import singling_out
+from leakscope.synthetic.released.tables import Released, read_together
+
+SECRET = "income"
+ATTEMPTS = 500
+
+
+def save(folder: Path, n: int) -> dict[str, str]:
+    """Write three tables of n records each, and return their files."""
+    frame = adult()
+    frame = frame[~(frame == "?").any(axis=1)].reset_index(drop=True)
+    rows = np.random.default_rng(0).permutation(len(frame))
+    parts = {"real": frame.iloc[rows[:n]], "holdout": frame.iloc[rows[n : 2 * n]]}
+    table = read_table(parts["real"], categorical=[SECRET])
+    made = BayNet().generate(table, n, np.random.default_rng(1)).to_frame()
+    files = {}
+    for name, part in {**parts, "synthetic": made}.items():
+        files[name] = str(folder / f"{name}-{n}.csv")
+        part.to_csv(files[name], index=False)
+    return files
+
+
+def work(real: str, synthetic: str, holdout: str) -> Callable[[], list[float]]:
+    """Return a call that reads the tables as columns and measures the risks."""
+    frames = [pd.read_csv(file) for file in (real, synthetic, holdout)]
+
+    def measure() -> list[float]:
+        released = read_together(*frames, categorical=[SECRET])
+        return risks(released)
+
+    return measure
+
+
+def risks(released: Released) -> list[float]:
+    """Return what singling out, linkability and inference achieve beyond the control."""
+    rng, names = np.random.default_rng(0), released.schema.names
+    halves = Halves(tuple(names[::2]), tuple(names[1::2]))
+    hits = [
+        singling_out(released, rng, attempts=ATTEMPTS, most=3),
+        linkability(released, rng, halves=halves, attempts=ATTEMPTS),
+        *inference(released, rng, secrets=[SECRET], attempts=ATTEMPTS),
+    ]
+    return [risk_of(found, 0.95).value for found in hits]
+
+
+def duels(folder: Path, quick: bool) -> Iterator[Duel]:
+    """Return the lines of the common table."""
+    for n in (1_000,) if quick else (500, 1_000, 5_000):
+        files = save(folder, n)
+        yield Duel(
+            "risks of a released table",
+            n,
+            "records of Adult a table, 500 attempts",
+            Side("the three risks", __file__, "work", files),
+            Side(
+                "anonymeter",
+                "peers/anonymeter.py",
+                "risks",
+                {**files, "attempts": ATTEMPTS, "secret": SECRET},
+                "anonymeter",
+            ),
+            turns=2,
+            note="the attempts themselves differ: see the page on correctness",
+        )
+
+
+def main() -> None:
+    """Print the table."""
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for duel in duels(Path(folder), quick=False):
+            found = held(duel)
+            told = found.error or f"{np.median(found.ratios()):.2f}"
+            show([f"{duel.size:,} {duel.unit}, {duel.theirs.name} / ours: {told}"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""Inputs that LeakScope and other libraries were given alike; `bench/correctness.py` writes them.
+
+What the others answered is recorded in ``peers.json``. Everything derives from fixed seeds.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from scipy.special import expit, log_softmax, softmax
+
+from leakscope.datasets.files import own_file
+
+FPRS = (0.01, 0.05, 0.1, 0.25)
+GAMES, SIDE = 200, 200
+SIZES = (6, 2, 5)
+"""Categories of each attribute of `records`."""
+WORDS = tuple(f"word{number}" for number in range(25))
+VOCABULARY = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS)
+
+
+def rankings() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return scores in (0, 1) and who is a member, without ties and with them."""
+    rng = np.random.default_rng(0)
+    member = np.arange(400) < 200
+    score = rng.normal(size=400) + member
+    every = np.repeat(np.linspace(0.01, 0.99, 99), 2)
+    return {
+        "distinct": (expit(score), member),
+        "rounded": (expit(score.round()), member),
+        "pairs": (every, np.arange(198) % 2 == 0),
+        "constant": (np.full(40, 0.5), np.arange(40) < 20),
+        "wrong": (1 - expit(score), member),
+    }
+
+
+def location30() -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the confidences of a published model for 2,000 people of Location30, and members."""
+    paths = [
+        own_file(f"location_{name}.npz") for name in ("target_predictions", "labels_membership")
+    ]
+    if None in paths:
+        return None
+    with np.load(paths[0]) as told, np.load(paths[1]) as known:
+        labels = known["y_target"].astype(np.int64)
+        score = told["tc_output"][np.arange(len(labels)), labels]
+        return score.astype(np.float64), known["member_target"].astype(bool)
+
+
+def noise() -> tuple[np.ndarray, np.ndarray]:
+    """Return scores that tell nothing and who is a member, (games, rows) each."""
+    scores = np.random.default_rng(1).normal(size=(GAMES, 2 * SIDE))
+    return scores, np.tile(np.arange(2 * SIDE) < SIDE, (GAMES, 1))
+
+
+def predictions() -> tuple[np.ndarray, np.ndarray]:
+    """Return probabilities of four classes (60, 4) and labels; members come first."""
+    rng = np.random.default_rng(2)
+    labels = rng.integers(4, size=60)
+    logits = rng.normal(size=(60, 4))
+    logits[np.arange(60), labels] += np.where(np.arange(60) < 30, 4.0, 2.0)
+    return softmax(logits, axis=1), labels
+
+
+def shifted(probs: np.ndarray) -> np.ndarray:
+    """Return logits of the same probabilities whose rows sum to 1, as some models' do by chance."""
+    logits = log_softmax(np.log(probs), axis=1)
+    return logits - logits.mean(axis=1, keepdims=True) + 1 / probs.shape[1]
+
+
+def two_classes() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return probabilities of two classes, labels, and who is a member, half of them."""
+    rng = np.random.default_rng(3)
+    labels, member = np.arange(80) // 2 % 2, np.arange(80) % 2 == 0
+    right = rng.random(80) < np.where(member, 0.95, 0.6)
+    top = rng.uniform(0.55, 0.99, 80)
+    p = np.where(right == (labels == 1), top, 1 - top)
+    return np.column_stack([1 - p, p]), labels, member
+
+
+def records() -> tuple[np.ndarray, np.ndarray]:
+    """Return 60 records of three attributes, the second of which nearly tells the class."""
+    rng = np.random.default_rng(2)
+    y = (rng.random(60) < 0.5).astype(np.int64)
+    first = rng.integers(SIZES[0], size=60)
+    second = np.where(rng.random(60) < 0.95, y, 1 - y)
+    return np.column_stack([first, second, rng.integers(SIZES[2], size=60)]), y
+
+
+def worlds() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return scaled logits of 32 models for 30 records, who was inside, and the target's logits."""
+    rng = np.random.default_rng(5)
+    inside = rng.random((32, 30)) < 0.5
+    hard = rng.normal(size=30)
+    logits = hard + rng.normal(size=(32, 30)) * 0.5 + inside
+    return logits, inside, hard + rng.normal(size=30) * 0.5 + (np.arange(30) < 15)
+
+
+def tables() -> dict[str, np.ndarray]:
+    """Return 100 records of six numbers, 100 others, and a synthetic table: a copy of the first."""
+    rng = np.random.default_rng(6)
+    real = rng.normal(size=(100, 6)).round(3)
+    return {"real": real, "holdout": rng.normal(size=(100, 6)).round(3), "synthetic": real}
+
+
+def texts() -> list[str]:
+    """Return twelve texts of three to fourteen words."""
+    rng = np.random.default_rng(7)
+    return [" ".join(rng.choice(WORDS, 3 + number)) for number in range(12)]
+
+
+def save_model(folder: Path) -> None:
+    """Save a masked language model whose weights do not depend on torch's generator."""
+    import torch
+    import transformers
+
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
+    settings = transformers.BertConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=32,
+    )
+    model = transformers.BertForMaskedLM(settings)
+    rng = np.random.default_rng(8)
+    with torch.no_grad():
+        for _, weights in sorted(model.named_parameters()):
+            drawn = rng.normal(scale=0.5, size=tuple(weights.shape))
+            weights.copy_(torch.from_numpy(drawn))
+    model.save_pretrained(folder)
+    transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)

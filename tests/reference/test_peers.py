@@ -1,0 +1,289 @@
+"""What other libraries answered to the same inputs, beside ours and the truth by brute force.
+
+Their answers are in ``peers.json``, written by ``bench/correctness.py`` with their versions; no
+other library is needed here. A test of one that errs holds LeakScope to the truth, and shows that
+what was recorded is not. `docs/correctness.md` tells the same in words.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom, norm
+
+from leakscope.audit.released_risk import excess
+from leakscope.classifier.dtp.naive_bayes import NaiveBayes
+from leakscope.classifier.dtp.ratios import log_ratio
+from leakscope.classifier.predictions import predictions
+from leakscope.classifier.signals import signals
+from leakscope.core.attacks.lira import LiraOnline, PerRecordVariance
+from leakscope.core.game import Observation, Scores
+from leakscope.core.release import Worlds
+from leakscope.core.rules import Split
+from leakscope.core.transcript import Transcript
+from leakscope.evaluate import decision, rates
+from leakscope.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
+from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
+from leakscope.evaluate.roc import auc, roc
+from tests.reference import made_inputs
+from tests.thorough import times
+
+EXACT = 1e-9
+"""Ten digits are recorded."""
+Z = norm.ppf(0.975)
+
+
+@cache
+def recorded() -> dict[str, Any]:
+    return json.loads(Path(__file__).with_name("peers.json").read_text(encoding="utf-8"))
+
+
+def rankings() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    published = made_inputs.location30()
+    return made_inputs.rankings() | ({} if published is None else {"location30": published})
+
+
+def area(score: np.ndarray, member: np.ndarray) -> float:
+    """Return the area under the ROC curve by all pairs."""
+    a, b = score[member][:, None], score[~member][None]
+    return float(np.mean((a > b) + (a == b) / 2))
+
+
+def points(score: np.ndarray, member: np.ndarray) -> list[tuple[float, float]]:
+    """Return (FPR, TPR) of every threshold, the one above all scores included."""
+    cuts = [np.inf, *np.unique(score)]
+    return [((score[~member] >= t).mean(), (score[member] >= t).mean()) for t in cuts]
+
+
+def best_rate(score: np.ndarray, member: np.ndarray, fpr: float) -> float:
+    """Return the largest TPR of a threshold whose FPR is at most that."""
+    return max(tpr for false, tpr in points(score, member) if false <= fpr + 1e-12)
+
+
+every_ranking = pytest.mark.parametrize("name", rankings())
+
+
+@every_ranking
+def test_all_agree_on_the_area_with_ties(name):
+    score, member = rankings()[name]
+    truth = area(score, member)
+    assert auc(Transcript(score, member)).value == pytest.approx(truth, abs=1e-12)
+    for peer in ("tensorflow-privacy", "sacroml"):
+        assert recorded()[f"rankings by {peer}"][name]["auc"] == pytest.approx(truth, abs=1e-8)
+
+
+@every_ranking
+def test_our_rate_at_a_rate_is_that_of_the_best_threshold(name):
+    score, member = rankings()[name]
+    curve = roc(Transcript(score, member))
+    for fpr in made_inputs.FPRS:
+        found = tpr_at_fpr(curve, fpr).estimate.value
+        assert found == pytest.approx(best_rate(score, member, fpr), abs=1e-12)
+
+
+def test_a_curve_without_its_collinear_points_loses_rates():
+    """ART looks the rate up on scikit-learn's curve, which leaves points on a line out."""
+    score, member = made_inputs.rankings()["pairs"]
+    found = recorded()["rankings by art"]["pairs"]["tpr"]
+    truth = [best_rate(score, member, fpr) for fpr in made_inputs.FPRS]
+    assert truth == pytest.approx([0, 4 / 99, 9 / 99, 24 / 99])
+    assert found == pytest.approx([0, 1 / 99, 1 / 99, 1 / 99], abs=EXACT)
+    for other in rankings().keys() - {"pairs", "constant"}:  # no three points lie on a line there
+        score, member = rankings()[other]
+        truth = [best_rate(score, member, fpr) for fpr in made_inputs.FPRS]
+        assert recorded()["rankings by art"][other]["tpr"] == pytest.approx(truth, abs=EXACT)
+
+
+def test_an_interpolated_rate_is_no_thresholds():
+    """sacroml draws lines between thresholds: whoever breaks ties by coins gets there, on average.
+
+    Below the first threshold its line goes to infinity, and it gives 0 where coins give 4%.
+    """
+    score, member = made_inputs.rankings()["rounded"]
+    found = recorded()["rankings by sacroml"]["rounded"]["tpr"]
+    lines = np.interp(made_inputs.FPRS, *np.transpose(sorted(points(score, member))))
+    assert found[1:] == pytest.approx(lines[1:], abs=EXACT)
+    assert lines[0] == pytest.approx(0.04)
+    assert found[0] == 0.0
+    truth = [best_rate(score, member, fpr) for fpr in made_inputs.FPRS]
+    assert truth == pytest.approx([0, 0.06, 0.32, 0.32])
+    curve = roc(Transcript(score, member))
+    for fpr, line in zip(made_inputs.FPRS, lines, strict=True):
+        ours = tpr_at_fpr(curve, fpr).estimate
+        assert ours.low <= line <= ours.high
+
+
+def test_the_largest_advantage_in_hindsight_is_never_nothing():
+    """tensorflow-privacy takes the best threshold, in either direction, of the judged rows."""
+    scores, members = made_inputs.noise()
+    found = np.array(recorded()["noise by tensorflow-privacy"]["advantage"])
+    for score, member, value in zip(scores[:20], members[:20], found[:20], strict=True):
+        largest = max(abs(tpr - fpr) for fpr, tpr in points(score, member))
+        assert value == pytest.approx(largest, abs=EXACT)
+    assert found.min() > 0.04
+    assert 0.07 < found.mean() < 0.10
+    games = list(zip(scores, members, strict=True))[: times(len(scores))]
+    ours = [decision.advantage(Split().decide(Transcript(*game))).value for game in games]
+    error = np.std(ours) / np.sqrt(len(ours))
+    assert abs(np.mean(ours)) < 3 * error < 0.02
+
+
+def test_epsilon_of_noise_is_zero():
+    """The truth is 0: a bound at 95% may exceed it in one game of twenty.
+
+    tensorflow-privacy's is the largest over all thresholds of the judged rows: above 0 in 175 of
+    200 games. Ours may be in as many as a rate of 5% exceeds with a probability of 1%.
+    """
+    theirs = np.array(recorded()["noise by tensorflow-privacy"]["epsilon"]["bailey"])
+    assert len(theirs) == made_inputs.GAMES
+    assert (theirs > 0).sum() == 175
+    assert theirs.max() > 1.4
+    n = times(made_inputs.GAMES)
+    allowed = binom.isf(0.01, n, 0.05)
+    games = [Transcript(*game) for game in zip(*made_inputs.noise(), strict=True)][:n]
+    assert sum(audit_epsilon([game])[0].low > 0 for game in games) <= allowed
+    assert sum(epsilon_lower_bound(Split().decide(game)).low > 0 for game in games) <= allowed
+
+
+def modified_entropy(p: np.ndarray, label: int) -> float:
+    """Return equation 8 of Song & Mittal (2021) for one record, negated."""
+    others = [q * np.log(1 - q) for i, q in enumerate(p) if i != label]
+    return float((1 - p[label]) * np.log(p[label]) + sum(others))
+
+
+def test_modified_entropy_of_logits_that_sum_to_one():
+    """tensorflow-privacy takes logits whose rows sum to 1 for probabilities; nothing warns."""
+    probs, labels = made_inputs.predictions()
+    member = np.arange(60) < 30
+    truth = np.array([modified_entropy(p, label) for p, label in zip(probs, labels, strict=True)])
+    logits = made_inputs.shifted(probs)
+    for given in ({"probs": probs}, {"logits": np.log(probs)}, {"logits": logits}):
+        found = signals(predictions(**given, labels=labels, member=member))["modified-entropy"]
+        assert found == pytest.approx(truth, abs=1e-12)
+    theirs = recorded()["entropy by tensorflow-privacy"]
+    assert theirs["logits"] == pytest.approx(truth, abs=EXACT)
+    wrong = np.array(theirs["shifted"])
+    assert np.abs(wrong - truth).max() > 100
+    assert area(truth, member) == pytest.approx(0.8922, abs=1e-4)
+    assert area(wrong, member) == pytest.approx(0.4233, abs=1e-4)
+    assert isinstance(theirs["probs"], str)  # it fails on probabilities
+
+
+def test_the_rule_of_correct_predictions():
+    """ART's probabilities of this rule are the same for every record, its labels are right."""
+    probs, labels, member = made_inputs.two_classes()
+    truth = area((probs.argmax(axis=1) == labels).astype(float), member)
+    correct = signals(predictions(probs=probs, labels=labels, member=member))["correctness"]
+    assert auc(Transcript(correct, member)).value == pytest.approx(truth, abs=1e-12)
+    theirs = recorded()["gap by art"]
+    assert theirs["labels"] == pytest.approx(truth, abs=EXACT)
+    assert theirs["distinct rows"] == 1
+    assert theirs["probabilities"] == 0.5
+    assert truth > 0.6
+
+
+def test_pointwise_privacy_is_asked_at_the_record_itself():
+    """Long et al. (2017), definition 4.3: PDTP of a record is the change at that record.
+
+    ART takes the largest change over all records, of probabilities in bins of 1%: DTP over the
+    training set. It names another record as the riskiest one.
+    """
+    from sklearn.naive_bayes import CategoricalNB
+
+    x, y = made_inputs.records()
+    rows = np.arange(len(y))
+    told = np.empty((len(y) + 1, len(y), 2))
+    for left in (*rows, -1):
+        model = CategoricalNB(alpha=1.0, min_categories=list(made_inputs.SIZES))
+        told[left] = model.fit(x[rows != left], y[rows != left]).predict_proba(x)
+    change = np.abs(np.log(told[:-1]) - np.log(told[-1])).max(axis=2)  # (left out, asked)
+    fitted = NaiveBayes(made_inputs.SIZES, alpha=1.0).fit(x, y, n_classes=2)
+    ours = log_ratio(fitted.predict(x), fitted.without(rows))
+    assert ours == pytest.approx(change[rows, rows], abs=1e-10)
+    binned = np.log(np.floor(told * 100) + 0.5)
+    largest = np.abs(binned[:-1] - binned[-1]).max(axis=(1, 2))
+    theirs = np.log(recorded()["PDTP by art"]["pdtp"])
+    assert theirs == pytest.approx(largest, abs=1e-8)
+    assert theirs.argmax() != ours.argmax()
+    assert (theirs / ours).max() > 1.5
+
+
+def test_likelihood_ratios_from_unbiased_variances():
+    """sacroml divides sums of squares by n; ours by n - 1, as the variance of a normal sample."""
+    logits, inside, target = made_inputs.worlds()
+
+    def ratios(ddof: int) -> list[float]:
+        found = []
+        for i, value in enumerate(target):
+            sides = logits[inside[:, i], i], logits[~inside[:, i], i]
+            near, far = (norm.logpdf(value, s.mean(), s.std(ddof=ddof)) for s in sides)
+            found.append(near - far)
+        return found
+
+    observation = Observation({}, np.zeros(30, np.int64), None, Worlds(target, logits, inside))
+    ours = LiraOnline(PerRecordVariance()).score(observation, np.random.default_rng(0))
+    assert isinstance(ours, Scores)
+    assert ours.value == pytest.approx(ratios(1), abs=1e-10)
+    theirs = recorded()["LiRA by sacroml"]["online-carlini"]
+    assert theirs == pytest.approx(ratios(0), abs=1e-8)
+    member = np.arange(30) < 15
+    assert area(np.array(theirs), member) == area(ours.value, member)
+
+
+def test_a_risk_of_a_copied_table():
+    """Of 100 attempts 100 succeed, and 1 of the control: the shares are 1 and 0.01.
+
+    Anonymeter gives the middle of Wilson's interval in place of the share: 0.98 for 100 of 100
+    and 0.02 for 0 of 100. Both intervals hold the share.
+    """
+    tables = made_inputs.tables()
+    hits = (
+        joined(tables["real"], tables["synthetic"]),
+        joined(tables["holdout"], tables["synthetic"]),
+    )
+    assert [hit.sum() for hit in hits] == [100, 1]
+    theirs = recorded()["released by anonymeter"]["linkability"]
+    middles = [(hit.sum() + Z**2 / 2) / (100 + Z**2) for hit in hits]
+    assert [theirs["attack"][0], theirs["control"][0]] == pytest.approx(middles, abs=1e-8)
+    attack, control = middles
+    assert theirs["risk"][0] == pytest.approx((attack - control) / (1 - control), abs=1e-8)
+    assert rates.proportion(hits[0]).value == 1.0
+    ours = excess(*hits)
+    assert ours.value == 1.0
+    assert ours.low <= theirs["risk"][0] <= ours.high
+    assert theirs["risk"][1] <= ours.value <= theirs["risk"][2] + EXACT
+
+
+def joined(people: np.ndarray, synthetic: np.ndarray) -> np.ndarray:
+    """Return whose two halves are nearest to the same synthetic record."""
+    width = np.ptp(synthetic, axis=0)
+    nearest = []
+    for columns in ([0, 2, 4], [1, 3, 5]):
+        apart = np.abs(people[:, None, columns] - synthetic[None][:, :, columns]) / width[columns]
+        nearest.append(apart.sum(axis=2).argmin(axis=1))
+    return nearest[0] == nearest[1]
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_pseudo_log_likelihoods(tmp_path):
+    """minicons and LeakScope mask the same tokens: to 1e-5, float32 in other batches."""
+    pytest.importorskip("transformers")
+    from leakscope.language.likelihoods import token_log_probabilities
+    from leakscope.language.masks import MaskPlan
+    from leakscope.language.model import load_masked
+
+    made_inputs.save_model(tmp_path)
+    found = token_log_probabilities(load_masked(tmp_path), made_inputs.texts(), MaskPlan("single"))
+    theirs = recorded()["energies by minicons"]["mean"]
+    assert -found.mean() == pytest.approx(theirs, abs=1e-5)
+
+
+def test_every_peer_answered():
+    failed = {name: found["error"] for name, found in recorded().items() if "error" in found}
+    assert failed == {}
