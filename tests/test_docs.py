@@ -7,17 +7,19 @@ After a change of the command line, of the report or of the demo:
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import os
 import re
 import shlex
-import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -32,12 +34,23 @@ RUN_HERE = (
     "dtp",
     "language",
     "report",
+    "resume",
     "runs",
     "synthetic",
     "vulnerable",
 )
 """Commands that are quick on a page's own files; the others are only looked up."""
-LONG = ("README.md", "docs/defences.md", "docs/synthetic-tables.md")
+LONG = (
+    "docs/classifiers.md",
+    "docs/defences.md",
+    "docs/release-pipeline.md",
+    "docs/synthetic-tables.md",
+    "docs/tutorials/release-a-model.md",
+    "docs/tutorials/reproduce-and-extend.md",
+    "docs/tutorials/run-a-leaderboard.md",
+    "docs/tutorials/share-a-table.md",
+    "docs/tutorials/share-a-text-model.md",
+)
 """Pages whose examples train many models."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -82,14 +95,27 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=name)
 def test_code_runs(page, tmp_path, monkeypatch):
     """Python blocks run in order, in one namespace; audits run on the files that they made."""
     monkeypatch.chdir(tmp_path)
+    for block, printed in outputs(page):
+        assert block.text == printed, "python tests/test_docs.py --write mends it"
+
+
+def outputs(page: Path) -> Iterator[tuple[Block, str]]:
+    """Run a page's code; yield its blocks of output with what the code above them printed."""
     namespace = {"__name__": "page"}
-    for block in blocks(page, "python", "sh"):
+    printed = io.StringIO()
+    for block in blocks(page, "python", "sh", "output"):
+        if block.language == "output":
+            yield block, printed.getvalue()
+        else:
+            printed = io.StringIO()
         if block.language == "python":
             padded = "\n" * (block.line - 1) + block.text
-            exec(compile(padded, name(page), "exec", dont_inherit=True), namespace)
-        for arguments in commands(block, "leakscope"):
-            if arguments[0] in RUN_HERE:
-                assert leakscope(*arguments) in ({0, 3} if "--fail-above" in arguments else {0})
+            with contextlib.redirect_stdout(printed):
+                exec(compile(padded, name(page), "exec", dont_inherit=True), namespace)
+        elif block.language == "sh":
+            for arguments in commands(block, "leakscope"):
+                if arguments[0] in RUN_HERE:
+                    assert leakscope(*arguments) in ({0, 3} if "--fail-above" in arguments else {0})
 
 
 def leakscope(*arguments: str) -> int:
@@ -159,19 +185,11 @@ def session(block: Block) -> str:
 
 @cache
 def output(*arguments: str) -> str:
-    """Return what a call prints, in a process whose terminal is as wide as the pages."""
-    call = "import sys; sys.argv[0] = 'leakscope'; from leakscope.__main__ import main; main()"
-    plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
-    kept = {key: os.environ[key] for key in ("PATH", "HOME", "PYTHONPATH") if key in os.environ}
-    done = subprocess.run(
-        [sys.executable, "-c", call, *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env=kept | plain,
-        check=True,
-    )
-    return done.stdout
+    """Return what a call prints on a terminal that is as wide as the pages."""
+    plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
+    with patch.dict(os.environ, plain), contextlib.redirect_stdout(io.StringIO()) as printed:
+        assert leakscope(*arguments) == 0
+    return printed.getvalue()
 
 
 @cache
@@ -276,6 +294,20 @@ def write() -> None:
         for block in blocks(page, "console"):
             text = text.replace(f"```console\n{block.text}```", f"```console\n{session(block)}```")
         page.write_text(text, encoding="utf-8")
+        if any(blocks(page, "output")):
+            write_outputs(page)
+
+
+def write_outputs(page: Path) -> None:
+    """Write what the code of a page prints below it anew."""
+    text = page.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for block, printed in reversed(list(outputs(page))):
+            lines = text.splitlines(keepends=True)
+            length = block.text.count("\n")
+            lines[block.line - 1 : block.line - 1 + length] = [printed]
+            text = "".join(lines)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,182 @@
+"""The documentation site: whole, without dead links, and made of nothing but its own files."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import subprocess
+import sys
+from fnmatch import fnmatch
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import leakscope as ls
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: (\S+)$", re.MULTILINE)
+
+
+def pages() -> set[str]:
+    names = (path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("**/*.md"))
+    return {name.as_posix() for name in names if "_build" not in name.parts}
+
+
+def entries(page: str) -> list[str]:
+    """Return the pages, or patterns of pages, that a page's tables of contents name."""
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    lines = [line for tree in TOCTREE.findall(text) for line in tree.splitlines()]
+    folder = page.rpartition("/")[0]
+    named = [
+        re.sub(r".* <(.*)>", r"\1", line.strip())
+        for line in lines
+        if line.strip() and not line.startswith(":")
+    ]
+    return [f"{folder}/{name}".strip("/") for name in named]
+
+
+def test_every_page_is_in_one_table_of_contents():
+    every = pages()
+    named = [entry for page in sorted(every) for entry in entries(page)]
+    for page in every - {"index"}:
+        assert sum(fnmatch(page, entry) for entry in named) == 1, f"docs/{page}.md"
+    for entry in named:
+        assert "*" in entry or entry in every
+
+
+def documented() -> list[tuple[str, str]]:
+    """Return the module and the name of everything that the reference describes."""
+    found = []
+    for page in sorted((DOCS / "reference").glob("*.md")):
+        module = ""
+        for kind, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
+            if kind == "currentmodule":
+                module = name
+            else:
+                found.append((module, name))
+    return found
+
+
+def test_the_reference_has_every_public_name_once():
+    described = documented()
+    assert len(described) == len(set(described))
+    public = {name for module, name in described if module == "leakscope"}
+    missing = set(ls.__all__) - public
+    assert not missing, f"docs/reference/*.md has to describe {sorted(missing)}"
+    assert public <= set(ls.__all__)
+
+
+@pytest.mark.parametrize(("module", "name"), [d for d in documented() if d[0] != "leakscope"])
+def test_what_the_reference_describes_beside_exists(module, name):
+    assert hasattr(importlib.import_module(module), name)
+
+
+def part(name: str):
+    """Return a module of the site's own."""
+    pytest.importorskip("docutils")
+    spec = importlib.util.spec_from_file_location(f"site_{name}", DOCS / "site" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("link", "file", "page", "expected"),
+    [
+        ("docs/games.md", "README.md", "docs/project/overview.md", "../games.md"),
+        ("CONTRIBUTING.md", "README.md", "docs/project/overview.md", "contributing.md"),
+        ("../README.md", "docs/games.md", "docs/games.md", "project/overview.md"),
+        ("../tests/laws", "docs/games.md", "docs/games.md", "source:tests/laws"),
+        (
+            "../src/leakscope/errors.py",
+            "docs/games.md",
+            "docs/games.md",
+            "source:src/leakscope/errors.py",
+        ),
+        ("https://example.org/a.md", "README.md", "docs/project/overview.md", None),
+    ],
+)
+def test_links_between_files_become_links_of_the_site(link, file, page, expected):
+    found = part("sources").on_site(link, ROOT / file, ROOT / page)
+    assert found == (link if expected is None else expected)
+
+
+def test_indented_formulas_of_docstrings_are_shown_as_written():
+    lines = ["The mean is", "", "    a * b", "", "of all.", "", "Parameters", "    of it", ""]
+    formula = ["The mean is", "", "::", "", "    a * b", "", "of all."]
+    assert part("docstrings").with_literal_blocks(lines) == formula + lines[5:]
+    marked = ["So::", "", "    a * b"]
+    assert part("docstrings").with_literal_blocks(marked) == marked
+
+
+class Links(HTMLParser):
+    """The links of a page, what it loads, and the anchors that it has."""
+
+    def __init__(self, page: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.loads: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {key: value or "" for key, value in attrs}
+        self.anchors |= {given[key] for key in ("id", "name") if key in given}
+        if tag == "a" and "href" in given:
+            self.links.add(given["href"])
+        if tag == "link" and given.get("rel") in ("stylesheet", "preload", "icon", "preconnect"):
+            self.loads.add(given["href"])
+        if "src" in given:
+            self.loads.add(given["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site, warnings being errors, and return every page of it by its file."""
+    pytest.importorskip("sphinx")
+    place = tmp_path_factory.mktemp("site")
+    call = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "-d", str(place / "doctrees")]
+    done = subprocess.run(
+        [*call, str(DOCS), str(place / "html")], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return {page: Links(page) for page in (place / "html").glob("**/*.html")}
+
+
+@pytest.mark.slow
+def test_every_link_of_the_built_site_leads_somewhere(site):
+    for page, found in site.items():
+        for link in found.links:
+            path, _, anchor = link.partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (page.parent / unquote(path)).resolve() if path else page
+            assert target.is_file(), f"{page.name} links to {link}"
+            if anchor and target in site:
+                assert unquote(anchor) in site[target].anchors, f"{page.name} links to {link}"
+
+
+@pytest.mark.slow
+def test_the_built_site_loads_nothing_from_elsewhere(site):
+    for page, found in site.items():
+        for link in found.loads:
+            assert not re.match(r"(https?:)?//", link), f"{page.name} loads {link}"
+            path = link.partition("?")[0]
+            if not path.startswith("data:"):
+                assert (page.parent / unquote(path)).is_file(), f"{page.name} loads {link}"
+    styles = {page.parent / "_static" for page in site if page.name == "index.html"}
+    for style in (file for folder in styles for file in folder.glob("**/*.css")):
+        text = style.read_text(encoding="utf-8")
+        assert not re.search(r"@import|url\(['\"]?(https?:)?//", text), style.name
+
+
+@pytest.mark.slow
+def test_the_built_site_has_a_report_of_every_kind(site):
+    names = re.findall(r'^        "(\w+)",$', (DOCS / "make_gallery.py").read_text(), re.M)
+    assert {page.parent.name for page in site if page.parent.parent.name == "gallery"} == set(names)
