@@ -97,6 +97,7 @@ def test_a_leak_is_found_with_and_without_a_shadow():
         assert audit.risk.mean.low > 0.5
 
 
+@pytest.mark.slow
 def test_a_further_attack_changes_no_other_number():
     target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
     suite = prediction_attacks()
@@ -128,6 +129,7 @@ def test_records_are_in_the_order_of_the_file():
     assert frame[confidence].to_numpy() == pytest.approx(expected)
 
 
+@pytest.mark.slow
 def test_guesses_of_the_records_give_the_reported_counts():
     target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
     for known in (shadow, None):
@@ -155,6 +157,7 @@ def test_a_planted_slice_is_announced_and_named():
     assert all(s.column != "ward" or s.group == "4" for s in announced)
 
 
+@pytest.mark.slow
 def test_slices_by_columns_of_the_file_or_by_arrays():
     rng = np.random.default_rng(0)
     columns = {
@@ -178,6 +181,7 @@ def test_slices_by_columns_of_the_file_or_by_arrays():
         ls.audit_classifier(target, slices={"mine": [1, 2]})
 
 
+@pytest.mark.slow
 def test_contents_are_kept_only_when_asked_for():
     secret = np.array([f"secret-{i}" for i in range(400)])
     target = made_up(columns={"name": secret, "ward": np.arange(400) % 3})
@@ -206,6 +210,7 @@ def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
     }
 
 
+@pytest.mark.slow
 def test_classes_without_shadows_stop_the_audit_unless_allowed():
     target, shadow = made_up(seed=1), made_up(seed=2)
     kept = shadow.labels != 3
@@ -276,6 +281,7 @@ def test_repeated_ids_are_pointed_out():
     assert any("ids occur more than once" in line for line in audit.warnings)
 
 
+@pytest.mark.slow
 def test_summary_json_and_plots_can_be_had_from_python(tmp_path):
     audit = ls.audit_classifier(made_up(leak=1.0, seed=1))
     assert "%" in audit.summary()

@@ -106,6 +106,7 @@ def test_a_population_that_shares_patients_with_the_judged_is_reported():
     )
 
 
+@pytest.mark.slow
 @given(few_scores())
 def test_length_buckets_part_the_samples(scores: TextScores):
     ranges = [(0, SHORT[0] - 1), SHORT, LONG, (LONG[1] + 1, 1000)]

@@ -40,6 +40,7 @@ def reference(tmp_path_factory):
     return train_reference(of("reference"), place, **TINY, epochs=3, batch=16)
 
 
+@pytest.mark.slow
 def test_a_target_learns_its_members(reference, tmp_path):
     before = weights(reference.path)
     target = train_further(

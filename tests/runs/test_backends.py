@@ -50,6 +50,7 @@ def test_two_workers_give_the_same_bytes(
     assert len(told) == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["dask", pytest.param("ray", marks=pytest.mark.slow)])
 def test_a_cluster_gives_the_same_bytes(
     backend: str, tmp_path: Path, undisturbed: dict[str, bytes]

@@ -240,6 +240,7 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
         runs_in(tmp_path / "nowhere")
 
 
+@pytest.mark.slow
 def test_a_remote_folder(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
     run = open_run("memory://leakscope-test", plan(), static())

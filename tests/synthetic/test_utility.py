@@ -48,6 +48,7 @@ def test_a_table_is_as_good_as_itself(found):
         assert abs(label.real_auc - label.synthetic_auc) < 0.1  # two forests of the same records
 
 
+@pytest.mark.slow
 def test_what_never_saw_the_records_is_worse(found):
     good, bad = found["BayNet"], found["silence"]
     for one, other in zip(good.marginals, bad.marginals, strict=True):

@@ -79,6 +79,7 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
     return [log_density(r, 0) - log_density(r, 1) for r in range(len(signal))]
 
 
+@pytest.mark.slow
 @given(worlds(smallest=2))
 @settings(max_examples=times(200))
 def test_it_is_the_log_ratio_of_two_student_densities(shown: Worlds) -> None:

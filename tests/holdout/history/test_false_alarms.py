@@ -63,6 +63,7 @@ def independent(i: int) -> History:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_few_honest_histories_stay_silent(whole):
     histories = [drawn(i) for i in range(3)]

@@ -57,6 +57,7 @@ def key_of(board) -> bytes:
         return connection.execute(select(BOARD.c.state_key)).scalar_one()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", GUARDS)
 def test_answers_are_the_guards_through_any_restarts(file, guard):
     """What is stored is all of a guard's state: with restarts anywhere the answers are its own."""

@@ -57,6 +57,7 @@ JUNK = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JUNK.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=200))
 def test_junk_is_told_in_one_line(body):
     for kind in (JSON, NPY):

@@ -42,6 +42,7 @@ def client(board):
         yield client
 
 
+@pytest.mark.slow
 def test_labels_in_either_form(client, token):
     first = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
     second = client.post("/submissions", content=npy(TRUTH), headers=bearer(token) | NPY)

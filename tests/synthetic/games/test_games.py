@@ -181,6 +181,7 @@ def test_identity_gives_away_all_and_silence_nothing(game, table, tmp_path):
             assert len(found.secret) == SIZES.tests
 
 
+@pytest.mark.slow
 def test_an_attack_that_cannot_be_played_says_why(setting, tmp_path):
     scores = played(Average(), setting, Silence(), tmp_path, (Never(), Copies()))
     assert list(scores.of(0)) == [Skipped("never (at all)", "it is never played")] * 3
