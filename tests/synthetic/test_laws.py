@@ -16,7 +16,8 @@ from leakscope.evaluate.by_target import TargetScores, mean_auc
 from leakscope.runs.plan import Task
 from leakscope.synthetic.attacks.meta import Forest
 from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
-from leakscope.synthetic.games.games import GAMES, Average, Block, Shared, Specific
+from leakscope.synthetic.games.game import Block
+from leakscope.synthetic.games.games import GAMES, Average, Shared, Specific
 from leakscope.synthetic.games.releases import Making, Storage
 from leakscope.synthetic.games.scores import Scoring
 from leakscope.synthetic.games.setting import Setting, Sizes

@@ -1,6 +1,6 @@
 """Signals: one real number a record, larger for records that look more like members.
 
-Song & Mittal (2021), section 3.1, equations 5 to 9, and Carlini et al. (2022) for the scaled
+Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled
 logit. Everything is computed in blocks of rows, in log space where logits are given.
 """
 

@@ -58,12 +58,7 @@ def classifier(
             rich_help_panel=options.TRAINING,
         ),
     ] = None,
-    label: Annotated[
-        str,
-        typer.Option(
-            "--label", metavar="COLUMN", help="Column of classes.", rich_help_panel=options.TRAINING
-        ),
-    ] = "label",
+    label: options.ClassColumn = "label",
     fitted: Annotated[
         str | None,
         typer.Option(
@@ -85,36 +80,9 @@ def classifier(
             rich_help_panel=options.TRAINING,
         ),
     ] = None,
-    ids: Annotated[
-        str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column of the records' names.",
-            show_default=False,
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None,
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--drop",
-            metavar="COLUMN",
-            help="A column that is no feature. May be given several times.",
-            show_default=False,
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None,
-    records: Annotated[
-        int | None,
-        typer.Option(
-            "--records",
-            metavar="N",
-            help="Use so many records, drawn at random; all where nothing is given.",
-            show_default=False,
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None,
+    ids: options.NamesColumn = None,
+    drop: options.DropFeature = None,
+    records: options.RecordsDrawn = None,
     shadows: Annotated[
         int | None,
         typer.Option(

@@ -24,9 +24,15 @@ from leakscope.cli.vulnerable import vulnerable
 from leakscope.core.versions import own_version
 from leakscope.errors import LeakScopeError
 
+WHAT = (
+    "Measures what a released model, synthetic table, language model or leaderboard gives away "
+    "about the data behind it."
+)
+"""What `leakscope --help` says first."""
+
 app = typer.Typer(
     name="leakscope",
-    help="Measures what a released model gives away about the data behind it.",
+    help=WHAT,
     epilog="Exit codes: 0 done; 2 bad input; 3 a limit of --fail-above was exceeded; "
     "130 interrupted.",
     pretty_exceptions_enable=False,
@@ -50,7 +56,6 @@ def _leakscope(
         ),
     ] = False,
 ) -> None:
-    """Measures what a released model gives away about the data behind it."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 

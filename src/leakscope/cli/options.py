@@ -53,6 +53,40 @@ Backend = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+ClassColumn = Annotated[
+    str,
+    typer.Option("--label", metavar="COLUMN", help="Column of classes.", rich_help_panel=TRAINING),
+]
+NamesColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of the records' names.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+DropFeature = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COLUMN",
+        help="A column that is no feature. May be given several times.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+RecordsDrawn = Annotated[
+    int | None,
+    typer.Option(
+        "--records",
+        metavar="N",
+        help="Use so many records, drawn at random; all where nothing is given.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of every interval.")]
 FailAbove = Annotated[
     list[str] | None,

@@ -35,7 +35,11 @@ def axes(ax: Axes | None) -> Axes:
         return ax
     from matplotlib.figure import Figure
 
-    ax = Figure(figsize=SIZE, layout="constrained").subplots()
+    return styled(Figure(figsize=SIZE, layout="constrained").subplots())
+
+
+def styled(ax: Axes) -> Axes:
+    """Return `ax` with the grid, the ticks and the frame that all plots have."""
     ax.grid(color=FAINT, lw=0.6)
     ax.set_axisbelow(True)
     ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=8.5)

@@ -13,6 +13,7 @@ from leakscope.report.axes import FAINT, INK, OTHER, PAPER, SERIES
 if TYPE_CHECKING:
     from markupsafe import Markup
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,19 @@ def picture(
     name: str, title: str, caption: str, description: str, draw: Callable[[], Axes]
 ) -> Picture:
     """Return a plot ready to stand in a page; `name` tells it from the others there."""
-    svg = _inline(_saved(draw), name, title, description)
+    svg = _inline(svg_text(draw, transparent=True), name, title, description)
     return Picture(name, title, caption, description, svg)
 
 
-def _saved(draw: Callable[[], Axes]) -> str:
+def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:
+    """Return what `draw` draws as SVG, the same at every call; text in it stays text."""
     import matplotlib as mpl
 
     file = io.StringIO()
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "leakscope"}):
         figure = draw().get_figure(root=True)
         assert figure is not None
-        nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+        figure.savefig(file, format="svg", transparent=transparent, metadata={"Date": None})
     return file.getvalue()
 
 
@@ -59,7 +60,7 @@ def _inline(svg: str, name: str, title: str, description: str) -> Markup:
     box = re.search(r'viewBox="([^"]*)"', body)
     assert box is not None
     body = body[body.index(">") + 1 :]
-    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"\s*<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<style[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\n?", "", body, flags=re.DOTALL)
     body = re.sub(r'\bid="', f'id="{name}-', body)

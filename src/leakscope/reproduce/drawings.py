@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 
+from leakscope.report.svg import svg_text
 from leakscope.reproduce.drawing import Lines, draw_dots
 from leakscope.reproduce.table import Reproduction, Table
 
@@ -57,12 +57,5 @@ def figure_svg(known: Reproduction, table: Table) -> str:
     InputError
         If no cell of the table was measured.
     """
-    import matplotlib as mpl
-
     draw = known.draw or DRAWINGS.get(known.name) or draw_dots
-    file = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "leakscope"}):
-        figure = draw(table).get_figure(root=True)
-        assert figure is not None
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return file.getvalue()
+    return svg_text(lambda: draw(table), transparent=False)

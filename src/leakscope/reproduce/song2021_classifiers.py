@@ -14,29 +14,23 @@ from scipy.special import expit
 from leakscope.classifier.attack_network import Network
 from leakscope.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
-    AttackNetworkSizes,
     ReferenceRows,
 )
-from leakscope.classifier.defences.by_epoch import trajectories
 from leakscope.classifier.defences.early_stopping import EarlyStopping, first_epoch
 from leakscope.classifier.game import PredictionGame
 from leakscope.classifier.neural import NeuralNasr
 from leakscope.classifier.predictions import Predictions
-from leakscope.classifier.shadows import digest_of
 from leakscope.classifier.trainer import Cohort
 from leakscope.core import seeds
 from leakscope.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from leakscope.core.checks import Bools, Floats
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack, Play, play
-from leakscope.core.versions import versions
+from leakscope.reproduce.song2021_epochs import Trained, Training, models_by_epoch
 from leakscope.reproduce.song2021_settings import Setting
-from leakscope.reproduce.song2021_training import NETWORKS, SHOWN
+from leakscope.reproduce.song2021_training import NETWORKS, SHOWN, SMALL
 from leakscope.reproduce.table import Effort, part_of
-from leakscope.runs.execute import complete
 from leakscope.runs.folder import kept_or_scratch
-from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import open_run
 
 UNDEFENDED, REGULARISED, STOPPED = "no defence", "adversarial regularisation", "early stopping"
 
@@ -63,8 +57,6 @@ ATTACKS: Mapping[str, Attack] = {
 }
 """What estimates the probability of being a member: the paper's two, and a variant of each."""
 
-_SMALL = AttackNetworkSizes((256, 64), (64,), (64,))
-
 
 @dataclass(frozen=True, eq=False)
 class Pair:
@@ -84,23 +76,6 @@ class Scored:
     """(n,) True for a member."""
     by_name: Mapping[str, Floats]
     """Probabilities of being a member, (n,) in [0, 1], by what estimates them."""
-
-
-@dataclass(frozen=True, eq=False)
-class Training:
-    """Trains the models of one kind and shows them after several epochs: what workers are sent."""
-
-    trainer: EarlyStopping | AdversarialRegularisation
-    """The kind."""
-    cohort: Cohort
-    """The models."""
-    recorded: tuple[int, ...]
-    """The epochs."""
-
-    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the logits of the task's models, (m, e, a, k)."""
-        part = self.cohort[task.start : task.stop]
-        return {"prediction": trajectories(self.trainer, part, self.recorded).logits}
 
 
 def classifiers(setting: Setting, effort: Effort) -> Mapping[str, list[Pair] | Skipped]:
@@ -150,10 +125,10 @@ def _logits(
     """Return what n models of a kind and a role say after the epochs, (n, e, a, k)."""
     networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
     side, last = setting.sides[role], networks.epochs
-    trainer: EarlyStopping | AdversarialRegularisation = EarlyStopping(networks)
+    trainer: Trained = EarlyStopping(networks)
     if kind:
         reference = ReferenceRows(tuple(side.reference))
-        trainer = AdversarialRegularisation(networks, SHOWN, reference, _SMALL)
+        trainer = AdversarialRegularisation(networks, SHOWN, reference, SMALL)
     inside = np.repeat([side.inside(len(setting.y))], n, axis=0)
     # A model of a kind starts from the same weights as its counterpart of the other.
     states = [seeds.stream(effort.seed, "model", role, i).integers(2**31) for i in range(n)]
@@ -166,24 +141,9 @@ def _logits(
         np.arange(setting.n_asked),
     )
     work = Training(trainer, cohort, (last,) if kind else (*EARLY, last))
-    run = open_run(folder / f"kind-{kind}-role-{role}", _plan(work, effort.seed), {})
-    complete(run, work, n_jobs=effort.n_jobs, progress=part_of(effort, 2 * kind + role, 4))
-    return np.asarray(run.array("prediction")[:])
-
-
-def _plan(work: Training, seed: int) -> Plan:
-    cohort = work.cohort
-    settings = {
-        **work.trainer.describe(),
-        "epochs": list(work.recorded),
-        "data": digest_of(cohort.x, cohort.y),
-        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
-        "versions": versions("torch"),
-    }
-    n_models, *rest = cohort.shape
-    shape = (n_models, len(work.recorded), *rest)
-    spec = ArraySpec(("model", "epoch", "record", "class"), shape, "float32")
-    return Plan("classifier_by_epoch", seed, n_models, "model", 1, {"prediction": spec}, settings)
+    run, told = folder / f"kind-{kind}-role-{role}", part_of(effort, 2 * kind + role, 4)
+    found = models_by_epoch(work, run, effort.seed, effort.n_jobs, told)
+    return np.concatenate([one.logits for one in found])
 
 
 def _epoch(setting: Setting, plain: NDArray[Any], regularised: NDArray[Any]) -> int | Skipped:

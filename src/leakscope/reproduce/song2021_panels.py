@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from leakscope.core.estimate import Estimate
-from leakscope.report.axes import FAINT, INK, OTHER, SIZE
+from leakscope.report.axes import INK, OTHER, SIZE, styled
 from leakscope.reproduce.table import Cell, Table
 
 if TYPE_CHECKING:
@@ -19,21 +19,13 @@ def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(SIZE[0] * columns, SIZE[1] * rows), layout="constrained")
-    found = list(figure.subplots(rows, columns, squeeze=False).flat)
-    for ax in found:
-        ax.grid(color=FAINT, lw=0.6)
-        ax.set_axisbelow(True)
-        ax.tick_params(color=FAINT, labelcolor=INK, labelsize=8.5)
-        for side in ("top", "right"):
-            ax.spines[side].set_visible(False)
-    return figure, found
+    return figure, [styled(ax) for ax in figure.subplots(rows, columns, squeeze=False).flat]
 
 
 def titled(ax: Axes, title: str, x: str, y: str) -> None:
     """Name a panel and its axes."""
     ax.set_title(title, fontsize=9, loc="left", color=INK)
-    ax.set_xlabel(x, fontsize=9, color=INK)
-    ax.set_ylabel(y, fontsize=9, color=INK)
+    ax.set(xlabel=x, ylabel=y)
 
 
 def diagonal(ax: Axes) -> None:

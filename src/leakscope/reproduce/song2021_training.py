@@ -49,7 +49,9 @@ WEIGHTS = (0.1, 0.3, 1.0)
 SHOWN = 1.0
 """The weight of the figure and of the quick forms."""
 
-_SMALL = AttackNetworkSizes((256, 64), (64,), (64,))
+SMALL = AttackNetworkSizes((256, 64), (64,), (64,))
+"""Layers of the attack network in adversarial regularisation, for so few records."""
+
 _REFERENCES = range(4_000, 4_505), range(4_505, 5_010)
 _JUDGED = 4_000
 _NONE = "no defence"
@@ -140,7 +142,7 @@ def _defences() -> tuple[_Defended, ...]:
 
 def _adversarial(weight: float) -> _Defended:
     target, shadow = (
-        AdversarialRegularisation(NETWORKS, weight, ReferenceRows(tuple(rows)), _SMALL)
+        AdversarialRegularisation(NETWORKS, weight, ReferenceRows(tuple(rows)), SMALL)
         for rows in _REFERENCES
     )
     return _Defended(f"adversarial regularisation, weight {weight:g}", target, shadow)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from leakscope.classifier.defences.defence import Defence
 from leakscope.classifier.defences.memguard import MemGuard
@@ -25,6 +26,8 @@ from leakscope.classifier.defences.training import (
 )
 from leakscope.errors import InputError
 
+_Made = TypeVar("_Made", Defence, TrainingDefence)
+
 DEFENCES = "memguard:1, binning:0.01, rounding:2, top-k:3, temperature:5, label-only"
 """Every defence on answers, as it is written on the command line; the numbers are the defaults."""
 
@@ -33,34 +36,24 @@ TRAINING_DEFENCES = (
     "dp-sgd-opacus:8, removal:0.05"
 )
 """Every defence at training; the numbers are the defaults."""
-_PLAIN: dict[str, Callable[[], Defence]] = {
-    "memguard": MemGuard,
-    "binning": Binning,
-    "rounding": Rounding,
-    "top-k": TopK,
-    "temperature": Temperature,
-    "label-only": LabelOnly,
+
+_Known = dict[str, tuple[Callable[..., _Made], Callable[[str], float] | None]]
+"""What makes a defence, and what reads its number; None where it has no number."""
+
+_ON_ANSWERS: _Known[Defence] = {
+    "memguard": (MemGuard, float),
+    "binning": (Binning, float),
+    "rounding": (Rounding, int),
+    "top-k": (TopK, int),
+    "temperature": (Temperature, float),
+    "label-only": (LabelOnly, None),
 }
-_NUMBERED: dict[str, Callable[[str], Defence]] = {
-    "memguard": lambda number: MemGuard(float(number)),
-    "binning": lambda number: Binning(float(number)),
-    "rounding": lambda number: Rounding(int(number)),
-    "top-k": lambda number: TopK(int(number)),
-    "temperature": lambda number: Temperature(float(number)),
-}
-_PLAIN_AT_TRAINING: dict[str, Callable[[], TrainingDefence]] = {
-    "early-stopping": StopAfter,
-    "l2": WeightDecay,
-    "dropout": HiddenDropout,
-    "adversarial-regularisation": AgainstAttacker,
-    "removal": WithoutRiskiest,
-}
-_AT_TRAINING: dict[str, Callable[[str], TrainingDefence]] = {
-    "early-stopping": lambda number: StopAfter(int(number)),
-    "l2": lambda number: WeightDecay(float(number)),
-    "dropout": lambda number: HiddenDropout(float(number)),
-    "adversarial-regularisation": lambda number: AgainstAttacker(float(number)),
-    "removal": lambda number: WithoutRiskiest(float(number)),
+_AT_TRAINING: _Known[TrainingDefence] = {
+    "early-stopping": (StopAfter, int),
+    "l2": (WeightDecay, float),
+    "dropout": (HiddenDropout, float),
+    "adversarial-regularisation": (AgainstAttacker, float),
+    "removal": (WithoutRiskiest, float),
 }
 
 
@@ -84,9 +77,8 @@ def defence_named(text: str) -> Defence:
     >>> defence_named("rounding:1")
     Rounding(digits=1)
     """
-    word, colon, number = text.partition(":")
     try:
-        return _NUMBERED[word](number) if colon else _PLAIN[word]()
+        return _made(_ON_ANSWERS, text)
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -121,7 +113,7 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
         if word in ("dp-sgd", "dp-sgd-opacus"):
             epsilon = float(number) if colon else Private().epsilon
             return Private(epsilon, delta, None if word == "dp-sgd" else ByOpacus())
-        return _AT_TRAINING[word](number) if colon else _PLAIN_AT_TRAINING[word]()
+        return _made(_AT_TRAINING, text)
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -132,7 +124,7 @@ def any_defence_named(text: str, delta: float | None = None) -> Defence | Traini
     """Return the defence on answers or at training that `text` names."""
     if is_at_training(text):
         return training_defence_named(text, delta)
-    if text.partition(":")[0] in _PLAIN:
+    if text.partition(":")[0] in _ON_ANSWERS:
         return defence_named(text)
     raise InputError(f"defence must be one of {TRAINING_DEFENCES}, {DEFENCES}, got {text!r}")
 
@@ -141,3 +133,13 @@ def is_at_training(text: str) -> bool:
     """Return whether `text` names a defence that trains another model."""
     word = text.partition(":")[0]
     return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
+
+
+def _made(known: _Known[_Made], text: str) -> _Made:
+    word, colon, number = text.partition(":")
+    make, read = known[word]
+    if not colon:
+        return make()
+    if read is None:
+        raise ValueError(f"{word} has no number")
+    return make(read(number))

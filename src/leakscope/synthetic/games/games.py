@@ -1,68 +1,32 @@
-"""Games: which records every synthetic table is made from, and who knows what about them."""
+"""The games: which records every table is made from, and who knows what about them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 
 from leakscope.core import checks, seeds
-from leakscope.core.checks import Bools, Ints
+from leakscope.core.checks import Ints
 from leakscope.errors import InputError
+from leakscope.synthetic.games.draws import (
+    auxiliary,
+    block_of,
+    drawn_beside,
+    fills,
+    fresh,
+    holds_target,
+    place_of,
+    require_pools,
+    side_of,
+    tables_a_target,
+    with_target,
+)
+from leakscope.synthetic.games.game import Block, Game, Make
 from leakscope.synthetic.games.setting import Setting
 from leakscope.synthetic.table import Table
-
-Make = Callable[[int], Table]
-"""Makes the synthetic table with a number."""
-
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """What the adversary works with at a time: tables of its own, and those it is asked about."""
-
-    shadows: slice
-    """Numbers of its own tables."""
-    inside: Bools
-    """(s,) True where the target was among the records of its own table."""
-    released: slice
-    """Numbers of the tables that it is asked about."""
-    secret: Bools
-    """(t,) True where the target was among their records."""
-
-
-class Game(Protocol):
-    """Says what each of a number of synthetic tables is made from. Frozen."""
-
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-
-    @property
-    def knowledge(self) -> str:
-        """What the adversary knows beside the released table."""
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return everything that the result depends on beside the setting, as JSON values."""
-
-    def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
-
-    def n_tables(self, setting: Setting) -> int:
-        """Return how many synthetic tables are made."""
-
-    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
-        """Return what a table's draws derive from: the same whatever other targets there are."""
-
-    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
-        """Return the records that a table is made from; `make` makes another one."""
-
-    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
-        """Return what the adversary works with, for the target at a position."""
-
-    def known(self, setting: Setting, target: int) -> Table:
-        """Return the records that the adversary knows, for the target at a position."""
 
 
 @dataclass(frozen=True)
@@ -82,28 +46,28 @@ class Average:
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
-        _check_pools(setting)
+        require_pools(setting)
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * _a_target(setting)
+        return len(setting.targets) * tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
-        target, side, place = _place(setting, number)
+        target, side, place = place_of(setting, number)
         return ("average", int(setting.targets[target]), side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Return records drawn from the pool of their side, one of them the target if it is in."""
-        return _fresh(setting, number, self.roles(setting, number))
+        return fresh(setting, number, self.roles(setting, number))
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return the one block of a target."""
-        yield _block(setting, target)
+        yield block_of(setting, target)
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the auxiliary records without the target's copies."""
-        return _auxiliary(setting, target)
+        return auxiliary(setting, target)
 
 
 @dataclass(frozen=True)
@@ -132,38 +96,38 @@ class Specific:
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
         if self.knowledge == "auxiliary":
-            _check_pools(setting)
+            require_pools(setting)
         for target in range(len(setting.targets)):
             pool = self._pool(setting, target)
             setting.require(pool, setting.sizes.records, "beside the target and its copies")
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: shadows and tests for each target."""
-        return len(setting.targets) * _a_target(setting)
+        return len(setting.targets) * tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
-        target, side, place = _place(setting, number)
+        target, side, place = place_of(setting, number)
         return ("specific", self.knowledge, int(setting.targets[target]), side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Return the data set, with the target or with the record that stands in its place."""
-        target, side, place = _place(setting, number)
+        target, side, place = place_of(setting, number)
         if self.knowledge == "auxiliary" and side == "shadow":
-            return _fresh(setting, number, self.roles(setting, number))
+            return fresh(setting, number, self.roles(setting, number))
         rows = self._data_set(setting, target)
-        if _inside(setting, target, side)[place]:
+        if holds_target(setting, target, side)[place]:
             rows = np.append(rows[:-1], setting.targets[target])
         return setting.table[np.sort(rows)]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return the one block of a target."""
-        yield _block(setting, target)
+        yield block_of(setting, target)
 
     def known(self, setting: Setting, target: int) -> Table:
         """Return the other records of the data set, or the auxiliary records."""
         if self.knowledge == "auxiliary":
-            return _auxiliary(setting, target)
+            return auxiliary(setting, target)
         return setting.table[self._data_set(setting, target)[:-1]]
 
     def _pool(self, setting: Setting, target: int) -> Ints:
@@ -196,7 +160,7 @@ class Shared:
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
         n, records = len(setting.targets), setting.sizes.records
-        if not _fills(setting):
+        if not fills(setting):
             setting.require(setting.targets, 20, "among the targets or beside them")
             return
         # Five deviations above the mean: one table in three million has more.
@@ -208,21 +172,21 @@ class Shared:
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: shadows and tests for all targets."""
-        return _a_target(setting)
+        return tables_a_target(setting)
 
     def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
         """Return what a table's draws derive from."""
-        side, place = _side(setting, number)
+        side, place = side_of(setting, number)
         return ("shared", side, place)
 
     def training_set(self, setting: Setting, number: int, make: Make) -> Table:
         """Return the targets whose coins say so, filled up with others where there are enough."""
-        side, place = _side(setting, number)
+        side, place = side_of(setting, number)
         pool = int(side == "test")
         # Of equal targets one is in, as in the other games.
         alone = setting.first == np.arange(len(setting.targets))
         chosen = setting.targets[setting.coins[pool][place] & alone]
-        if not _fills(setting):
+        if not fills(setting):
             return setting.table[np.sort(chosen)]
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
         n_others = setting.sizes.records - len(chosen)
@@ -259,7 +223,7 @@ class SyntheticOnly:
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
-        _check_pools(setting)
+        require_pools(setting)
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: for each test table as many shadows."""
@@ -281,18 +245,19 @@ class SyntheticOnly:
         rng = seeds.stream(setting.seed, *roles, "records")
         row = setting.targets[target : target + 1]
         if place == 0:
-            rows = _drawn(setting, row, 1, rng)
-            return setting.table[_with_target(rows, row, self._secret(setting, target)[test], rng)]
+            rows = drawn_beside(setting, row, 1, rng)
+            secret = holds_target(setting, target, "test")[test]
+            return setting.table[with_target(rows, row, secret, rng)]
         released = make(number - place)
         values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
-        if self._inside(setting, target)[place - 1]:
+        if holds_target(setting, target, "shadow")[place - 1]:
             values[rng.integers(len(values))] = setting.table.values[row[0]]
         return Table(setting.table.schema, values)
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
         """Return a block for every table in question."""
         shadows, tests = setting.sizes.shadows, setting.sizes.tests
-        secret, inside = self._secret(setting, target), self._inside(setting, target)
+        inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
         for test in range(tests):
             start = (target * tests + test) * (1 + shadows)
             own = slice(start + 1, start + 1 + shadows)
@@ -305,83 +270,6 @@ class SyntheticOnly:
     def _place(self, setting: Setting, number: int) -> tuple[int, int, int]:
         block, place = divmod(number, 1 + setting.sizes.shadows)
         return (*divmod(block, setting.sizes.tests), place)
-
-    def _secret(self, setting: Setting, target: int) -> Bools:
-        return _inside(setting, target, "test")
-
-    def _inside(self, setting: Setting, target: int) -> Bools:
-        return _inside(setting, target, "shadow")
-
-
-def _fills(setting: Setting) -> bool:
-    """Whether there are enough other records to bring every table of a shared pool to its size."""
-    return min(len(pool) for pool in setting.others) >= setting.sizes.records
-
-
-def _a_target(setting: Setting) -> int:
-    return setting.sizes.shadows + setting.sizes.tests
-
-
-def _side(setting: Setting, number: int) -> tuple[str, int]:
-    """Return whether a table is the adversary's own or in question, and its place among those."""
-    shadows = setting.sizes.shadows
-    return ("shadow", number) if number < shadows else ("test", number - shadows)
-
-
-def _place(setting: Setting, number: int) -> tuple[int, str, int]:
-    target, place = divmod(number, _a_target(setting))
-    return (target, *_side(setting, place))
-
-
-def _inside(setting: Setting, target: int, side: str) -> Bools:
-    """Return which tables hold the target: half of them, in random order."""
-    n = setting.sizes.shadows if side == "shadow" else setting.sizes.tests
-    rng = seeds.stream(setting.seed, "inside", int(setting.targets[target]), side)
-    return rng.permutation(np.arange(n) % 2 == 1)
-
-
-def _fresh(setting: Setting, number: int, roles: tuple[str | int, ...]) -> Table:
-    target, side, place = _place(setting, number)
-    rng = seeds.stream(setting.seed, *roles, "records")
-    row = setting.targets[target : target + 1]
-    rows = _drawn(setting, row, int(side == "test"), rng)
-    return setting.table[_with_target(rows, row, _inside(setting, target, side)[place], rng)]
-
-
-def _drawn(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
-    others = setting.without(setting.pools[pool], row)
-    return rng.choice(others, setting.sizes.records, replace=False)
-
-
-def _with_target(rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator) -> Ints:
-    """Return the rows, one of which makes way for the target if it is in."""
-    place = rng.integers(len(rows))
-    if inside:
-        rows[place] = row[0]
-    return rows
-
-
-def _block(setting: Setting, target: int) -> Block:
-    start, shadows = target * _a_target(setting), setting.sizes.shadows
-    end = start + _a_target(setting)
-    return Block(
-        slice(start, start + shadows),
-        _inside(setting, target, "shadow"),
-        slice(start + shadows, end),
-        _inside(setting, target, "test"),
-    )
-
-
-def _auxiliary(setting: Setting, target: int) -> Table:
-    return setting.table[setting.without(setting.pools[0], setting.targets[target : target + 1])]
-
-
-def _check_pools(setting: Setting) -> None:
-    whose = ("that the adversary knows", "for the tables in question")
-    for target in range(len(setting.targets)):
-        row = setting.targets[target : target + 1]
-        for pool, named in zip(setting.pools, whose, strict=True):
-            setting.require(setting.without(pool, row), setting.sizes.records, named)
 
 
 GAMES: Mapping[tuple[str, str], Game] = {

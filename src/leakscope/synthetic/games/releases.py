@@ -18,7 +18,7 @@ from leakscope.runs.execute import Progress, complete
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import Run, open_run
 from leakscope.synthetic.attacks.attack import Tables
-from leakscope.synthetic.games.games import Game
+from leakscope.synthetic.games.game import Game
 from leakscope.synthetic.games.setting import Setting
 from leakscope.synthetic.generators.generator import Generator
 from leakscope.synthetic.schema import Schema

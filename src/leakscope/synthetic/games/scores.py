@@ -20,7 +20,7 @@ from leakscope.runs.execute import Progress, complete
 from leakscope.runs.plan import ArraySpec, Plan, Task
 from leakscope.runs.store import Run, open_run
 from leakscope.synthetic.attacks.attack import Answer, TableAttack, Tables, View
-from leakscope.synthetic.games.games import Block, Game
+from leakscope.synthetic.games.game import Block, Game
 from leakscope.synthetic.games.releases import Making, Releases, Storage, settings_of
 from leakscope.synthetic.games.setting import Setting
 
