@@ -258,6 +258,9 @@ def test_what_cannot_be_played_is_said_at_once(table, tmp_path):
     crowd = Setting.of(table, np.arange(100), Sizes(10, 10, 50), 0)
     with pytest.raises(InputError, match="do not fit into 50 records"):
         Shared().check(crowd)
+    few = Setting.of(table, np.arange(20), Sizes(64, 4, 50), 0)
+    with pytest.raises(InputError, match=r"in 4 tables the coins of a target .*--tests"):
+        Shared().check(few)
     with pytest.raises(InputError, match="the game must be one of average, specific, shared"):
         game_named("sharde")
     with pytest.raises(InputError, match="in the shared game knowledge must be one of auxiliary"):

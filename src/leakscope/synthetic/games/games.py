@@ -158,17 +158,22 @@ class Shared:
         return {"game": self.name, "knowledge": self.knowledge}
 
     def check(self, setting: Setting) -> None:
-        """Refuse a setting that has too few records."""
+        """Refuse a setting that has too few records, or too few tables for its coins."""
         n, records = len(setting.targets), setting.sizes.records
         if not fills(setting):
             setting.require(setting.targets, 20, "among the targets or beside them")
-            return
         # Five deviations above the mean: one table in three million has more.
-        if n / 2 + 2.5 * np.sqrt(n) > records:
+        elif n / 2 + 2.5 * np.sqrt(n) > records:
             raise InputError(
                 f"{n:,} targets, each in with a fair coin, do not fit into {records:,} records: "
                 "learn from more records (--size), or choose fewer targets"
             )
+        for coins, option in zip(setting.coins, ("--shadows", "--tests"), strict=True):
+            if coins.all(axis=0).any() or not coins.any(axis=0).all():
+                raise InputError(
+                    f"in {len(coins)} tables the coins of a target all fall the same way: make "
+                    f"more tables ({option})"
+                )
 
     def n_tables(self, setting: Setting) -> int:
         """Return how many synthetic tables are made: shadows and tests for all targets."""
