@@ -1,4 +1,4 @@
-"""How much is repeated: half in the fast suite, in full where LEAKSCOPE_TESTS says thorough."""
+"""How much is repeated: less than in full unless LEAKSCOPE_TESTS says thorough."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ THOROUGH = os.environ.get("LEAKSCOPE_TESTS") == "thorough"
 def times(number: int) -> int:
     """Return how often something is repeated of the number that the thorough suite takes."""
     return number if THOROUGH else number // 2
+
+
+def quarter(number: int) -> int:
+    """Return how often a long test repeats what takes minutes in the thorough suite."""
+    return number if THOROUGH else number // 4

@@ -8,7 +8,7 @@ from leakscope.audit.holdout_attacks import ATTACKS
 from leakscope.holdout.analysts import trials, uniform_holdout
 from leakscope.holdout.bounds import guarantee, kl_bias, transcript_nats
 from leakscope.holdout.guards import guard_named
-from tests.thorough import times
+from tests.thorough import quarter, times
 
 GUARDS = (
     "exact",
@@ -100,5 +100,6 @@ def test_some_attacks_stay_within_some_guarantees(attack):
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_guarantees_hold_for_every_attack(attack, name):
     needed(attack)
+    games = quarter(500)
     for n, m, k in SIZES:
-        assert above(attack, guard_named(name), n, m, k, games=500, seed=4) <= allowed(500)
+        assert above(attack, guard_named(name), n, m, k, games, seed=4) <= allowed(games)

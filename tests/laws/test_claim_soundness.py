@@ -14,9 +14,9 @@ from leakscope.evaluate.claim import Guessed, default_guesses, guessed
 from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, rates_bounds
 from leakscope.evaluate.gaussian_privacy import gaussian_epsilon
 from leakscope.evaluate.one_run import one_run_epsilon
-from tests.thorough import times
+from tests.thorough import quarter, times
 
-QUICK, FULL = 50, 1000
+QUICK, FULL = 50, quarter(1000)
 
 few_or_full = [pytest.param(15), pytest.param(FULL, marks=pytest.mark.slow)]
 in_full = [pytest.param(QUICK), pytest.param(FULL, marks=pytest.mark.slow)]

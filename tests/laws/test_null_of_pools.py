@@ -18,6 +18,7 @@ from leakscope.evaluate.evaluation import title
 from leakscope.evaluate.roc import auc
 from tests.classifier.made import made_pool_game
 from tests.laws.numbers import of_scores
+from tests.thorough import quarter
 
 SHADOWS = (4, 8, 16, 64)
 SLOW = (Learned, NeuralShokri, NeuralNasr, Untargeted)
@@ -87,4 +88,4 @@ def test_models_of_each_targets_own_give_one_half_without_leakage(k: int) -> Non
 @pytest.mark.parametrize("k", SHADOWS)
 def test_a_pool_without_leakage_gives_every_attack_one_half_in_many_games(k: int) -> None:
     attacks = pool_attacks(logits=True)
-    check(attacks, areas(attacks, k, 200, 100), 200)
+    check(attacks, areas(attacks, k, 200, quarter(100)), 200)

@@ -8,6 +8,7 @@ from leakscope.classifier.dtp.least_squares import KernelRidge, LeastSquares, Li
 from leakscope.errors import InputError
 from leakscope.runs.threads import one_thread
 from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
+from tests.thorough import quarter
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,7 +111,7 @@ def test_people_left_out_are_refits(data_folder):
     x, y = adult_all(1000)
     assert_honest(LeastSquares(1.0), x, y, 2, rows=np.arange(0, 1000, 100), queries=x[:10])
     numbers, y = adult_numbers(1000)
-    rows = np.arange(0, 1000, 5)
+    rows = np.arange(0, 1000, 1000 // quarter(200))
     assert_honest(LeastSquares(), numbers, y, 2, rows=rows, queries=numbers[:20])
 
 
@@ -121,9 +122,9 @@ def test_people_left_out_of_kernel_ridge_are_refits(data_folder):
 
 
 @pytest.mark.slow
-def test_200_people_left_out_of_1000_are_refits(data_folder):
+def test_people_left_out_of_1000_are_refits(data_folder):
     x, y = adult_all(1000)
-    rows = np.arange(0, 1000, 5)
+    rows = np.arange(0, 1000, 1000 // quarter(200))
     for learner in (LeastSquares(), LeastSquares(1.0), KernelRidge(0.1, Rbf(0.02))):
         assert_honest(learner, x, y, 2, rows=rows, queries=x[:10])
 

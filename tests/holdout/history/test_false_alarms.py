@@ -13,6 +13,7 @@ from leakscope.core.seeds import stream
 from leakscope.holdout.history.inspection import inspect
 from leakscope.holdout.history.made import ATTACKS, attacked_history, honest_history
 from leakscope.holdout.history.record import History, in_time
+from tests.thorough import quarter
 
 
 def smallest_corrected(history: History, rng: np.random.Generator) -> float:
@@ -75,12 +76,12 @@ def test_a_few_honest_histories_stay_silent(whole):
 @pytest.mark.slow
 @pytest.mark.parametrize("whole", [True, False])
 def test_at_most_one_honest_history_in_twenty_has_a_finding(whole):
-    alarms = 0
-    for i in range(1000):
+    alarms, n = 0, quarter(1000)
+    for i in range(n):
         history = drawn(i)
         given = history if whole else scores_alone(history)
         alarms += smallest_corrected(given, stream(i, "points")) <= 0.05
-    assert upper(alarms, 1000) <= 0.05
+    assert upper(alarms, n) <= 0.05
 
 
 @pytest.mark.slow
