@@ -43,15 +43,20 @@ RUN_HERE = (
 LONG = (
     "docs/classifiers.md",
     "docs/defences.md",
+    "docs/games.md",
+    "docs/how-an-audit-runs.md",
+    "docs/privacy-claims.md",
     "docs/release-pipeline.md",
     "docs/synthetic-tables.md",
+    "docs/test-set-reuse.md",
     "docs/tutorials/release-a-model.md",
     "docs/tutorials/reproduce-and-extend.md",
     "docs/tutorials/run-a-leaderboard.md",
     "docs/tutorials/share-a-table.md",
     "docs/tutorials/share-a-text-model.md",
+    "docs/worst-case-records.md",
 )
-"""Pages whose examples train many models."""
+"""Pages whose examples take more than a second: the long tests run them."""
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -45,6 +45,7 @@ def test_records_that_a_model_knows_by_heart_are_found(design):
     assert found.train_accuracy.n == 8
 
 
+@pytest.mark.slow
 def test_a_model_that_learns_nothing_gives_exactly_one_half():
     found = played(coin)
     for evaluation in found.evaluations:

@@ -36,6 +36,7 @@ def cost(judged, start):
     return next(fact.estimate for fact in judged.costs if fact.label.startswith(start))
 
 
+@pytest.mark.slow
 def test_without_a_defence_all_three_games_are_one(found):
     judged = of(found, "none")
     for attacked in judged.attacks:

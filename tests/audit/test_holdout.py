@@ -256,6 +256,7 @@ def test_unequal_classes():
     assert knowing.worst.accuracy.value > blind.worst.accuracy.value
 
 
+@pytest.mark.slow
 def test_expected_biases_are_met_on_average():
     labels = RNG(3).integers(0, 2, 400)
     found = attacked("nb", "majority", "majority-blum-hardt", "scan", "designed", labels=labels,

@@ -66,6 +66,7 @@ def test_equal_seeds_give_equal_bytes_with_and_without_a_folder(tmp_path):
     assert json.loads(first)["seed"] == 3
 
 
+@pytest.mark.slow
 def test_further_shadow_models_change_no_coin_and_no_model_of_the_earlier_ones(tmp_path):
     few = played(tree, n_shadows=4, run=tmp_path / "4")
     many = played(tree, n_shadows=9, run=tmp_path / "9")
@@ -86,6 +87,7 @@ def test_a_further_attack_changes_no_others_numbers():
     assert np.array_equal(alone.records.risk, more.records.risk)
 
 
+@pytest.mark.slow
 def test_a_run_is_gone_on_with(tmp_path):
     expected = played(Counted()).to_json()
     cut, rest = Counted(stop_after=3), Counted()
@@ -95,6 +97,7 @@ def test_a_run_is_gone_on_with(tmp_path):
     assert (len(cut.trained), len(rest.trained)) == (3, 4)
 
 
+@pytest.mark.slow
 def test_a_model_that_exists_is_audited_on_the_members_it_has(tmp_path):
     member = np.arange(60) % 5 < 2
     model = DecisionTreeClassifier(random_state=0).fit(X[member], Y[member])
@@ -160,6 +163,7 @@ def test_features_with_holes_skip_the_attack_that_looks_at_them():
     assert "needs the features" in left_out.reason
 
 
+@pytest.mark.slow
 def test_records_keep_the_users_names_and_groups():
     ids = np.array([f"r{i}" for i in range(60)])
     audit = played(tree, ids=ids, slices={"ward": np.arange(60) % 2})

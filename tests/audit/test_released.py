@@ -312,6 +312,7 @@ def test_the_attacks_see_the_same_records_and_thresholds_of_others(leaky):
     assert leaky.headline.accuracy.method.endswith("Bonferroni over 4 attacks")
 
 
+@pytest.mark.slow
 def test_names_and_contents_only_where_they_were_asked_for(tables):
     ids = [f"p{i}" for i in range(120)]
     signals = audit_membership(tables, np.array(ids, object), {}, 0, 0.95)

@@ -201,6 +201,7 @@ def test_generators_that_misbehave(people, function, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_columns_that_name_records_are_pointed_out(people):
     named = people.assign(passport=[f"P{i}" for i in range(len(people))])
     found = audited(Silence(), named, targets=[10], size=40)

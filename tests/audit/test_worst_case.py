@@ -105,6 +105,7 @@ def test_no_attack_goes_beyond_what_gaussian_privacy_allows(mu):
         assert best.value > 0.6 * allowed
 
 
+@pytest.mark.slow
 def test_one_seed_gives_one_choice_of_canaries_whatever_is_trained():
     first, second = found_of("ignores labels"), found_of("private", 1.0)
     assert (first.targets.y == second.targets.y).all()
@@ -126,6 +127,7 @@ def test_a_run_is_not_trained_again(tmp_path):
     assert first.to_json() == again.to_json()
 
 
+@pytest.mark.slow
 def test_models_that_fail_are_left_out_and_named():
     x, y = clear_records()
     n_inside = [int(rows.sum()) for rows in audited_rows(x, y)]

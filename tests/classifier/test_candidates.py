@@ -169,6 +169,7 @@ def test_a_learner_leaves_records_out_and_says_what_training_without_them_does(d
     assert again[-1] == (models + 15, models + 15)
 
 
+@pytest.mark.slow
 def test_a_learner_without_an_answer_stops_the_game_like_any_training_that_failed():
     x = np.arange(24.0)[:, None] // 2  # two of each: one of them in, its equal out
     game = replace(GAME, x=x, n_targets=24, trainer=as_trainer(BayesInference()))
@@ -191,6 +192,7 @@ def test_a_record_without_which_there_is_no_answer_stops_the_game():
         game.train(measurements=2)
 
 
+@pytest.mark.slow
 def test_a_model_is_trained_once_more_from_the_same_random_state():
     game = replace(GAME, trainer=Counted())
     game.train(measurements=2)

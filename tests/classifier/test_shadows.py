@@ -214,6 +214,7 @@ def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):
     assert len(large.trained) == 12
 
 
+@pytest.mark.slow
 def test_weights_are_dropped_unless_asked_for(tmp_path):
     torch = pytest.importorskip("torch")
     load_file = pytest.importorskip("safetensors.numpy").load_file
@@ -242,6 +243,7 @@ def test_weights_are_dropped_unless_asked_for(tmp_path):
         train_shadows(as_trainer(DecisionTreeClassifier()), x, y, weights=tmp_path / "w")
 
 
+@pytest.mark.slow
 def test_a_run_may_lie_where_fsspec_can_reach():
     pytest.importorskip("fsspec")
     trainer = as_trainer(DecisionTreeClassifier())

@@ -56,6 +56,7 @@ def test_gradients_tell_what_predictions_do_not():
         assert not accuracy(blind, rounds).excludes(0.5)
 
 
+@pytest.mark.slow
 def test_signals_that_know_nothing_give_a_coin_flip():
     """The mean of games of 200 rows is within four standard errors of one half."""
     values = [

@@ -53,6 +53,7 @@ def test_the_json_that_others_read(files):
     assert (found["n_in"], found["n_out"]) == (60, 60)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_attacks")
 def test_a_report_is_written_and_the_table_is_printed(files, tmp_path):
     result = done(files, "--defence", "label-only", "--out", tmp_path / "report")

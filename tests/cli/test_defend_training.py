@@ -73,6 +73,7 @@ ASKED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_report_is_written_with_the_run_beside_it(inside, tmp_path):
     done = inside(*ASKED, "--defence", "label-only,rounding:1", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr

@@ -65,6 +65,7 @@ def test_a_limit_that_is_exceeded_gives_3(canaries):
     assert "epsilon-gaussian was not computed" in unknown.stderr
 
 
+@pytest.mark.slow
 def test_a_report_is_written_and_the_table_is_printed(canaries, tmp_path):
     result = done(canaries, "--epsilon", "1", "--out", tmp_path / "report")
     assert result.exit_code == 0

@@ -77,6 +77,7 @@ def test_the_files_of_a_report_are_written(table, capsys, tmp_path):
     assert (out / "removal.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", ["bayes-inference", "random-trees", "logistic", "lda", "least-squares", "nearest"]
 )

@@ -57,6 +57,7 @@ def test_bound_has_the_keys_of_the_interface(capsys, tmp_path, monkeypatch):
     assert again["honest_best_of_k"] == pytest.approx(found["honest_best_of_k"] * 1.25)
 
 
+@pytest.mark.slow
 def test_accounts_times_their_limit_are_the_queries(capsys):
     each = ("--accounts", 20, "--per-account", 25, "--json", "-")
     found = json.loads(run_inside(bound(*each), capsys).stdout)
@@ -149,6 +150,7 @@ def test_limits_of_attack(files, capsys):
     assert "bias.low was not computed" in run_inside(once, capsys).stderr
 
 
+@pytest.mark.slow
 def test_bad_files_and_names_get_one_line(files, capsys, tmp_path):
     np.save(tmp_path / "long.npy", np.zeros((91, 3)))
     cases = {

@@ -76,6 +76,7 @@ def test_the_json_that_others_read(made, file, capsys):
     assert found["provenance"]["scores"].startswith("energies.jsonl sha256:")
 
 
+@pytest.mark.slow
 def test_files_of_all_kinds_give_the_same(made, file, capsys, tmp_path):
     made.to_csv(tmp_path / "energies.csv", index=False)
     made.to_parquet(tmp_path / "energies.parquet")

@@ -85,6 +85,7 @@ def test_a_stopped_audit_goes_on(asked, done, tmp_path, monkeypatch, capsys):
     assert len(n_asked) == 7
 
 
+@pytest.mark.slow
 def test_the_energies_are_kept_beside_the_run(done):
     found, run = done
     again = audit_language(run.parent / "energies.parquet")
@@ -212,6 +213,7 @@ def test_a_finished_run_is_written_again_and_asks_nobody(
         assert (tmp_path / "again" / name).read_bytes() == (reported / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_its_energies_are_audited_again(reported, capsys):
     given = ("language", "--scores", reported / "energies.parquet", "--json", "-")
     again = json.loads(run_inside(given, capsys).stdout)
@@ -256,6 +258,7 @@ def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys
     )
 
 
+@pytest.mark.slow
 def test_what_is_wrong_leaves_no_run_behind(asked, tmp_path, capsys):
     """The next call mends it in the same folder."""
     bad = tmp_path / "bad.jsonl"
@@ -336,6 +339,7 @@ def test_a_folder_that_holds_no_such_model(asked, broken, role, name, told, caps
     one_line(run_inside((*given, "--json", "-"), capsys), told)
 
 
+@pytest.mark.slow
 def test_what_is_on_both_sides_is_left_out_and_counted(asked, tmp_path, capsys):
     shared = [json.loads(line)["text"] for line in Path(asked.members).read_text().splitlines()[:3]]
     path = tmp_path / "more.jsonl"

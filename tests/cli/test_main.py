@@ -177,6 +177,7 @@ def test_bad_arguments_get_one_line(tmp_path, capsys, monkeypatch, arguments, me
     one_line(run_inside(arguments, capsys), message)
 
 
+@pytest.mark.slow
 def test_places_that_cannot_be_written_are_found_before_any_work(files, tmp_path, capsys):
     (tmp_path / "file").write_text("mine")
     target = files / "target.npz"
@@ -209,6 +210,7 @@ def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, c
     assert passed.stderr == ""
 
 
+@pytest.mark.slow
 def test_accuracy_is_that_of_any_attack_and_its_lower_end_that_of_the_headline(files):
     from leakscope.audit import audit_classifier
     from leakscope.cli.gate import measured

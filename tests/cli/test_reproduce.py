@@ -66,6 +66,7 @@ def test_json_on_the_standard_output_is_all_there_is(efforts, capsys):
     assert efforts[0].run is None
 
 
+@pytest.mark.slow
 def test_what_there_is_is_listed(capsys):
     for arguments in (("reproduce",), ("reproduce", "--list")):
         text = run_inside(arguments, capsys).stdout

@@ -76,6 +76,7 @@ def test_the_files_of_a_report(table, capsys, tmp_path):
     assert len(json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["top"]) == 10
 
 
+@pytest.mark.slow
 def test_a_schema_is_written_edited_and_read(table, capsys, tmp_path):
     path, frame = table
     file = tmp_path / "schema.json"

@@ -52,6 +52,7 @@ def test_with_every_guess_right_it_is_in_closed_form(r, level):
     assert largest_one_run_epsilon(20_000, r, level=level) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
 @settings(max_examples=times(24), deadline=None)
 @given(counts, deltas, st.sampled_from([0.8, 0.95, 0.999]))
 def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):

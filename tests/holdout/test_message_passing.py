@@ -137,6 +137,7 @@ def best_labels(matrix, counts, m):
     return (right[:, :, None] == np.arange(m)).mean(axis=0)
 
 
+@pytest.mark.slow
 def test_it_is_between_naive_bayes_and_the_optimum():
     n, m, k, games = 8, 2, 5, times(80)
     scores = np.zeros((games, 3))

@@ -79,6 +79,7 @@ def test_published_words():
     assert Words(1234567, 2).block(0).tolist() == [6457827717110365317, 3203168211198807973]
 
 
+@pytest.mark.slow
 def test_compiled_words_are_the_same(monkeypatch):
     pytest.importorskip("numba")
     plain, fast = Words(7, 100), Words(7, 100, compiled_fill())

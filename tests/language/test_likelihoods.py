@@ -63,6 +63,7 @@ def short_texts(model, n, most=8):
     return dict(itertools.islice(found.items(), n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fraction", [0.15, 0.5])
 def test_exhaustive_energies_are_the_whole_sum(bert, fraction):
     texts = short_texts(bert, times(8))

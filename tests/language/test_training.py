@@ -52,6 +52,7 @@ def test_a_target_learns_its_members(reference, tmp_path):
     assert load_masked(target.path).tokenizer.sha256 == load_masked(reference.path).tokenizer.sha256
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_weights_however_often_training_stops(tmp_path):
     texts = of("reference")[:12]
     whole = train_reference(texts, tmp_path / "whole", **TINY, epochs=3, batch=4)

@@ -145,6 +145,7 @@ def test_with_many_canaries_one_run_is_within_10_percent_of_randomised_response(
     assert np.sum(low > epsilon) <= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0, 4.0])
 def test_with_many_runs_the_gaussian_bound_is_within_10_percent(mu: float) -> None:
     truth = gaussian_epsilon(mu, 1e-5)
@@ -154,6 +155,7 @@ def test_with_many_runs_the_gaussian_bound_is_within_10_percent(mu: float) -> No
         assert bounds[0].estimate.low < truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "mu", "delta"),
     [

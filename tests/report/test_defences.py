@@ -139,6 +139,7 @@ def test_the_page_is_sound(text):
     assert "fig-accuracy" not in ids
 
 
+@pytest.mark.slow
 def test_a_defence_that_costs_accuracy_gets_a_plot_of_it():
     f = example()
     c = f.compared[0]

@@ -67,6 +67,7 @@ def test_the_guarantee_is_told_with_its_epsilon_rounded_up():
     assert "of all defences only differential privacy comes with a guarantee" in text
 
 
+@pytest.mark.slow
 def test_the_page_is_sound():
     text = report.render_html(example())
     page = Page(text)

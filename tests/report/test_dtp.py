@@ -283,6 +283,7 @@ def test_names_are_not_markup_and_send_no_control_codes(findings: DtpFindings) -
 # -- the page
 
 
+@pytest.mark.slow
 def test_nothing_from_outside_is_asked_for(text: str, page: Page) -> None:
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     for name in ("src", "href", "xlink:href"):
@@ -302,6 +303,7 @@ def test_hostile_names_are_text(page: Page, text: str) -> None:
     assert page.tags["b"] == page.tags["i"] == page.tags["u"] == 0
 
 
+@pytest.mark.slow
 def test_hostile_words_are_text(findings: DtpFindings) -> None:
     bad = "</desc></svg><script>alert(1)</script>$x_"
     evil = replace(
@@ -346,6 +348,7 @@ def test_the_order_is_that_of_the_reader(text: str) -> None:
     assert places == sorted(places)
 
 
+@pytest.mark.slow
 def test_estimates_stand_with_interval_level_n_and_method() -> None:
     found = replace(example(5000, measured=200), removal=None, variation=())
     told = shown(Page(dtp.render_html(found)))

@@ -153,6 +153,7 @@ def test_numbers_stand_with_their_intervals(page: Page) -> None:
     assert "2,000 records are shown" in " ".join(page.text)
 
 
+@pytest.mark.slow
 def test_an_audit_without_risk_slices_and_facts(findings: Findings) -> None:
     bare = replace(
         findings,

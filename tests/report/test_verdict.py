@@ -94,6 +94,7 @@ def test_nothing_is_ever_called_safe() -> None:
         assert "safe" not in " ".join((found.headline, *found.sentences, *found.advice)).lower()
 
 
+@pytest.mark.slow
 def test_advice_fits_the_audit() -> None:
     few, many = example(400, shift=1.0), example(40_000, shift=1.0)
     assert any("Reduce overfitting" in line for line in verdict(few).advice)

@@ -130,6 +130,7 @@ def test_intervals_that_miss_are_not_counted():
     assert shares["simulation and one point agree"].ours.value == 0.5
 
 
+@pytest.mark.slow
 def test_figure_5_sets_naive_bayes_against_majorities(small):
     found = cells(feldman_fig5(QUICK))
     assert len(found) == 4
@@ -172,6 +173,7 @@ def test_a_slope_is_between_ends_on_logarithmic_axes():
     assert_allclose((found.low, found.high, found.n), (1 - half, 1 + half, 9))
 
 
+@pytest.mark.slow
 def test_figure_4_needs_as_many_queries_as_theory_says(monkeypatch):
     monkeypatch.setattr(feldman2019_queries, "POINTS", 2_000)
     monkeypatch.setattr(feldman2019_queries, "SLOPES", {0.1: 1.3})
@@ -216,6 +218,7 @@ def made_up(monkeypatch):
     monkeypatch.setattr(feldman2019_logits, "n_trials", lambda effort: 2)
 
 
+@pytest.mark.slow
 def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
     table = feldman_fig1(Effort(n_jobs=1))
     found, published = cells(table), {r.label: r.cells["k 50"].published for r in table.rows}

@@ -27,6 +27,7 @@ def tiny(monkeypatch, data_folder):
     monkeypatch.setattr(long2017, "audit_candidates", small)
 
 
+@pytest.mark.slow
 def test_table_2_puts_the_papers_numbers_beside_ours(tiny, tmp_path):
     told = []
     effort = Effort(quick=True, run=tmp_path, n_jobs=1, progress=lambda *n: told.append(n))
@@ -97,6 +98,7 @@ def test_a_part_has_fewer_cuts_and_never_fewer_than_enough():
     assert long2017.sizes(Effort(share=0.01), quick) == (10, 40, 10)
 
 
+@pytest.mark.slow
 def test_candidates_are_the_same_whatever_the_model(data_folder):
     for a, b in (("NB-Purchase", "LR-Purchase"), ("NN-Purchase", "LR-Purchase")):
         assert np.array_equal(long2017.made(a, 0)[1], long2017.made(b, 0)[1])

@@ -282,6 +282,7 @@ def test_table_3_counts_the_records_above_a_bound(monkeypatch):
     assert share.value == 1 / shown.asked.sum()
 
 
+@pytest.mark.slow
 def test_table_3_has_a_row_for_every_classifier(monkeypatch):
     monkeypatch.setattr(long2017_stability, "QUICK", 60)
     told = []

@@ -52,6 +52,7 @@ def made(monkeypatch):
     monkeypatch.setattr(song2021_neighbours, "PERPLEXITY", 5.0)
 
 
+@pytest.mark.slow
 def test_others_of_risky_classes_lie_apart_from_their_members(made):
     table = song_fig9(Effort(quick=True))
     rows = {row.label: row.cells for row in table.rows}

@@ -42,6 +42,7 @@ def cells(table):
     return {row.label: {name: cell.ours for name, cell in row.cells.items()} for row in table.rows}
 
 
+@pytest.mark.slow
 def test_every_table_and_figure_of_the_risk_score_is_read_off_the_same_scores(views):
     assert {name: len(view.fits) for name, view in views.items()} == {
         "authors": 1,

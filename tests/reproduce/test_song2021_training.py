@@ -40,6 +40,7 @@ def trained(monkeypatch, data_folder):
     return found
 
 
+@pytest.mark.slow
 def test_a_defence_stands_beside_the_epoch_of_equal_accuracy(trained):
     told = []
     table = song_table2(Effort(quick=True, progress=lambda *done: told.append(done)))

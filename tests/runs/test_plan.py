@@ -65,6 +65,7 @@ def test_tasks_cover_every_unit_once(one: Plan) -> None:
     assert all(1 <= task.n_units <= one.units_a_task for task in one.tasks)
 
 
+@pytest.mark.slow
 @given(plans(), plans())
 def test_a_difference_is_named_exactly_when_there_is_one(one: Plan, other: Plan) -> None:
     assert (difference(one, other) is None) == (one.fingerprint == other.fingerprint)

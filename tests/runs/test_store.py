@@ -227,6 +227,7 @@ def test_two_at_once(tmp_path: Path) -> None:
     complete(run, Work())
 
 
+@pytest.mark.slow
 def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
     made(tmp_path / "b" / "whole")
     complete_until(open_run(tmp_path / "a", plan(seed=7)), 2)
@@ -258,6 +259,7 @@ def contents_of_local(path: Path) -> list[str]:
     return list(contents(path))
 
 
+@pytest.mark.slow
 def test_xarray_knows_the_dimensions(tmp_path: Path) -> None:
     xarray = pytest.importorskip("xarray")
     run = made(tmp_path)

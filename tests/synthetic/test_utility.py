@@ -60,6 +60,7 @@ def test_what_never_saw_the_records_is_worse(found):
     assert jobs[0].real_auc > 0.85
 
 
+@pytest.mark.slow
 def test_independent_columns_keep_single_shares_only(found):
     one = found["independent columns"]
     single, pairs, _ = one.marginals

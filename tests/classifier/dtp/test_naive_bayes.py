@@ -76,6 +76,7 @@ def test_leaving_a_record_out_equals_training_without_it(
         assert_allclose(at_queries[row], refit.predict(queries), atol=1e-9)
 
 
+@pytest.mark.slow
 @given(tables())
 @settings(max_examples=times(150), deadline=None)
 def test_the_dtp_over_cells_is_that_of_brute_force(
@@ -87,6 +88,7 @@ def test_the_dtp_over_cells_is_that_of_brute_force(
     assert_allclose(found, brute_force(made), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(tables(n_classes=(2, 2), alphas=(0.1, 1.0)), st.sampled_from([0, 4096]))
 @settings(max_examples=times(150), deadline=None)
 def test_the_dtp_of_two_classes_is_that_of_brute_force(
@@ -100,6 +102,7 @@ def test_the_dtp_of_two_classes_is_that_of_brute_force(
     assert_allclose(found, brute_force(made), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 @given(tables(), st.sampled_from([0.0, 0.01, 0.25]))
 @settings(max_examples=times(150), deadline=None)
 def test_brute_force_lies_in_the_certified_range(
@@ -131,6 +134,7 @@ def test_the_range_of_small_domains_is_a_single_value(
     assert_allclose(found.high, found.low)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31), st.integers(4, 12), st.integers(2, 3))
 @settings(max_examples=times(60), deadline=None)
 def test_numbers_left_out_equal_training_without_them(seed: int, n: int, k: int) -> None:

@@ -57,6 +57,7 @@ class Scripted:
         return Scripted(self.script, self.step + 1, (*self.gone, group))
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31))
 @settings(max_examples=times(30), deadline=None)
 def test_every_step_equals_starting_afresh_without_the_removed(seed: int) -> None:

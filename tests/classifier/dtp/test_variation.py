@@ -22,6 +22,7 @@ def population(n: int = 60) -> tuple[Floats, Ints]:
     return x, (x[:, 0] ^ (rng.random(n) < 0.2)).astype(np.int64)
 
 
+@pytest.mark.slow
 def test_what_nothing_random_trains_varies_by_sampling_alone() -> None:
     x, y = population()
     learner = NaiveBayes((2, 2, 2))

@@ -103,6 +103,7 @@ def test_a_key_brings_the_same_receipt_and_costs_nothing(file):
     board.close()
 
 
+@pytest.mark.slow
 def test_budgets_are_kept_and_changed(file):
     board = open_board(file, TRUTH, n_classes=M, guard="exact", budget=Budget(3, 2))
     for name in ("ann", "bea"):
@@ -308,6 +309,7 @@ for i in range(10**6):
 """
 
 
+@pytest.mark.slow
 def test_what_was_answered_survives_a_kill(file):
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED, str(file)],

@@ -48,6 +48,7 @@ def lines_of(found, width):
     return captured.get().splitlines()
 
 
+@pytest.mark.slow
 def test_a_page_stands_alone_and_is_well_formed(rendered):
     found, text = rendered
     page = Page(text)

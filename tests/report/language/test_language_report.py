@@ -279,6 +279,7 @@ def test_the_files_and_nothing_half(found, folder, tmp_path):
 # -- the page
 
 
+@pytest.mark.slow
 def test_the_page_asks_for_nothing_and_names_are_text(text, page):
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     for name in ("src", "href", "xlink:href", "action"):

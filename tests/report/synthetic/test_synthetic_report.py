@@ -499,6 +499,7 @@ def test_one_target_and_nothing_but_the_attack(extras: bool) -> None:
     assert max(map(len, printed(found, 80).splitlines())) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shift", [0.0, 8.0])
 def test_every_strength_renders_everywhere(shift: float) -> None:
     found = example(5, shift=shift, tests=40, shadows=40, attacks=ATTACKS[:2])

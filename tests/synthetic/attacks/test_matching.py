@@ -42,6 +42,7 @@ def counted(view, table, compare, subset):
     )
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 1000),
     compare=st.sampled_from(COMPARISONS),

@@ -85,6 +85,7 @@ def columns(draw, name, n):
 LONE = Schema((Column("x", "continuous", -1.0, 1.0, missing=True),))
 
 
+@pytest.mark.slow
 @settings(max_examples=times(120), deadline=None)
 @given(tables())
 @example(Table(LONE, np.array([[np.nan], [0.1 + 0.2], [np.nan]])))

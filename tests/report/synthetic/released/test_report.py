@@ -218,6 +218,7 @@ def test_distances_are_always_labelled(text, alone_text):
     assert "Read them beside the attacks" in shown(text)
 
 
+@pytest.mark.slow
 def test_contents_are_shown_only_where_they_were_asked_for(found, text):
     assert "patient-010" in text
     assert COLUMN in [*views.riskiest(found).columns]
@@ -245,6 +246,7 @@ def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
     assert views.riskiest(alone) is None
 
 
+@pytest.mark.slow
 def test_a_void_result_is_marked(found):
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
     told = shown(released.render_html(void))
@@ -253,6 +255,7 @@ def test_a_void_result_is_marked(found):
     assert not any("Void:" in card.text for card in views.cards(found))
 
 
+@pytest.mark.slow
 def test_rendering_is_repeatable(found, text):
     assert released.render_html(found) == text
 
@@ -300,6 +303,7 @@ def test_no_record_is_in_the_document(found):
 # -- files, tables, terminal, plots
 
 
+@pytest.mark.slow
 def test_all_files_are_written(found, tmp_path):
     paths = write_report(released, found, tmp_path / "a" / "b")
     assert [path.name for path in paths] == NAMES
