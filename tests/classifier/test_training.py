@@ -36,6 +36,7 @@ def test_coins_are_independent_of_each_other_and_of_the_number_of_models():
     assert len(set(inside.sum(axis=0).tolist())) > 2
 
 
+@pytest.mark.slow
 def test_workers_change_no_number_and_progress_is_told():
     x, y = data()
     told = []

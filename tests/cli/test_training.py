@@ -201,6 +201,7 @@ def test_a_report_is_written_again_and_nothing_is_trained(straight, tmp_path, in
     assert (out / "report.json").read_bytes() == expected
 
 
+@pytest.mark.slow
 def test_a_run_is_of_its_own_data_and_settings(place, straight, inside, monkeypatch, tmp_path):
     out = straight[0]
     one_line_last(inside(*TREE, "--out", out, "--shadows", 8), "holds another run")

@@ -182,6 +182,7 @@ def test_folds_keep_groups_whole_and_sides_even():
         assert max(sizes) - min(sizes) <= 1
 
 
+@pytest.mark.slow
 def test_the_rule():
     scores = made_scores(np.random.default_rng(0), patients=(20, 20, 0))
     reference, blind = (
