@@ -12,6 +12,7 @@ from leakscope.reproduce.verdict import Judged, Judgement
 
 WIDEST = 4
 """Columns of numbers side by side; more go into a further table."""
+_MOST_DECIMALS = 6
 
 
 def table_of(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -55,7 +56,12 @@ def _parts(
 
 
 def claims_table(claims: Sequence[Judged]) -> str:
-    """Return the claims with their effects, which are above 0 where a claim is true."""
+    """Return the claims with their effects, which are above 0 where a claim is true.
+
+    An empty text where none of them was measured.
+    """
+    if all(isinstance(one.effect, Skipped) for one in claims):
+        return ""
     return table_of(
         ("claim", "effect, above 0 if true", "verdict"),
         [(one.claim, number(one.effect), one.word) for one in claims],
@@ -71,6 +77,8 @@ def number(found: Estimate | Skipped) -> str:
     '0.812 (0.700 to 0.900)'
     >>> number(Estimate(1234.0, 1000.0, 1500.0, 0.95, 10, "t")), number(Skipped("a", "b"))
     ('1,234 (1,000 to 1,500)', '-')
+    >>> number(Estimate(0.00021, 0.0001, 0.0004, 0.95, 38_821, "Wilson"))
+    '0.00021 (0.00010 to 0.00040)'
     """
     if isinstance(found, Skipped):
         return DASH
@@ -78,7 +86,8 @@ def number(found: Estimate | Skipped) -> str:
     if ends == (found.value, found.value) and found.value.is_integer():
         return f"{found.value:,.0f}"
     largest = max(abs(x) for x in (found.value, *ends) if not math.isinf(x))
-    value, low, high = (_decimal(x, largest) for x in (found.value, *ends))
+    decimals = _decimals(largest, found.high - found.low)
+    value, low, high = (_decimal(x, decimals) for x in (found.value, *ends))
     return value if low == high else f"{value} ({low} to {high})"
 
 
@@ -111,17 +120,25 @@ def _published(row: str, cell: Cell | None, judgement: Judgement) -> str:
         return ""
     word = judgement.of_cell(row, cell)
     said = f" {word}" if word in ("agrees", "differs") else ""
-    return f"{_decimal(cell.published, cell.published)}{said}"
+    decimals = _decimals(abs(cell.published), abs(cell.published))
+    return f"{_decimal(cell.published, decimals)}{said}"
 
 
 def _lines_of(rows: int, columns: int) -> int:
     return -(-columns // WIDEST) * (rows + 3)
 
 
-def _decimal(value: float, largest: float) -> str:
+def _decimals(largest: float, width: float) -> int:
+    """Return how many decimals tell numbers of this size and an interval of this width apart."""
+    usual = 3 if largest < 10 else 1 if largest < 1000 else 0
+    if not 0 < width < math.inf:
+        return usual
+    return max(usual, min(_MOST_DECIMALS, 1 - math.floor(math.log10(width))))
+
+
+def _decimal(value: float, decimals: int) -> str:
     if math.isinf(value):
         return fixed(value, 0)
-    decimals = 3 if abs(largest) < 10 else 1 if abs(largest) < 1000 else 0
     whole, _, rest = fixed(value, decimals).partition(".")
     sign, digits = ("-", whole[1:]) if whole.startswith("-") else ("", whole)
     grouped = f"{sign}{int(digits):,}"
