@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+import pytest
+
 THOROUGH = os.environ.get("LEAKSCOPE_TESTS") == "thorough"
 
 
@@ -15,3 +17,7 @@ def times(number: int) -> int:
 def quarter(number: int) -> int:
     """Return how often a long test repeats what takes minutes in the thorough suite."""
     return number if THOROUGH else number // 4
+
+
+only_thorough = pytest.mark.skipif(not THOROUGH, reason="takes many minutes: make test-slow")
+"""For the full or quick form of a whole reproduction."""

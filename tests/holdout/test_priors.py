@@ -11,7 +11,6 @@ from leakscope.holdout.analysts import trials
 from leakscope.holdout.naive_bayes import NaiveBayes, centred, probabilities
 from leakscope.holdout.oracle import Budget, Holdout
 from leakscope.holdout.priors import Knowledge, from_logits
-from tests.thorough import times
 
 RNG = np.random.default_rng
 
@@ -68,9 +67,9 @@ def test_centred_accuracies_estimate_the_right_probability():
     assert np.abs(found - right[inside].mean(axis=0)).max() < 0.01
 
 
-def gain(logits, holdout, k, seed, level=0.8, **restriction):
+def gain(logits, holdout, k, seed, level=0.8, n=3, **restriction):
     analyst = NaiveBayes(from_logits(logits, **restriction))
-    return trials(analyst, lambda rng: holdout, k, RNG(seed).spawn(times(6))).bias(level)
+    return trials(analyst, lambda rng: holdout, k, RNG(seed).spawn(n)).bias(level)
 
 
 def test_knowledge_is_never_worse_than_none_on_a_right_prior():
@@ -78,17 +77,20 @@ def test_knowledge_is_never_worse_than_none_on_a_right_prior():
     assert gain(logits, holdout, 300, 4).low > 0
 
 
-@pytest.mark.parametrize("dataset", ["cifar100", pytest.param("cifar10", marks=pytest.mark.slow)])
-def test_gains_are_ordered_as_in_figure_1(data_folder, dataset):
+# On CIFAR-10 the model is right more often, so that restrictions add less: more trials tell.
+@pytest.mark.parametrize(
+    ("dataset", "n"), [("cifar100", 3), pytest.param("cifar10", 10, marks=pytest.mark.slow)]
+)
+def test_gains_are_ordered_as_in_figure_1(data_folder, dataset, n):
     # A fifth of the points is attacked, with half a query for each, as in the paper.
     k = 1_000
     with np.load(data_folder / f"logits_{dataset}_resnet-20.npz", allow_pickle=False) as file:
         logits, labels = file["logits"], file["labels"].astype(np.int64)
     holdout = Holdout(labels, logits.shape[1])
-    prior = gain(logits, holdout, k, 5)
-    labels_only = gain(logits, holdout, k, 6, top=2)
-    points_only = gain(logits, holdout, k, 7, least_confident=2_000)
-    both = gain(logits, holdout, k, 8, top=2, least_confident=2_000)
+    prior = gain(logits, holdout, k, 5, n=n)
+    labels_only = gain(logits, holdout, k, 6, n=n, top=2)
+    points_only = gain(logits, holdout, k, 7, n=n, least_confident=2_000)
+    both = gain(logits, holdout, k, 8, n=n, top=2, least_confident=2_000)
     assert both.low > points_only.high
     assert points_only.low > prior.value
     assert points_only.value > labels_only.value > prior.low

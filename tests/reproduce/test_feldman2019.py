@@ -34,6 +34,7 @@ from leakscope.reproduce.feldman2019_queries import (
     queries_from,
     slope,
 )
+from tests.thorough import only_thorough
 
 QUICK = Effort(quick=True, n_jobs=1)
 RNG = np.random.default_rng
@@ -302,6 +303,7 @@ def test_the_papers_gains_on_real_logits(data_folder):
     assert 0.015 < nb.high < joint.low
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_quick_forms_can_be_made():
     shares = cells(feldman_fig3(QUICK))["share of 95% intervals that agree"]

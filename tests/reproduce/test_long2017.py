@@ -10,6 +10,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.evaluate.per_target import PerTarget
 from leakscope.reproduce import Effort, long2017
 from leakscope.reproduce.long2017 import TABLE_1, TABLE_2, long_fig2, long_table1, long_table2
+from tests.thorough import only_thorough
 
 
 @pytest.fixture
@@ -127,6 +128,7 @@ def test_naive_bayes_of_adult_is_the_two_kinds_together(data_folder):
     np.testing.assert_allclose(found, expected / expected.sum(axis=1, keepdims=True), atol=1e-9)
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 @pytest.mark.parametrize("make", [long_table1, long_table2])

@@ -30,6 +30,7 @@ from leakscope.reproduce.long2017_stability import (
     small_data,
 )
 from tests.classifier.dtp.honest import honest_without_at
+from tests.thorough import only_thorough
 
 QUICK = Effort(quick=True, n_jobs=1)
 
@@ -298,6 +299,7 @@ def test_table_3_has_a_row_for_every_classifier(monkeypatch):
     assert ours(table, "nearest neighbours", "records that only other queries show").low > 0
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_full_removal_can_be_made(data_folder):
     table = long_fig6(Effort(n_jobs=1))
@@ -307,6 +309,7 @@ def test_the_full_removal_can_be_made(data_folder):
     assert ours(table, made, "highest afterwards").value == pytest.approx(3, abs=0.2)
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_full_search_for_violations_can_be_made():
     table = long_table3(Effort(n_jobs=1))
@@ -315,6 +318,7 @@ def test_the_full_search_for_violations_can_be_made():
         assert ours(table, known.label, "records above the proven bound").value == 0
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_full_average_of_measurements_can_be_made(data_folder):
     table = long_fig3(Effort(n_jobs=1))
@@ -326,6 +330,7 @@ def test_the_full_average_of_measurements_can_be_made(data_folder):
     assert abs(ten.value - all_of_them.value) < 0.05  # stable from about ten on
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_full_variation_can_be_made(data_folder):

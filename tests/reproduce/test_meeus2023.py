@@ -13,6 +13,7 @@ from leakscope.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
 from leakscope.synthetic.attacks.meta import Screened
 from leakscope.synthetic.attacks.query_based import QueryBased
 from tests.synthetic.made_tables import table_of
+from tests.thorough import only_thorough
 
 needs_the_data = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the data are not at hand")
 EVERY = ("meeus-table2", "meeus-fig3a", "meeus-fig3b", "meeus-fig4")
@@ -75,6 +76,7 @@ def test_the_tables_are_the_papers():
 
 
 @needs_the_data
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*EVERY, "meeus-table3"])
 def test_the_quick_form_runs_on_the_papers_data(name):

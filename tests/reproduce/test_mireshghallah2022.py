@@ -31,6 +31,7 @@ from leakscope.reproduce.mireshghallah2022_setting import (
     setting_of,
 )
 from tests.language.made_scores import made_scores
+from tests.thorough import only_thorough
 
 LEVEL = cells.LEVEL
 TABLES = {
@@ -362,6 +363,7 @@ def test_recipes_have_folders_of_their_own(recorded, tmp_path):
     assert len(recorded.trained) == n_trained + 1
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_quick_form_trains_once_for_all_tables(data_folder, tmp_path):

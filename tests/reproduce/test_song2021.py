@@ -4,6 +4,7 @@ import pytest
 from leakscope.core.estimate import Skipped
 from leakscope.reproduce import Effort, song2021
 from leakscope.reproduce.song2021 import TABLE_4, song_table4
+from tests.thorough import only_thorough
 
 
 def test_the_interval_is_students():
@@ -46,6 +47,7 @@ def test_a_tiny_form_puts_the_papers_numbers_beside_ours(monkeypatch, data_folde
     assert inside[~targets].any(axis=1).all()
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_quick_form_can_be_made(data_folder):

@@ -16,7 +16,7 @@ from leakscope.reproduce.song2021_embedding import draw_fig9, song_fig9
 from leakscope.reproduce.song2021_neighbours import HIGH, LOW, extreme_classes, kept_class
 from leakscope.reproduce.song2021_settings import LOCATION, Setting, Side
 from leakscope.reproduce.table import Table
-from tests.thorough import times
+from tests.thorough import only_thorough, times
 
 K = 10
 N = 9
@@ -75,6 +75,7 @@ def test_others_of_risky_classes_lie_apart_from_their_members(made):
     assert len(others.get_legend().get_texts()) == K
 
 
+@only_thorough
 @pytest.mark.slow
 def test_the_full_form_is_over_pairs(made):
     table = song_fig9(Effort())

@@ -8,6 +8,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.reproduce import song2021_epochs, song2021_training
 from leakscope.reproduce.song2021_training import song_fig2, song_table2
 from leakscope.reproduce.table import Effort
+from tests.thorough import only_thorough
 
 RECORDED = (2, 40)
 DEFENDED = "adversarial regularisation, weight 1"
@@ -114,6 +115,7 @@ def test_where_no_epoch_is_as_accurate_the_row_says_so(trained, monkeypatch):
     assert f"{DEFENDED} less first" not in rows
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_short_form_can_be_made(monkeypatch, data_folder):

@@ -10,6 +10,7 @@ from leakscope.errors import InputError
 from leakscope.reproduce import Effort, song2021_white_box
 from leakscope.reproduce.song2021_white_box import over_pairs, song_table5, trained_sides
 from tests.classifier.made import logits_labels_member
+from tests.thorough import only_thorough
 
 TINY = Network(hidden=8, epochs=15, learning_rate=0.03)
 ATTACKS = (
@@ -92,6 +93,7 @@ def test_sides_are_the_members_and_non_members_of_their_models(monkeypatch, data
         trained_sides(effort, 1)
 
 
+@only_thorough
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_weights_add_little_as_in_the_paper(data_folder):
