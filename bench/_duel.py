@@ -6,18 +6,20 @@ A ratio is that of two neighbouring turns; shown are the median of the ratios an
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _measure import show
 
 HERE = Path(__file__).resolve().parent
 PEERS = "LEAKSCOPE_PEERS"
@@ -190,6 +192,16 @@ def held(duel: Duel) -> Outcome:
         return Outcome(duel, None, None, str(error))
     first, second = (runs(list(side)) for side in zip(*pairs, strict=True))
     return Outcome(duel, first, second)
+
+
+def table_alone(what: str, duels: Callable[[Path, bool], Iterator[Duel]]) -> None:
+    """Print the lines of one script, in full, where it is started by itself."""
+    argparse.ArgumentParser(description=what).parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for duel in duels(Path(folder), False):
+            found = held(duel)
+            told = found.error or f"{np.median(found.ratios()):.2f}"
+            show([f"{duel.size:,} {duel.unit}, {duel.theirs.name} / ours: {told}"])
 
 
 def runs(found: list[dict[str, Any]]) -> Runs:

@@ -6,14 +6,11 @@ with every number and interval of an audit; theirs trains as many models on rand
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from _duel import Duel, Side, held
-from _measure import show
+from _duel import Duel, Side, table_alone
 from sklearn.linear_model import LogisticRegression
 
 from leakscope.audit import Fitted, audit_model
@@ -70,12 +67,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
 
 def main() -> None:
     """Print the table."""
-    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        for duel in duels(Path(folder), quick=False):
-            found = held(duel)
-            told = found.error or f"{np.median(found.ratios()):.2f}"
-            show([f"{duel.size:,} {duel.unit}, {duel.theirs.name} / ours: {told}"])
+    table_alone(__doc__.splitlines()[0], duels)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
@@ -84,14 +85,8 @@ TABLE_6 = (
     Line("note level, all named", NAMED_ALIKE, by_patient),
 )  # fmt: skip
 TABLE_9 = (
-    Line("all: small", SMALL, samples, _BASE),
-    Line("all: small, longer", SMALL_LONGER, samples,
-         (0.656, 0.894, 0.610, 0.612, 0.888, 0.558, 0.156, 0.785)),
-    Line("all: large", BASE, samples, (0.679, 0.904, 0.624, 0.639, 0.889, 0.564, 0.176, 0.792)),
-    Line("all: large, longer", LONGER, samples,
-         (0.700, 0.905, 0.649, 0.691, 0.889, 0.561, 0.222, 0.793)),
-    Line("all: members named", NAMED, samples,
-         (0.561, 0.960, 0.530, 0.441, 0.902, 0.540, 0.078, 0.913)),
+    *(replace(line, label=f"all: {line.label}") for line in TABLE_4),
+    replace(TABLE_6[1], label="all: members named"),
     Line("short: small", SMALL, short, _BASE_SHORT),
     Line("short: small, longer", SMALL_LONGER, short,
          (0.513, 0.827, 0.506, 0.406, 0.873, 0.551, 0.068, 0.682)),

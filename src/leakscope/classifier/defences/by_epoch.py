@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -97,7 +98,7 @@ def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
         return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
 
 
-class DefendedTraining:
+class DefendedTraining(ABC):
     """What trainers share that change how `Networks` are trained: their settings and device."""
 
     networks: Networks
@@ -120,9 +121,9 @@ class DefendedTraining:
         """Return the checked task of training these models."""
         return self.networks.task(cohort)
 
+    @abstractmethod
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
         """Yield a model after each epoch: one module, trained further every time."""
-        raise NotImplementedError
 
 
 def batches(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:

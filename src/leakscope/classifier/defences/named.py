@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from leakscope.classifier.defences.defence import Defence
@@ -77,12 +78,8 @@ def defence_named(text: str) -> Defence:
     >>> defence_named("rounding:1")
     Rounding(digits=1)
     """
-    try:
+    with _one_of(DEFENCES, text):
         return _made(_ON_ANSWERS, text)
-    except (KeyError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"defence must be one of {DEFENCES}, got {text!r}") from error
 
 
 def training_defence_named(text: str, delta: float | None = None) -> TrainingDefence:
@@ -109,15 +106,11 @@ def training_defence_named(text: str, delta: float | None = None) -> TrainingDef
     1e-05
     """
     word, colon, number = text.partition(":")
-    try:
+    with _one_of(TRAINING_DEFENCES, text):
         if word in ("dp-sgd", "dp-sgd-opacus"):
             epsilon = float(number) if colon else Private().epsilon
             return Private(epsilon, delta, None if word == "dp-sgd" else ByOpacus())
         return _made(_AT_TRAINING, text)
-    except (KeyError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"defence must be one of {TRAINING_DEFENCES}, got {text!r}") from error
 
 
 def any_defence_named(text: str, delta: float | None = None) -> Defence | TrainingDefence:
@@ -133,6 +126,17 @@ def is_at_training(text: str) -> bool:
     """Return whether `text` names a defence that trains another model."""
     word = text.partition(":")[0]
     return word in (known.partition(":")[0] for known in TRAINING_DEFENCES.split(", "))
+
+
+@contextmanager
+def _one_of(names: str, text: str) -> Iterator[None]:
+    """Say what is known where `text` names nothing, or its number is none."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (KeyError, ValueError) as error:
+        raise InputError(f"defence must be one of {names}, got {text!r}") from error
 
 
 def _made(known: _Known[_Made], text: str) -> _Made:
