@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import errno
 import json
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -220,11 +221,23 @@ def test_a_folder_that_went_away(tmp_path: Path) -> None:
         complete(run, Work())
 
 
-def test_two_at_once(tmp_path: Path) -> None:
+def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("leakscope.runs.folder._PATIENCE", 0.1)
     run = open_run(tmp_path, plan())
     with Folder(str(tmp_path)).held(), pytest.raises(OutputError, match="another process is worki"):
         complete(run, Work())
     complete(run, Work())
+
+
+def test_waits_for_the_last_worker_of_a_killed_process(tmp_path: Path) -> None:
+    run = open_run(tmp_path, plan())
+    holder = Folder(str(tmp_path)).held()
+    holder.__enter__()
+    dying = threading.Timer(0.3, holder.__exit__, (None, None, None))
+    dying.start()
+    complete(run, Work())
+    dying.join()
+    assert not run.missing()
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import tempfile
+import time
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
 # What an interrupted write of zarr's local store leaves behind.
 _PARTIAL = ".partial"
+# Seconds that a killed process's workers may need to die on a loaded machine.
+_PATIENCE = 3.0
 
 
 def located(path: str | Path) -> str:
@@ -123,7 +126,8 @@ class Folder:
         Raises
         ------
         OutputError
-            If another process works on it. A process that died holds nothing.
+            If another process works on it, some seconds on. A process that died holds nothing once
+        its workers have died with it, which a loaded machine takes a moment to see to.
         """
         if not self.is_local or os.name != "posix":
             yield
@@ -156,14 +160,20 @@ def _opened(path: str) -> int:
 def _lock(descriptor: int, path: str) -> None:
     import fcntl
 
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise OutputError(
-            f"another process is working on {path}: wait for it, or choose another folder"
-        ) from error
-    except OSError:
-        # A network file system without locks; the writes are atomic and equal all the same.
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() < until:
+                time.sleep(_PATIENCE / 50)
+                continue
+            raise OutputError(
+                f"another process is working on {path}: wait for it, or choose another folder"
+            ) from error
+        except OSError:
+            # A network file system without locks; the writes are atomic and equal all the same.
+            pass
         return
 
 
