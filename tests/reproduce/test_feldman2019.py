@@ -192,6 +192,7 @@ def test_figure_4_needs_as_many_queries_as_theory_says(monkeypatch):
     assert slopes["m 2 to 8, theory"].value == pytest.approx(expected)
     assert slopes["m 2 to 8, simulation"].value == pytest.approx(expected, abs=0.15)
     assert table.rows[-1].cells["m 2 to 8, simulation"].published == 1.3
+    assert table.rows[-1].cells["m 2 to 8, theory"].published is None
 
 
 # Figures 1 and 2.

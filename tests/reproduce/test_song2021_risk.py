@@ -3,6 +3,7 @@ import pytest
 
 from leakscope.core.estimate import Estimate
 from leakscope.reproduce import Effort, song2021_risk
+from leakscope.reproduce.catalogue import judgement
 from leakscope.reproduce.song2021_risk import (
     song_fig6,
     song_fig8,
@@ -74,6 +75,24 @@ def test_every_table_and_figure_of_the_risk_score_is_read_off_the_same_scores(vi
     distance = cells(song_fig11(Effort()))
     assert distance["risk score, isotonic"]["authors"].value < 0.15
     assert set(distance["network's output"]) == set(views)
+
+
+def test_the_papers_numbers_stand_beside_the_model_that_is_most_alike(views):
+    made = [make(Effort()) for make in (song_table6, song_fig6, song_fig8, song_fig10, song_fig11)]
+    printed = {
+        (table.name, row.label, name): cell.published
+        for table in made
+        for row in table.rows
+        for name, cell in row.cells.items()
+        if cell.published is not None
+    }
+    assert len(printed) == 24 + 1 + 1 + 5 + 4
+    assert printed["song-table6", "MemGuard: score of at least 0.6", "histogram: recall"] == 0.705
+    assert printed["song-fig10", "prior 0.9", "authors"] == 0.02
+    assert printed["song-fig11", "network's output", "MemGuard"] == 0.21
+    # None is on Location30, so that none can agree or differ.
+    for table in made:
+        assert "agree" not in judgement(table.name).of(table).counts
 
 
 def test_thirds_of_the_classes_hold_all_members(views):

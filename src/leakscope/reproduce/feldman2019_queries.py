@@ -126,7 +126,7 @@ def _slopes(
     return Row(
         f"bias {bias}, slope",
         {
-            f"m {first} to {last}, theory": Cell(published, point(theory, "theory")),
+            f"m {first} to {last}, theory": Cell(None, point(theory, "theory")),
             f"m {first} to {last}, simulation": Cell(published, measured),
             f"m {first} to {MORE_CLASSES:,}, theory": Cell(None, point(further, "theory")),
         },
