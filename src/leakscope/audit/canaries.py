@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.core import checks
-from leakscope.datasets.reading import LINES, read_content, read_json_lines
+from leakscope.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from leakscope.errors import InputError
 from leakscope.report.claim.findings import CanaryScores
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class FrameLike(Protocol):
-    """A pandas or polars data frame."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
 
 
 CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike

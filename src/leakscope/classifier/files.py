@@ -6,7 +6,7 @@ import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,20 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from leakscope.classifier.pool import Pool, pool_of
 from leakscope.classifier.predictions import Predictions, predictions
 from leakscope.core import checks
-from leakscope.datasets.reading import plain, read_content
+from leakscope.datasets.reading import FrameLike, plain, read_content
 from leakscope.errors import InputError
 from leakscope.runs.atomic import write_all
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class FrameLike(Protocol):
-    """A pandas or polars data frame."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
 
 
 PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike

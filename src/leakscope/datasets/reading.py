@@ -8,7 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,15 @@ Content = Mapping[str, NDArray[Any]]
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What names of files of JSON lines end in."""
+
+
+class FrameLike(Protocol):
+    """A pandas or polars data frame."""
+
+    @property
+    def columns(self) -> Any:
+        """The names of the columns."""
+
 
 _SUFFIXES = (".npz", ".parquet", ".csv")
 

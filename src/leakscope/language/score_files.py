@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leakscope.core import checks
-from leakscope.datasets.reading import LINES, read_content, read_json_lines
+from leakscope.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from leakscope.errors import InputError
 from leakscope.language.scores import TextScores, text_scores
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-class FrameLike(Protocol):
-    """A pandas or polars data frame."""
-
-    @property
-    def columns(self) -> Any:
-        """The names of the columns."""
 
 
 TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from leakscope.core import checks
-from leakscope.datasets.reading import LINES, read_content, read_json_lines, read_text
+from leakscope.datasets.reading import LINES, FrameLike, read_content, read_json_lines, read_text
 from leakscope.errors import InputError
-from leakscope.language.score_files import FrameLike
 from leakscope.language.texts import Texts, texts_of
 
 SAMPLES = ("sample", "id")

@@ -133,6 +133,8 @@ def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
         with warnings.catch_warnings(), contextlib.closing(_finished(tally, work, n_jobs)) as done:
             # After an interruption joblib warns that results go unused. They are on disk.
             warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
+            # loky starts another worker where one grew too large: nothing that users should do.
+            warnings.filterwarnings("ignore", "A worker stopped while ", UserWarning)
             for n_tasks, _ in enumerate(done, start=1):
                 tally.tell(n_tasks)
     except BrokenExecutor:
