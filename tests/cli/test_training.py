@@ -15,6 +15,7 @@ from leakscope.classifier.cost import Cost
 from leakscope.errors import InputError
 from leakscope.runs.store import read_run
 from tests.cli.test_main import COMMAND, FILES, one_line, run_inside
+from tests.runs.sample import made
 
 MODELS = '''
 """A user's file."""
@@ -217,11 +218,13 @@ def one_line_last(done, message):
     assert "Traceback" not in done.stderr
 
 
-def test_runs_are_listed(straight, tmp_path, inside):
-    table = inside("runs", straight[0])
+def test_runs_are_listed(tmp_path, inside):
+    made(tmp_path / "out" / "run")
+    table = inside("runs", tmp_path / "out")
     assert table.returncode == 0
     assert "classifier" in table.stdout
-    assert "Nothing found." in inside("runs", tmp_path).stdout
+    (tmp_path / "empty").mkdir()
+    assert "Nothing found." in inside("runs", tmp_path / "empty").stdout
     one_line(inside("runs", tmp_path / "absent"), "is no folder")
 
 

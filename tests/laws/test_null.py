@@ -57,7 +57,7 @@ def areas(
 
 
 @pytest.mark.parametrize(
-    "n_worlds", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16)), 64]
+    "n_worlds", [4, *(pytest.param(k, marks=pytest.mark.slow) for k in (8, 16, 64))]
 )
 @pytest.mark.parametrize("attack", ON_WORLDS, ids=label)
 def test_whatever_the_number_of_worlds_chance_is_the_mean_area(
