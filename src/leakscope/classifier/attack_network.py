@@ -12,6 +12,7 @@ from leakscope.classifier.game import Rows
 from leakscope.classifier.pool import probabilities
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
+from leakscope.runs.threads import limited_to
 
 Inputs = NDArray[np.float32]
 """(n, d) What a network is fed; single precision halves the time and the memory."""
@@ -68,7 +69,6 @@ class Network:
             The sum that enters the logistic function, which would round many to 0 and 1.
         """
         from sklearn.neural_network import MLPClassifier
-        from threadpoolctl import threadpool_limits
 
         rows = even_rows(member, rng)
         inside = member.astype(np.int64)
@@ -81,7 +81,7 @@ class Network:
             random_state=int(rng.integers(2**31)),
         )
         # More threads than cores at work make small fits many times slower.
-        with threadpool_limits(limits=1):
+        with limited_to(1):
             # Epoch by epoch, because `fit` warns wherever it makes all epochs it was told to.
             for _ in range(self.epochs):
                 order = rng.permutation(rows)

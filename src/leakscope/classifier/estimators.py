@@ -21,6 +21,7 @@ from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks
 from leakscope.core.checks import Floats, Ints
 from leakscope.errors import InputError
+from leakscope.runs.threads import limited_to
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -216,20 +217,16 @@ def _threaded(owner: Any, n_jobs: int | None) -> bool:
 
 
 def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with limited_to(1):
         fitted = model.fit(x, codes)
     return model if fitted is None else fitted
 
 
 def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
-    from threadpoolctl import threadpool_limits
-
     ask = getattr(model, "predict_proba", model)
     if not callable(ask):
         raise InputError(_no_probabilities(model))
-    with threadpool_limits(limits=1):
+    with limited_to(1):
         seen = np.asarray(ask(x), np.float64)
     if seen.shape != (len(x), len(classes)):
         raise InputError(

@@ -12,6 +12,7 @@ from leakscope.core.checks import Floats, Ints
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
+from leakscope.runs.threads import limited_to
 
 _FLOOR = 1e-30
 
@@ -91,7 +92,6 @@ def _at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
 
 def _boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from threadpoolctl import threadpool_limits
 
     model = HistGradientBoostingClassifier(
         max_iter=100,
@@ -103,6 +103,6 @@ def _boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
         random_state=seed,
     )
     # More threads than cores at work make small fits many times slower.
-    with threadpool_limits(limits=1 if len(member) < 20_000 else None):
+    with limited_to(1 if len(member) < 20_000 else None):
         model.fit(known, member)
         return np.asarray(model.decision_function(asked), np.float64)

@@ -10,6 +10,7 @@ from scipy.spatial import cKDTree
 
 from leakscope.core.checks import Bools, Floats, Ints
 from leakscope.errors import InputError
+from leakscope.runs.threads import limited_to
 
 LOW, HIGH = "low risk", "high risk"
 
@@ -91,9 +92,8 @@ def extreme_classes(
 def plane(features: Floats, rng: np.random.Generator) -> Floats:
     """Return the records' places in two dimensions by t-SNE (van der Maaten & Hinton 2008)."""
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     perplexity = min(PERPLEXITY, (len(features) - 1) / 3)
     plane = TSNE(perplexity=perplexity, init="pca", random_state=int(rng.integers(2**31)))
-    with threadpool_limits(limits=1):
+    with limited_to(1):
         return np.asarray(plane.fit_transform(features), np.float64)

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 # Read by the libraries when they are loaded, so they also reach what a task imports later, and
 # the processes that joblib starts.
@@ -20,15 +26,33 @@ _VARIABLES = (
 )
 
 
+def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
+    """Return the limit on the threads of the libraries loaded by now; None for none.
+
+    It holds from the call on, and to the end of a ``with`` block where it is used in one.
+    """
+    limit: AbstractContextManager[Any] = _libraries(len(sys.modules)).limit(limits=n_threads)
+    return limit
+
+
+@functools.lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Return the libraries that have threads, found anew where modules were loaded since.
+
+    Looking through all that is loaded takes as long as training a small model.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def keep_one_thread() -> None:
     """Limit this process to one thread for good: for a worker, where tasks may overlap.
 
     Restoring a limit after each of two overlapping tasks would lift it during the longer one.
     """
-    from threadpoolctl import threadpool_limits
-
     os.environ.update(dict.fromkeys(_VARIABLES, "1"))
-    threadpool_limits(1)
+    limited_to(1)
     _limit_torch(1)
 
 
@@ -38,11 +62,9 @@ def one_thread() -> Iterator[None]:
 
     A library that is loaded inside keeps its one thread.
     """
-    from threadpoolctl import threadpool_limits
-
     variables = {name: os.environ.get(name) for name in _VARIABLES}
     n_torch = sys.modules["torch"].get_num_threads() if "torch" in sys.modules else None
-    with threadpool_limits(1):
+    with limited_to(1):
         keep_one_thread()
         try:
             yield

@@ -19,6 +19,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.core.game import Observation, Scores
 from leakscope.core.rules import Cut
 from leakscope.errors import InputError
+from leakscope.runs.threads import limited_to
 
 Weights = NDArray[np.float32]
 
@@ -70,7 +71,6 @@ class AttackClassifier:
             For the first weights and the order of the records.
         """
         from sklearn.neural_network import MLPClassifier
-        from threadpoolctl import threadpool_limits
 
         if member.all() or not member.any():
             raise InputError("an attack classifier needs members and non-members to learn from")
@@ -85,7 +85,7 @@ class AttackClassifier:
             random_state=int(rng.integers(2**31)),
         )
         # More threads than cores at work make small fits many times slower.
-        with threadpool_limits(limits=1):
+        with limited_to(1):
             # Epoch by epoch, because `fit` warns wherever it makes all epochs it was told to.
             for _ in range(self.epochs):
                 order = rng.permutation(rows)
