@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from leakscope.classifier.defences.removal import RemoveRisky
 from leakscope.classifier.estimators import as_trainer
 from leakscope.classifier.shadows import (
     TASKS,
@@ -202,6 +203,12 @@ def test_models_are_written_in_small_enough_parts():
     assert a_task(Together(fit=100), 5) == 1
     assert stacked(Together(), 4).stack == 4
     assert stacked(Counted(), 4) == Counted()
+
+
+def test_a_defence_that_only_removes_records_leaves_models_together():
+    assert a_task(RemoveRisky(Together()), 64) == 3
+    assert a_task(RemoveRisky(Counted()), 17) == 1
+    assert stacked(RemoveRisky(Together(), rounds=2), 4) == RemoveRisky(Together(stack=4), rounds=2)
 
 
 def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):

@@ -56,6 +56,18 @@ class Stacking(Protocol):
         """Return how many models are trained at once."""
 
 
+@runtime_checkable
+class Wrapping(Protocol):
+    """A trainer that changes the cohort and leaves the training itself to another one."""
+
+    @property
+    def inner(self) -> Trainer:
+        """What trains."""
+
+    def around(self, inner: Trainer) -> Trainer:
+        """Return the same wrapping of another trainer."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trained:
     """What training left behind: predictions only."""
@@ -274,6 +286,8 @@ def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
     Of networks as many as are trained as one; but enough tasks are left for several workers.
     """
     n_models = len(cohort)
+    if isinstance(trainer, Wrapping):
+        return models_a_task(trainer.inner, cohort)
     if not isinstance(trainer, Stacking):
         return -(-n_models // TASKS)
     size = trainer.stack_size(cohort).models
@@ -283,6 +297,8 @@ def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
 
 def stacked(trainer: Trainer, models: int) -> Trainer:
     """Return the trainer that trains so many models as one, where it can."""
+    if isinstance(trainer, Wrapping):
+        return trainer.around(stacked(trainer.inner, models))
     if not isinstance(trainer, Stacking):
         return trainer
     fixed: Trainer = replace(trainer, stack=models)  # type: ignore[type-var]

@@ -177,19 +177,19 @@ class RemoveRisky:
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return f"removal of {self.amount} by {self.risk.name}, {self._trainer.name}"
+        return f"removal of {self.amount} by {self.risk.name}, {self.inner.name}"
 
     @property
     def logits(self) -> bool:
         """Whether `train` returns logits, as the trainer does."""
-        return self._trainer.logits
+        return self.inner.logits
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""
         return {
             "defence": "removal",
-            "of": self._trainer.name,
-            "trainer": dict(self._trainer.describe()),
+            "of": self.inner.name,
+            "trainer": dict(self.inner.describe()),
             "amount": {type(self.amount).__name__: list(vars(self.amount).values())},
             "risk": dict(self.risk.describe()),
             "rounds": self.rounds,
@@ -197,7 +197,7 @@ class RemoveRisky:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the predictions of models that were trained without their riskiest members."""
-        return self._trainer.train(self.reduced(cohort))
+        return self.inner.train(self.reduced(cohort))
 
     def reduced(self, cohort: Cohort) -> Cohort:
         """Return the cohort of the same models on the members that are left."""
@@ -217,9 +217,14 @@ class RemoveRisky:
         return gone
 
     @property
-    def _trainer(self) -> Trainer:
+    def inner(self) -> Trainer:
+        """What trains on the records that are left."""
         trainer: Trainer = self.trainer
         return trainer
+
+    def around(self, inner: Trainer) -> RemoveRisky:
+        """Return the same removal before another training."""
+        return replace(self, trainer=inner)
 
     def _riskiest(self, cohort: Cohort, inside: Bools) -> Ints:
         n = int(inside.sum())
