@@ -55,7 +55,7 @@ _FIG6 = {"at most 0.6": {"MemGuard": 0.3}}
 """From the text of Section 5.3: 70% of the members of Texas100 are above."""
 
 _FIG8 = 0.94
-"""Pearson's correlation on Purchase100, undefended."""
+"""Pearson's correlation on Texas100, undefended."""
 
 _FIG10 = (0.05, 0.09, 0.1, 0.07, 0.02)
 """The distance at PRIORS (Appendix B), on Purchase100, undefended."""
@@ -67,9 +67,9 @@ _FIG11 = {
 """Root-mean-square errors on Texas100."""
 
 _NOTES = (
-    "The paper's numbers on the risk score are on other data, Purchase100 (Figures 8 and 10) and "
-    "Texas100 (Table 6, Figures 6 and 11), undefended and behind MemGuard: they stand beside those "
-    "on the authors' predictions for Location30, and are not expected to agree.",
+    "The paper's numbers on the risk score are on other data, Texas100 (Table 6, Figures 6, 8 and 11) "
+    "and Purchase100 (Figure 10), undefended and behind MemGuard: they stand beside those on the "
+    "authors' predictions for Location30, and are not expected to agree.",
     "Authors and MemGuard: the predictions that come with the paper's code, without a defence and "
     "with MemGuard, the score learnt on their shadow model, defended as the target is. That model "
     "had half of the target's records and is less certain of its members. Alike: models trained "
