@@ -67,9 +67,9 @@ _FIG11 = {
 """Root-mean-square errors on Texas100."""
 
 _NOTES = (
-    "The paper's numbers on the risk score are on other data, Texas100 (Table 6, Figures 6, 8 and 11) "
-    "and Purchase100 (Figure 10), undefended and behind MemGuard: they stand beside those on the "
-    "authors' predictions for Location30, and are not expected to agree.",
+    "The paper's numbers on the risk score are on other data, Texas100 (Table 6, Figures 6, 8 and "
+    "11) and Purchase100 (Figure 10), undefended and behind MemGuard: they stand beside those on "
+    "the authors' predictions for Location30, and are not expected to agree.",
     "Authors and MemGuard: the predictions that come with the paper's code, without a defence and "
     "with MemGuard, the score learnt on their shadow model, defended as the target is. That model "
     "had half of the target's records and is less certain of its members. Alike: models trained "
