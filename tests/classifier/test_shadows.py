@@ -8,15 +8,13 @@ from sklearn.tree import DecisionTreeClassifier
 from leakscope.classifier.defences.removal import RemoveRisky
 from leakscope.classifier.estimators import as_trainer
 from leakscope.classifier.shadows import (
-    TASKS,
     failures,
     membership,
-    models_a_task,
     plan_in,
-    stacked,
     train_all,
     train_shadows,
 )
+from leakscope.classifier.stacking import TASKS, models_a_task, stacked
 from leakscope.classifier.trainer import Cohort
 from leakscope.errors import InputError
 from leakscope.runs.store import read_run

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions, predictions
+from leakscope.classifier.stacking import models_a_task, stacked
 from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Ints
@@ -28,44 +29,6 @@ from leakscope.runs.store import open_run, read_run
 
 Progress = Callable[[int, int], None]
 """Called with the number of models done and the number of all."""
-
-TASKS = 256
-"""A run is cut into at most so many tasks where models are trained one by one."""
-
-TASKS_OF_STACKS = 8
-"""A run is cut into at least so many tasks where models are trained as one."""
-
-
-class StackSize(Protocol):
-    """How many models fit, as `networks.StackSize`."""
-
-    @property
-    def models(self) -> int:
-        """Models trained at once."""
-
-
-@runtime_checkable
-class Stacking(Protocol):
-    """A trainer that trains several models as one."""
-
-    @property
-    def stack(self) -> int | None:
-        """Models trained at once."""
-
-    def stack_size(self, cohort: Cohort) -> StackSize:
-        """Return how many models are trained at once."""
-
-
-@runtime_checkable
-class Wrapping(Protocol):
-    """A trainer that changes the cohort and leaves the training itself to another one."""
-
-    @property
-    def inner(self) -> Trainer:
-        """What trains."""
-
-    def around(self, inner: Trainer) -> Trainer:
-        """Return the same wrapping of another trainer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,31 +241,6 @@ def plan_in(run: str | Path) -> Plan | None:
         return read_run(run).plan
     except InputError:
         return None
-
-
-def models_a_task(trainer: Trainer, cohort: Cohort) -> int:
-    """Return how many models a worker trains before it writes them down.
-
-    Of networks as many as are trained as one; but enough tasks are left for several workers.
-    """
-    n_models = len(cohort)
-    if isinstance(trainer, Wrapping):
-        return models_a_task(trainer.inner, cohort)
-    if not isinstance(trainer, Stacking):
-        return -(-n_models // TASKS)
-    size = trainer.stack_size(cohort).models
-    n_tasks = max(-(-n_models // size), min(TASKS_OF_STACKS, n_models))
-    return -(-n_models // n_tasks)
-
-
-def stacked(trainer: Trainer, models: int) -> Trainer:
-    """Return the trainer that trains so many models as one, where it can."""
-    if isinstance(trainer, Wrapping):
-        return trainer.around(stacked(trainer.inner, models))
-    if not isinstance(trainer, Stacking):
-        return trainer
-    fixed: Trainer = replace(trainer, stack=models)  # type: ignore[type-var]
-    return fixed
 
 
 def digest_of(*arrays: NDArray[Any]) -> str:

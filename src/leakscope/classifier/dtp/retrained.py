@@ -16,12 +16,10 @@ from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.classifier.pool import probabilities
 from leakscope.classifier.shadows import (
     Progress,
-    Stacking,
     digest_of,
-    models_a_task,
     plan_in,
-    stacked,
 )
+from leakscope.classifier.stacking import Stacking, models_a_task, stacked
 from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks, seeds
 from leakscope.core.checks import Bools, Floats, Ints
