@@ -79,6 +79,27 @@ def defences(_made: Path) -> Any:
     return ls.audit_defences(*digits(0), tried, command="defend")
 
 
+def worst_case(_made: Path) -> Any:
+    """Return what nearest neighbours give away of mislabelled digits, few and many of them."""
+    from sklearn.datasets import load_digits
+    from sklearn.neighbors import KNeighborsClassifier
+
+    from leakscope.classifier.estimators import as_trainer
+
+    x, y = (values[:1000] for values in load_digits(return_X_y=True))
+    many = [(f"{k} neighbours", as_trainer(KNeighborsClassifier(k))) for k in (10, 50)]
+    return ls.compare_worst_cases(
+        KNeighborsClassifier(2),
+        x,
+        y,
+        [ls.OtherTraining(trainer, name) for name, trainer in many],
+        n_canaries=100,
+        n_models=24,
+        fprs=(0.1, 0.01),
+        command="worst-case",
+    )
+
+
 def dtp(_made: Path) -> Any:
     """Return how far each tumour moves a linear discriminant."""
     from sklearn.datasets import load_breast_cancer
@@ -173,6 +194,13 @@ REPORTS = (
         "Four defences on the answers of that forest, attacked by those who know them.",
         "leakscope defend",
         defences,
+    ),
+    Report(
+        "worst_case",
+        "Worst-case records of a classifier",
+        "A hundred of 1,000 handwritten digits get a wrong label and are looked for.",
+        "leakscope worst-case",
+        worst_case,
     ),
     Report(
         "dtp",

@@ -38,6 +38,7 @@ RUN_HERE = (
     "runs",
     "synthetic",
     "vulnerable",
+    "worst-case",
 )
 """Commands that are quick on a page's own files; the others are only looked up."""
 LONG = (

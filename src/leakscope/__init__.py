@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from leakscope.audit.training_defences import audit_dp_sgd, risk_by_epoch
     from leakscope.audit.white_box import ShadowModule, audit_white_box
     from leakscope.audit.worst_case import WorstCaseAudit, audit_worst_case
+    from leakscope.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
     from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
     from leakscope.classifier.defences.adversarial_regularisation import AdversarialRegularisation
     from leakscope.classifier.defences.dp_sgd import DpSgd
@@ -134,6 +135,8 @@ _HOME = {
     "audit_white_box": "audit.white_box",
     "WorstCaseAudit": "audit.worst_case",
     "audit_worst_case": "audit.worst_case",
+    "WorstCaseComparison": "audit.worst_case_comparison",
+    "compare_worst_cases": "audit.worst_case_comparison",
     "LeastLikelyLabel": "classifier.mislabelled",
     "UniformLabel": "classifier.mislabelled",
     "PdtpRisk": "classifier.defences.removal",
@@ -305,6 +308,7 @@ __all__ = [
     "WeightDecay",
     "WithoutRiskiest",
     "WorstCaseAudit",
+    "WorstCaseComparison",
     "attack_holdout",
     "auc",
     "audit_candidates",
@@ -325,6 +329,7 @@ __all__ = [
     "audit_training_defences",
     "audit_white_box",
     "audit_worst_case",
+    "compare_worst_cases",
     "epsilon_lower_bound",
     "holdout_bounds",
     "load_predictions",

@@ -155,10 +155,11 @@ def audited_rows(x, y):
 def test_what_is_told_holds_every_group_attack_and_rate():
     found = found_of("private", 1.0, fprs=(0.1, 0.01))
     told = json.loads(found.to_json())
-    assert [group["name"] for group in told["targets"]] == ["canaries", "ordinary"]
+    (training,) = told["trainings"]
+    assert [group["name"] for group in training["targets"]] == ["canaries", "ordinary"]
     worst = found.canaries.highest(0.01)
-    assert told["targets"][0]["highest"]["0.01"]["attack"] == worst[0]
-    assert told["targets"][0]["highest"]["0.01"]["value"] == worst[1].estimate.value
+    assert training["targets"][0]["highest"]["0.01"]["attack"] == worst[0]
+    assert training["targets"][0]["highest"]["0.01"]["value"] == worst[1].estimate.value
     frame = found.to_frame()
     assert len(frame) == 2 * 2 * len(found.canaries.attacks)
     text = found.summary()

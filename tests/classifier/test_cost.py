@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
+from leakscope.classifier.cost import DESIGNS, Cost, measure, measure_ways, seconds_of, span
+from leakscope.classifier.trainer import Cohort
 from leakscope.errors import InputError
 from tests.classifier.test_shadows import Together
 from tests.classifier.trainers import Counted, records
@@ -99,3 +100,28 @@ def test_times_are_read_and_written_as_people_do():
     shown = [span(s) for s in (0.2, 45, 89, 90, 720, 5399, 12600)]
     assert shown == ["1 s", "45 s", "89 s", "2 min", "12 min", "90 min", "3.5 h"]
     assert np.isfinite(seconds_of("1e3"))
+
+
+@dataclass(frozen=True)
+class Defended:
+    """A defence of networks that hands its settings on."""
+
+    networks: SlowTogether
+
+    def train(self, cohort):
+        return self.networks.train(cohort)
+
+
+def test_models_trained_in_several_ways_cost_the_sum_of_them():
+    x, y = records()
+    inside = np.ones((6, len(y)), bool)
+    cohort = Cohort(x, y, inside, range(6), 2, np.arange(len(y)))
+    plain, defended = Slow(), Defended(SlowTogether(fit=4))
+    cost = measure_ways((plain, defended), cohort, n_jobs=2)
+    # Once to load what it needs, once for the time; 0.05 s, and 20 epochs of 0.02 s from two.
+    assert plain.trained == [0, 0]
+    assert defended.networks.trained == [0]
+    assert 0.45 <= cost.seconds_a_model < 1.5
+    assert (cost.n_jobs, cost.models_a_task) == (2, 1)
+    with pytest.raises(InputError, match="n_jobs must be at least 1, or -1"):
+        measure_ways((plain,), cohort, n_jobs=0)

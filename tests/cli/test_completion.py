@@ -94,6 +94,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", gate.METRICS_OF_CLAIM),
+        ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("register", registers.METRICS),
     ],
 )
@@ -114,7 +115,9 @@ def test_names_are_those_that_commands_take():
     from leakscope.audit.holdout_attacks import ATTACKS
     from leakscope.audit.language_units import THRESHOLDS
     from leakscope.audit.synthetic import SELECTORS
+    from leakscope.classifier.defences.named import TRAINING_DEFENCES
     from leakscope.cli.models import ESTIMATORS, NETWORKS
+    from leakscope.cli.worst_case_request import WRONG_LABELS
     from leakscope.core.attacks.posterior import ESTIMATORS as RISKS
     from leakscope.holdout.guards import GUARDS
     from leakscope.synthetic.games.games import GAMES
@@ -129,6 +132,8 @@ def test_names_are_those_that_commands_take():
     assert set(completion.RISKS) == set(RISKS)
     assert set(completion.GAMES) == {game for game, _ in GAMES}
     assert set(completion.KNOWLEDGE) == {knowledge for _, knowledge in GAMES}
+    assert tuple(TRAINING_DEFENCES.split(", ")) == completion.TRAINING_DEFENCES
+    assert tuple(WRONG_LABELS) == completion.WRONG_LABELS
 
 
 def test_models_of_dtp_are_those_that_its_help_names():

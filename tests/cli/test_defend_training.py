@@ -77,6 +77,7 @@ ASKED = (
 def test_a_report_is_written_with_the_run_beside_it(inside, tmp_path):
     done = inside(*ASKED, "--defence", "label-only,rounding:1", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("Training 4 models, ")
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == ["attacks.csv", "defences.csv", "report.html", "report.json", "run"]
     found = json.loads((tmp_path / "out" / "report.json").read_text())

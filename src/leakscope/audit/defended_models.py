@@ -14,7 +14,6 @@ from leakscope.classifier.defences.named import any_defence_named
 from leakscope.classifier.defences.trained import (
     TrainedAlike,
     TrainedWithout,
-    Trainings,
     recorded_epochs,
 )
 from leakscope.classifier.defences.training import (
@@ -25,6 +24,7 @@ from leakscope.classifier.defences.training import (
     TrainingDefence,
     Undefended,
 )
+from leakscope.classifier.defences.trainings import Trainings
 from leakscope.classifier.networks import Networks
 from leakscope.classifier.trainer import Trainer
 from leakscope.core import seeds
@@ -106,7 +106,7 @@ def models_behind(
             stopped = without.after(defence.epoch)
         elif isinstance(defence, TrainingDefence):
             stopped = ways[places[number]]
-            claim = _claim(defence, trainings.defended[places[number]], of)
+            claim = claim_of(defence, trainings.defended[places[number]], of)
         else:
             stopped = behind(
                 defence, models, seeds.stream(seed, "defence", defence.name, defence.variant)
@@ -120,7 +120,8 @@ def models_behind(
     return found, failed
 
 
-def _claim(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> PrivacyClaim | None:
+def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> PrivacyClaim | None:
+    """Return what an accountant says of a training; None where none does."""
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
     delta = defence.at_delta(of)

@@ -32,6 +32,7 @@ from leakscope.classifier.defences.training import (
     StopAfter,
     TrainingDefence,
 )
+from leakscope.classifier.defences.trainings import Before
 from leakscope.classifier.estimators import as_trainer, require_records
 from leakscope.classifier.pool_game import PoolGame
 from leakscope.classifier.shadows import Progress, failures
@@ -69,6 +70,7 @@ def audit_training_defences(
     command: str = "audit_training_defences",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
+    before: Before | None = None,
 ) -> DefenceAudit:
     """Return what attacks achieve against each defence, and what the defence costs.
 
@@ -114,6 +116,8 @@ def audit_training_defences(
         Further lines for the report.
     invocation : mapping, optional
         How to start the run again, kept in its folder.
+    before : callable, optional
+        Called with the trainings and their cohort before the first model is trained.
 
     Returns
     -------
@@ -151,6 +155,7 @@ def audit_training_defences(
         invocation=invocation,
         n_jobs=n_jobs,
         progress=progress,
+        before=before,
     )
     suite = training_attacks(logits=trainer.logits) if attacks is None else attacks
     asked = Asked(tuple(suite), estimator, seed, level)

@@ -19,7 +19,7 @@ from leakscope.errors import InputError
 from leakscope.report.document import SCHEMA
 from leakscope.report.numbers import plain
 from leakscope.report.register.findings import Register, Together
-from leakscope.report.register.kinds import kind_of
+from leakscope.report.register.kinds import SCHEMAS, kind_of
 from leakscope.report.register.line import SEVERITIES, RegisterLine
 from leakscope.report.register.reading import Columns, Part
 
@@ -207,9 +207,11 @@ def _document(text: str, where: str) -> Mapping[str, Any]:
     try:
         found = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where} is damaged or no JSON ({error})") from error
+        raise InputError(
+            f"{where} is damaged or no JSON ({error}): give a folder that an audit wrote with --out"
+        ) from error
     schema = found.get("schema") if isinstance(found, dict) else None
-    if schema == SCHEMA:
+    if isinstance(schema, str) and schema in SCHEMAS:
         assert isinstance(found, dict)
         return found
     shown = plain(schema)
@@ -220,7 +222,10 @@ def _document(text: str, where: str) -> Mapping[str, Any]:
             f"{where} has the schema {shown}, and this version reads {SCHEMA}: use the newer "
             "version of LeakScope that wrote it"
         )
-    raise InputError(f"{where} is no report of LeakScope: its schema must be {SCHEMA}, got {shown}")
+    raise InputError(
+        f"{where} is no report of LeakScope (its schema must be {SCHEMA}, got {shown}): give a "
+        "folder that an audit wrote with --out"
+    )
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from joblib import cpu_count
 from numpy.typing import NDArray
 
-from leakscope.classifier.shadows import models_a_task, stacked
+from leakscope.classifier.stacking import models_a_task, stacked
 from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import seeds
 from leakscope.core.checks import Ints
@@ -67,17 +68,29 @@ def measure(
         Processes; -1 for one a core.
     seed : int
     """
-    if n_jobs == 0:
-        raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
+    at_once = _at_once(n_jobs)
     inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
     cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
     together = models_a_task(trainer, cohort)
-    short, factor = _shortened(stacked(trainer, together))
-    trial = together if factor > 1 else 1
-    began = time.perf_counter()
-    short.train(cohort[:trial])
-    seconds = (time.perf_counter() - began) * factor / trial
-    return Cost(seconds, max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs, together)
+    seconds = _seconds(stacked(trainer, together), cohort, together)
+    return Cost(seconds, at_once, together)
+
+
+def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
+    """Return what a model costs that is trained in several ways, one after the other.
+
+    Parameters
+    ----------
+    trainers : sequence of Trainer
+        At least one; of networks a few epochs are tried, of others one model is trained.
+    cohort : Cohort
+        The models to be trained.
+    n_jobs : int
+        Processes; -1 for one a core.
+    """
+    # The first training also loads what it is made with, which is no part of the others' cost.
+    _seconds(trainers[0], cohort, 1)
+    return Cost(sum(_seconds(each, cohort, 1) for each in trainers), _at_once(n_jobs), 1)
 
 
 def span(seconds: float) -> str:
@@ -104,7 +117,28 @@ def seconds_of(text: str) -> float:
     return value
 
 
+def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
+    """Return the seconds that a model takes, from a trial on the first of a cohort."""
+    short, factor = _shortened(trainer)
+    trial = together if factor > 1 else 1
+    began = time.perf_counter()
+    short.train(cohort[:trial])
+    return (time.perf_counter() - began) * factor / trial
+
+
+def _at_once(n_jobs: int) -> int:
+    if n_jobs == 0:
+        raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
+    return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
 def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
+    inner = getattr(trainer, "networks", None)
+    if inner is not None:
+        networks, factor = _shortened(inner)
+        if factor == 1.0:
+            return trainer, factor
+        return replace(trainer, networks=networks), factor  # type: ignore[type-var]
     epochs = getattr(trainer, "epochs", None)
     if epochs is None or epochs <= 2:
         return trainer, 1.0

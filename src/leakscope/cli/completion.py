@@ -65,13 +65,7 @@ GUARDS = (
 )
 """Of ``holdout --guard``."""
 
-DEFENCES = (
-    "memguard:1",
-    "binning:0.01",
-    "rounding:2",
-    "top-k:3",
-    "temperature:5",
-    "label-only",
+TRAINING_DEFENCES = (
     "early-stopping:10",
     "l2:0.01",
     "dropout:0.5",
@@ -80,7 +74,21 @@ DEFENCES = (
     "dp-sgd-opacus:8",
     "removal:0.05",
 )
+"""Of ``worst-case --defence``."""
+
+DEFENCES = (
+    "memguard:1",
+    "binning:0.01",
+    "rounding:2",
+    "top-k:3",
+    "temperature:5",
+    "label-only",
+    *TRAINING_DEFENCES,
+)
 """Of ``defend --defence``."""
+
+WRONG_LABELS = ("uniform", "least-likely")
+"""Of ``worst-case --wrong-label``."""
 
 SELECTORS = ("distance", "random", "rare", "likelihood")
 """Of ``synthetic --select``."""
@@ -114,6 +122,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "demo": _with_low(*_ATTACKS),
     "classifier": _with_low(*_ATTACKS),
     "defend": _with_low("accuracy", "auc"),
+    "worst-case": _with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc"),
     "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
     "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
     "language": _with_low(*_LANGUAGE),
@@ -123,13 +132,13 @@ METRICS: dict[str, tuple[str, ...]] = {
     "dp-audit": ("epsilon", "epsilon-gaussian"),
     "register": (
         "severity",
-        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy"),
+        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }
 """What ``--fail-above`` takes, by the last word of the command."""
 
-_RESUMABLE = ("classifier", "defend", "dtp", "language", "attack", "synthetic")
+_RESUMABLE = ("classifier", "defend", "dtp", "language", "attack", "synthetic", "worst-case")
 
 
 def names(*known: str) -> Callable[[str], list[str]]:

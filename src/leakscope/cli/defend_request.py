@@ -15,6 +15,7 @@ from leakscope.cli.models import NETWORKS, absolute, named
 from leakscope.cli.progress import bar
 from leakscope.cli.provenance import file_hashes
 from leakscope.cli.training import drawn, standardised, told_how_to_go_on
+from leakscope.cli.ways_cost import cost_teller
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def defend_of_request(
                 "records": f"{len(records):,}",
             },
             invocation={"command": "defend", "options": request.settled()},
+            before=cost_teller(jobs, quiet),
         )
 
 

@@ -19,6 +19,7 @@ from leakscope.report.language.units import attacks_of
 from leakscope.report.leaderboard.findings import LeaderboardFindings
 from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.released_findings import ReleasedFindings
+from leakscope.report.worst_case.findings import ComparedWorstCases
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "accuracy": lambda f: [e.accuracy for e in f.evaluations],
@@ -85,6 +86,12 @@ METRICS_OF_LOG = ("findings", "suspects", "explained")
 
 METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
 """What a comparison of defences may be held to."""
+
+_AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
+METRICS_OF_WORST_CASE = tuple(
+    name for metric in ("tpr", *_AT_FPRS, "auc") for name in (metric, f"{metric}.low")
+)
+"""What a comparison by worst-case records may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -197,6 +204,27 @@ def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) 
         left = [c.left for c in findings.compared]
         found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
         return max(e.low if metric.endswith(".low") else e.value for e in found)
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that what is found of canaries exceeds with any defence.
+
+    Where no defence was given, without one.
+    """
+
+    def measure(metric: str) -> float | None:
+        name, low = metric.removesuffix(".low"), metric.endswith(".low")
+        fpr = _AT_FPRS.get(name, findings.fpr)
+        if fpr not in findings.fprs:
+            return None
+        trainings = findings.defended or findings.trainings
+        found = [
+            t.found.canaries.highest_auc if name == "auc" else t.canaries(fpr).estimate
+            for t in trainings
+        ]
+        return max(e.low if low else e.value for e in found)
 
     return _lines(limits, measure)
 

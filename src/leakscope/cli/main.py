@@ -21,6 +21,7 @@ from leakscope.cli.reproduce import reproduce
 from leakscope.cli.runs import report, resume, runs
 from leakscope.cli.synthetic import synthetic
 from leakscope.cli.vulnerable import vulnerable
+from leakscope.cli.worst_case import worst_case
 from leakscope.core.versions import own_version
 from leakscope.errors import LeakScopeError
 
@@ -63,6 +64,7 @@ def _leakscope(
 app.command()(demo)
 app.command()(classifier)
 app.command()(defend)
+app.command("worst-case")(worst_case)
 app.command()(dtp)
 app.command()(vulnerable)
 app.command()(synthetic)

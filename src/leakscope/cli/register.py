@@ -20,7 +20,7 @@ METRICS = (
     SEVERITY,
     *(
         name
-        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy")
+        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
         for name in (metric, f"{metric}.low")
     ),
     "epsilon",

@@ -10,6 +10,7 @@ from typing import Any
 from leakscope.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
 from leakscope.audit.defences import DefenceAudit
 from leakscope.audit.holdout import HoldoutAudit
+from leakscope.audit.worst_case_comparison import WorstCaseComparison
 from leakscope.cli.defend_request import defend_of_request, defend_request_in
 from leakscope.cli.dtp_request import dtp_of_request, dtp_request_in
 from leakscope.cli.gate import (
@@ -19,6 +20,7 @@ from leakscope.cli.gate import (
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
+    METRICS_OF_WORST_CASE,
     Limit,
     exceeded,
     exceeded_by_attack,
@@ -26,11 +28,13 @@ from leakscope.cli.gate import (
     exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
+    exceeded_by_worst_case,
 )
 from leakscope.cli.holdout.attack_request import attack_of_request, attack_request_in
 from leakscope.cli.language_models import language_model_request_in, language_models_of_request
 from leakscope.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from leakscope.cli.training import audit_request, request_in
+from leakscope.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,10 @@ def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> 
 
 def _defend(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DefenceAudit:
     return defend_of_request(defend_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _worst_case(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> WorstCaseComparison:
+    return worst_case_of_request(worst_case_request_in(asked), run, jobs=jobs, quiet=quiet)
 
 
 def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DtpAudit:
@@ -77,5 +85,6 @@ RESUMABLE: Mapping[str, Resumable] = {
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
+    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
 }
 """By the name of the command."""

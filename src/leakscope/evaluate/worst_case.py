@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leakscope.core.estimate import Estimate, Skipped
@@ -25,7 +25,9 @@ class AttackedTargets:
     rates: tuple[RateAtFpr, ...]
     """True-positive rates at false-positive rates."""
     corrected: tuple[RateAtFpr, ...]
-    """The same with intervals that hold for all attacks together (Bonferroni)."""
+    """The same with intervals that hold for all that is compared together (Bonferroni)."""
+    corrected_auc: Estimate
+    """The area with such an interval."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +46,8 @@ class TargetRisk:
     def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
         """Return the attack with the highest lower end at this FPR, corrected for the choice.
 
+        Of equal ones that which finds most.
+
         Parameters
         ----------
         fpr : float
@@ -58,13 +62,18 @@ class TargetRisk:
         if fpr not in known:
             raise InputError(f"fpr must be one of those asked for ({known}), got {fpr}")
         place = known.index(fpr)
-        best = max(self.attacks, key=lambda attacked: attacked.corrected[place].estimate.low)
+
+        def found(attacked: AttackedTargets) -> tuple[float, float]:
+            estimate = attacked.corrected[place].estimate
+            return estimate.low, estimate.value
+
+        best = max(self.attacks, key=found)
         return best.attack, best.corrected[place]
 
     @property
     def highest_auc(self) -> Estimate:
-        """The largest area of all attacks; its interval is not corrected for the choice."""
-        return max((attacked.auc for attacked in self.attacks), key=lambda found: found.value)
+        """The area with the highest lower end of all attacks, corrected for the choice."""
+        return max((attacked.corrected_auc for attacked in self.attacks), key=lambda a: a.low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +99,11 @@ class WorstCaseFindings:
     warnings: tuple[str, ...]
     """What the reader should know."""
 
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records."""
+        return self.canaries, self.ordinary
+
     def lines(self) -> list[dict[str, Any]]:
         """Return one mapping for every group of targets, attack and false-positive rate."""
         return [
@@ -107,7 +121,7 @@ class WorstCaseFindings:
                 "resolved": rate.resolved,
                 "auc": attacked.auc.value,
             }
-            for group in (self.canaries, self.ordinary)
+            for group in self.groups
             for attacked in group.attacks
             for rate in attacked.rates
         ]
@@ -119,7 +133,7 @@ def attacked_targets(
     fprs: Sequence[float],
     level: float,
     *,
-    n_attacks: int = 1,
+    n_together: int = 1,
 ) -> AttackedTargets:
     """Return what one attack achieves on one group of targets.
 
@@ -133,13 +147,16 @@ def attacked_targets(
         Each in (0, 1).
     level : float
         In (0, 1).
-    n_attacks : int
-        How many attacks the corrected intervals hold for together.
+    n_together : int
+        How many numbers the corrected intervals hold for together.
     """
-    curve, each = roc(transcript), 1.0 - (1.0 - level) / n_attacks
+    curve, each = roc(transcript), 1.0 - (1.0 - level) / n_together
+    rates, wider = (tprs_of_repeated(transcript, fprs, p, curve=curve) for p in (level, each))
     return AttackedTargets(
         attack,
         auc(transcript, level, curve=curve),
-        tprs_of_repeated(transcript, fprs, level, curve=curve),
-        tprs_of_repeated(transcript, fprs, each, curve=curve),
+        rates,
+        # Whether so many records can tell has nothing to do with the level.
+        tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
+        auc(transcript, each, curve=curve),
     )

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from leakscope.classifier.defences.early_stopping import EarlyStopping
-from leakscope.classifier.defences.trained import Trainings, recorded_epochs, train_each_way
+from leakscope.classifier.defences.trained import recorded_epochs, train_each_way
+from leakscope.classifier.defences.trainings import Trainings
 from leakscope.classifier.networks import MLP, Networks
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError

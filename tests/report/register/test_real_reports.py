@@ -70,6 +70,12 @@ def defences(folder):
     return _write("leakscope.report.defences", example(), folder)
 
 
+def worst_case(folder):
+    from tests.report.example_worst_case import EARLY, NONE, compared
+
+    return _write("leakscope.report.worst_case", compared(NONE, EARLY), folder)
+
+
 def bound(folder):
     found = ls.holdout_bounds(10_000, 2, 100, accounts=20)
     return _write("leakscope.report.holdout.bound", found, folder)
@@ -97,6 +103,7 @@ MAKERS = {
     "language model": language,
     "privacy claim": claim,
     "defences": defences,
+    "worst-case records": worst_case,
     "bounds on a test set": bound,
     "attacks on a test set": attack,
     "leaderboard history": history,

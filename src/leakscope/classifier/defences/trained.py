@@ -10,26 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from leakscope.classifier.defences.by_epoch import trajectories
-from leakscope.classifier.defences.early_stopping import EarlyStopping
-from leakscope.classifier.networks import Networks
+from leakscope.classifier.defences.trainings import (
+    UNDEFENDED,
+    Before,
+    Trainings,
+    array_of,
+    values_each_way,
+)
 from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.classifier.shadows import Progress, digest_of, membership
-from leakscope.classifier.trainer import Cohort, Trainer
+from leakscope.classifier.shadows import Progress, membership
+from leakscope.classifier.trainer import Cohort
 from leakscope.core import seeds
 from leakscope.core.checks import Bools, Ints
 from leakscope.core.estimate import Skipped
-from leakscope.core.versions import versions
 from leakscope.errors import InputError
-from leakscope.runs.contents import Static
-from leakscope.runs.execute import complete
-from leakscope.runs.folder import kept_or_scratch
-from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import open_run
-
-UNDEFENDED = "undefended"
-"""The array of the undefended models."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,63 +70,6 @@ class TrainedWithout:
         return self.models[int(np.flatnonzero(self.epochs == epoch)[0])]
 
 
-@dataclass(frozen=True, eq=False)
-class Trainings:
-    """Models to train: in one way whose epochs are recorded, and in others."""
-
-    undefended: Trainer
-    """Trains undefended models; of networks every epoch in `epochs` is kept."""
-    epochs: tuple[int, ...]
-    """Ascending, the last one that of the whole training; (1,) where it has no epochs."""
-    defended: tuple[Trainer, ...]
-    """Train defended models."""
-
-    def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
-        """Return the predictions of every model by the name of its array."""
-        found = {UNDEFENDED: self._undefended(cohort)}
-        for number, trainer in enumerate(self.defended):
-            found[array_of(number)] = trainer.train(cohort).astype(_dtype(trainer), copy=False)
-        return found
-
-    def _undefended(self, cohort: Cohort) -> NDArray[Any]:
-        """Return predictions after every epoch, (m, e, a, k)."""
-        if isinstance(self.undefended, Networks):
-            return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
-        return self.undefended.train(cohort)[:, None]
-
-    def describe(self) -> Mapping[str, Any]:
-        """Return all that the results depend on beside the data, as JSON values."""
-        return {
-            "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
-            "epochs": list(self.epochs),
-            "defended": [
-                {"trainer": trainer.name, **trainer.describe()} for trainer in self.defended
-            ],
-        }
-
-    def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
-        """Return what a run of these trainings holds."""
-        m, a, k = cohort.shape
-        with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
-        found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
-        for number, trainer in enumerate(self.defended):
-            spec = ArraySpec(("model", "record", "class"), (m, a, k), _dtype(trainer))
-            found[array_of(number)] = spec
-        return found
-
-
-@dataclass(frozen=True, eq=False)
-class _Work:
-    """Trains one model in every way: what workers are sent."""
-
-    trainings: Trainings
-    cohort: Cohort
-
-    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
-        """Return the predictions of the task's models."""
-        return self.trainings(self.cohort[task.start : task.stop])
-
-
 def train_each_way(
     trainings: Trainings,
     x: NDArray[Any],
@@ -145,6 +83,7 @@ def train_each_way(
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
+    before: Before | None = None,
 ) -> tuple[TrainedWithout, tuple[TrainedAlike | Skipped, ...]]:
     """Return the models without a defence after every epoch, and with each of the defences.
 
@@ -169,6 +108,8 @@ def train_each_way(
         Processes; the calling one alone where nothing is given.
     progress : callable, optional
         Called with the models done, each trained in every way, and the number of all.
+    before : callable, optional
+        As in `values_each_way`.
 
     Returns
     -------
@@ -181,16 +122,16 @@ def train_each_way(
     inside[:, judged] = membership(n_shadows, len(judged), seed)
     states = tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside)))
     cohort = Cohort(x, y, inside, states, int(y.max()) + 1, judged)
-    plan = _plan(trainings, cohort, seed)
-    static = {
-        "member": Static(("model", "record"), inside[:, judged]),
-        "label": Static(("record",), y[judged]),
-        "row": Static(("record",), judged),
-    }
-    with kept_or_scratch(run) as folder:
-        opened = open_run(folder, plan, static, invocation=invocation)
-        complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
-        values = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
+    values = values_each_way(
+        trainings,
+        cohort,
+        seed=seed,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+        before=before,
+    )
     about = inside[:, judged], y[judged], judged if ids is None else ids
     epochs = tuple(
         _alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
@@ -201,37 +142,6 @@ def train_each_way(
         for number, trainer in enumerate(trainings.defended)
     )
     return TrainedWithout(np.array(trainings.epochs), epochs), defended
-
-
-def array_of(number: int) -> str:
-    """Return the name of the array that holds the predictions of a defended training."""
-    return f"defended_{number}"
-
-
-def _plan(trainings: Trainings, cohort: Cohort, seed: int) -> Plan:
-    settings = {
-        **trainings.describe(),
-        "data": digest_of(cohort.x, cohort.y),
-        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
-        "versions": versions("torch" if trainings.undefended.logits else None),
-    }
-    return Plan(
-        name="defences",
-        seed=seed,
-        unit="model",
-        n_units=len(cohort),
-        units_a_task=1,
-        arrays=trainings.arrays(cohort),
-        settings=settings,
-    )
-
-
-def _dtype(trainer: Trainer) -> str:
-    """Return the type of a trainer's predictions."""
-    if not trainer.logits:
-        return "float64"
-    networks = getattr(trainer, "networks", trainer)
-    return str(getattr(networks, "dtype", "float32"))
 
 
 def _alike(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakscope.errors import InputError
 from leakscope.report.claim.register import KIND as CLAIM
 from leakscope.report.defences.register import KIND as DEFENCES
+from leakscope.report.document import SCHEMA
 from leakscope.report.dtp.register import KIND as DTP
 from leakscope.report.holdout.attack.register import KIND as ATTACK
 from leakscope.report.holdout.bound.register import KIND as BOUND
@@ -16,6 +17,8 @@ from leakscope.report.register.reading import Part
 from leakscope.report.register.vulnerable import KIND as VULNERABLE
 from leakscope.report.synthetic.register import KIND as SYNTHETIC
 from leakscope.report.synthetic.released.register import KIND as RELEASED
+from leakscope.report.worst_case.document import SCHEMA as WORST_CASES
+from leakscope.report.worst_case.register import KIND as WORST_CASE
 
 KINDS: tuple[Kind, ...] = (
     CLASSIFIER,
@@ -29,8 +32,12 @@ KINDS: tuple[Kind, ...] = (
     HISTORY,
     CLAIM,
     DEFENCES,
+    WORST_CASE,
 )
 """Each is known by keys that only its reports have."""
+
+SCHEMAS = frozenset({SCHEMA, WORST_CASES})
+"""Of the documents that a register reads."""
 
 
 def kind_of(report: Part) -> Kind:
