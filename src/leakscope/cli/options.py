@@ -87,6 +87,16 @@ RecordsDrawn = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+DpSgdDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        metavar="D",
+        help="Of DP-SGD; one over the number of records where nothing is given.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of every interval.")]
 FailAbove = Annotated[
     list[str] | None,

@@ -102,16 +102,7 @@ def worst_case(
             rich_help_panel=options.TRAINING,
         ),
     ] = 32,
-    delta: Annotated[
-        float | None,
-        typer.Option(
-            "--delta",
-            metavar="D",
-            help="Of DP-SGD; one over the number of records where nothing is given.",
-            show_default=False,
-            rich_help_panel=options.TRAINING,
-        ),
-    ] = None,
+    delta: options.DpSgdDelta = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
     out: options.Out = None,
