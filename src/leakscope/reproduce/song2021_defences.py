@@ -29,6 +29,7 @@ from leakscope.errors import InputError
 from leakscope.evaluate.defences import AttackedDefence, JudgedDefence
 from leakscope.evaluate.rates import mean
 from leakscope.reproduce.song2021 import LEVEL, TABLE_4
+from leakscope.reproduce.song2021_printed import TABLE_4_DEFENDED, printed_rows
 from leakscope.reproduce.table import Cell, Effort, Row, Table
 
 MEMGUARD = {
@@ -95,6 +96,7 @@ def song_table4_defences(effort: Effort) -> Table:
         if effort.progress is not None:
             effort.progress(fit + 1, n)
     rows = [row for fits in zip(*audits, strict=True) for row in _rows(fits)]
+    rows += printed_rows(TABLE_4_DEFENDED)
     return Table(
         "song-table4-defences",
         "Song & Mittal (2021), Table 4, Location30 with defences",
