@@ -35,7 +35,7 @@ def test_tables_2_3_and_5_repeat_each_other():
         inside = five[data].pop("white-box")
         assert five[data] == two[f"{data}, no defence"]
         assert inside > max(five[data][name] for name in ("confidence", "network"))
-    # The text of section 3.4 has these differences to the best attack from outside.
+    # The text of section 3.3.4 has these differences to the best attack from outside.
     gains = []
     for row in numbers(printed.TABLE_5).values():
         outside = max(row[name] for name in ("network", "confidence", "modified-entropy"))
