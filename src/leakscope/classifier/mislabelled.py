@@ -160,6 +160,10 @@ def targets(
     n = len(y)
     if n == 0 or int(y.max()) < 1:
         raise InputError("y must hold at least 2 classes: there is no wrong label otherwise")
+    if n_ordinary is None and not 1 <= n_canaries < n:
+        raise InputError(
+            f"n_canaries must be at least 1 and less than the {n} records, got {n_canaries}"
+        )
     rest = n - n_canaries if n_ordinary is None else n_ordinary
     if n_canaries < 1 or rest < 1 or n_canaries + rest > n:
         raise InputError(
