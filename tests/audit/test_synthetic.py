@@ -139,6 +139,16 @@ def test_a_run_is_taken_up_again(people, tmp_path):
     again = audited(BayNet(), people, **few, progress=lambda d, n: done.append((d, n)))
     assert done[0] == (60, 60)
     np.testing.assert_array_equal(first.best.aucs, again.best.aucs)
+    # Other attacks are on the same tables, and what the first ones said is kept.
+    done.clear()
+    counted = lambda d, n: done.append((d, n))  # noqa: E731
+    other = audited(BayNet(), people, **few, attacks=FAST[1:], progress=counted)
+    assert done[0] == (60, 60)
+    assert other.attacks[0].targets[0].auc == first.attacks[1].targets[0].auc
+    done.clear()
+    audited(BayNet(), people, **few, scoring=counted)
+    audited(BayNet(), people, **few, attacks=FAST[1:], scoring=counted)
+    assert all(d == n for d, n in done)
     with pytest.raises(InputError, match="another run: generator"):
         audited(Silence(), people, **few)
 

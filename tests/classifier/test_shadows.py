@@ -10,14 +10,13 @@ from leakscope.classifier.estimators import as_trainer
 from leakscope.classifier.shadows import (
     failures,
     membership,
-    plan_in,
     train_all,
     train_shadows,
 )
 from leakscope.classifier.stacking import TASKS, models_a_task, stacked
 from leakscope.classifier.trainer import Cohort
 from leakscope.errors import InputError
-from leakscope.runs.store import read_run
+from leakscope.runs.store import plan_in, read_run
 from tests.classifier.trainers import Counted, records
 
 X, Y = records()

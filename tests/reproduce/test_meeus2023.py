@@ -10,6 +10,7 @@ from leakscope.datasets.census import SAMPLE
 from leakscope.datasets.files import own_file
 from leakscope.reproduce import Effort, meeus2023, reproduction
 from leakscope.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
+from leakscope.synthetic.attacks.closest import ClosestDistance
 from leakscope.synthetic.attacks.meta import Screened
 from leakscope.synthetic.attacks.query_based import QueryBased
 from tests.synthetic.made_tables import table_of
@@ -29,6 +30,26 @@ def small(monkeypatch):
     monkeypatch.setattr(meeus2023, "QueryBased", lambda: QueryBased(meta=Screened(), most=2))
     monkeypatch.setattr(meeus2023, "census", lambda: (None, False))
     monkeypatch.setattr(meeus2023, "EPSILONS", (1.0, 100.0))
+
+
+@pytest.mark.slow
+def test_tables_are_made_once_for_both_attacks(small, tmp_path, monkeypatch):
+    made = []
+    audit = meeus2023.audit_synthetic
+    monkeypatch.setattr(
+        meeus2023,
+        "audit_synthetic",
+        lambda *given, **options: audit(
+            *given, **{**options, "progress": lambda done, total: made.append(done)}
+        ),
+    )
+    first = reproduction("meeus-table2").make(Effort(quick=True, run=tmp_path / "meeus-table2"))
+    assert 0 in made
+    made.clear()
+    monkeypatch.setattr(meeus2023, "TargetAttention", ClosestDistance)
+    third = reproduction("meeus-table3").make(Effort(quick=True, run=tmp_path / "meeus-table3"))
+    assert 0 not in made
+    assert len(first.rows) == len(third.rows)
 
 
 @pytest.mark.slow

@@ -24,6 +24,7 @@ from leakscope.errors import InputError
 from leakscope.report.synthetic.findings import SyntheticFindings, Targets
 from leakscope.runs.execute import Progress
 from leakscope.runs.folder import kept_or_scratch
+from leakscope.runs.store import plan_in
 from leakscope.synthetic.attacks.attack import TableAttack
 from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
 from leakscope.synthetic.frames import read_table
@@ -203,7 +204,12 @@ def audit_synthetic(
             progress=progress,
         )
         scores = score_releases(
-            making, releases, players, f"{folder}/scores", n_jobs=n_jobs, progress=scoring
+            making,
+            releases,
+            players,
+            _scores_in(folder, players),
+            n_jobs=n_jobs,
+            progress=scoring,
         )
         played, skipped = evaluated(scores, level)
     headline = headline_of(played)
@@ -228,6 +234,19 @@ def audit_synthetic(
         (*advice(table), *warnings_of(making, schema, level)),
         {**versions("pandas"), **(provenance or {})},
     )
+
+
+def _scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
+    """Return where a run keeps what these attacks say: of others asked before, elsewhere.
+
+    So the same tables, which cost most, serve another call with other attacks.
+    """
+    wanted = [repr(attack) for attack in attacks]
+    place, number = f"{folder}/scores", 1
+    while (plan := plan_in(place)) and list(plan.settings.get("attacks", ())) != wanted:
+        number += 1
+        place = f"{folder}/scores-{number}"
+    return place
 
 
 def _setting(

@@ -27,7 +27,7 @@ from leakscope.classifier.mislabelled import (
     UniformLabel,
     WrongLabel,
 )
-from leakscope.classifier.shadows import Progress, plan_in
+from leakscope.classifier.shadows import Progress
 from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import seeds
 from leakscope.core.checks import Bools, Ints
@@ -42,7 +42,7 @@ from leakscope.report.worst_case.findings import (
     ComparedWorstCases,
     resolved,
 )
-from leakscope.runs.store import read_run
+from leakscope.runs.store import plan_in, read_run
 
 NAME = "worst_case"
 """What runs are called."""

@@ -25,7 +25,7 @@ from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import open_run, read_run
+from leakscope.runs.store import open_run, plan_in
 
 Progress = Callable[[int, int], None]
 """Called with the number of models done and the number of all."""
@@ -233,14 +233,6 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
         settings=settings,
     )
-
-
-def plan_in(run: str | Path) -> Plan | None:
-    """Return the plan of the run in a folder; None where there is none that can be read."""
-    try:
-        return read_run(run).plan
-    except InputError:
-        return None
 
 
 def digest_of(*arrays: NDArray[Any]) -> str:

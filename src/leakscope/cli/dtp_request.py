@@ -16,7 +16,6 @@ from leakscope.classifier.cost import measure, span
 from leakscope.classifier.dtp.learner import Learner
 from leakscope.classifier.dtp.removal import Order
 from leakscope.classifier.estimators import as_trainer
-from leakscope.classifier.shadows import plan_in
 from leakscope.classifier.tables import CategoricalTable, Records, load_categories, load_records
 from leakscope.cli.models import absolute, named
 from leakscope.cli.progress import bar
@@ -24,6 +23,7 @@ from leakscope.cli.provenance import file_hashes
 from leakscope.cli.training import standardised, told_how_to_go_on
 from leakscope.core import checks, seeds
 from leakscope.errors import InputError
+from leakscope.runs.store import plan_in
 
 ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
 """Models whose attributes are categories, but for some numbers."""

@@ -122,7 +122,7 @@ def _require_finished(run: Path) -> None:
     from leakscope.runs.store import read_run
 
     place = _folder(run)
-    parts = [place, *(part for part in (place / SCORES,) if part.is_dir())]
+    parts = [place, *sorted(place.glob(f"{SCORES}*"))]
     missing = [task for part in parts for task in read_run(part).missing()]
     if missing:
         raise InputError(
@@ -198,8 +198,8 @@ def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:
 
 def _folder(given: Path) -> Path:
     """Return the run's own folder, given it or the folder of its report."""
-    from leakscope.classifier.shadows import plan_in
     from leakscope.errors import InputError
+    from leakscope.runs.store import plan_in
 
     for place in (given, given / RUN):
         if plan_in(place) is not None:

@@ -13,13 +13,13 @@ import numpy as np
 
 from leakscope.audit.synthetic import SyntheticAudit, audit_synthetic
 from leakscope.classifier.cost import span
-from leakscope.classifier.shadows import plan_in
 from leakscope.cli.models import absolute, imported
 from leakscope.cli.progress import bar
 from leakscope.cli.provenance import file_hashes
 from leakscope.cli.training import told_how_to_go_on
 from leakscope.core.checks import Ints
 from leakscope.errors import InputError
+from leakscope.runs.store import plan_in
 from leakscope.synthetic.frames import read_frame, read_schema
 from leakscope.synthetic.games.releases import Making
 from leakscope.synthetic.generators.command import Command

@@ -15,7 +15,6 @@ from leakscope.audit import Audit
 from leakscope.audit.model import Fitted, audit_model
 from leakscope.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from leakscope.classifier.estimators import as_trainer, n_required
-from leakscope.classifier.shadows import plan_in
 from leakscope.classifier.tables import Records, load_records
 from leakscope.classifier.trainer import Trainer
 from leakscope.cli.models import NETWORKS, absolute, imported, named
@@ -24,6 +23,7 @@ from leakscope.cli.provenance import file_hashes
 from leakscope.core import seeds
 from leakscope.core.attacks.posterior import ESTIMATORS
 from leakscope.errors import InputError
+from leakscope.runs.store import plan_in
 
 DEFAULT_SHADOWS = 16
 """Shadow models where neither a number nor a budget is given."""

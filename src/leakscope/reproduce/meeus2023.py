@@ -180,10 +180,11 @@ def _played(
     for way, selector in ways.items():
         rng = seeds.stream(effort.seed, "reproduce", "records", way)
         chosen[way] = selector(records, size.records, rng).rows
-    run = None
-    if effort.run is not None:
+    # What several tables attack is made once.
+    run = effort.shared("meeus-tables") if ways is METHODS else effort.run
+    if run is not None:
         settings = "-".join(str(value) for value in generator.describe().values())
-        run = effort.run / f"{data}-{generator.name}-{settings}".replace(" ", "-").replace("/", "-")
+        run = run / f"{data}-{generator.name}-{settings}".replace(" ", "-").replace("/", "-")
     return audit_synthetic(
         generator,
         records,

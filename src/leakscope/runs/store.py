@@ -238,6 +238,14 @@ def read_run(path: str | Path) -> Run:
     return Run(located(path), stored.plan, stored.invocation)
 
 
+def plan_in(run: str | Path) -> Plan | None:
+    """Return the plan of the run in a folder; None where there is none that can be read."""
+    try:
+        return read_run(run).plan
+    except InputError:
+        return None
+
+
 def runs_in(path: str | Path) -> list[Summary]:
     """Return the runs in a local folder and below it, sorted by path.
 

@@ -17,7 +17,6 @@ from leakscope.classifier.pool import probabilities
 from leakscope.classifier.shadows import (
     Progress,
     digest_of,
-    plan_in,
 )
 from leakscope.classifier.stacking import Stacking, models_a_task, stacked
 from leakscope.classifier.trainer import Cohort, Trainer
@@ -29,7 +28,7 @@ from leakscope.runs.contents import Static
 from leakscope.runs.execute import complete
 from leakscope.runs.folder import kept_or_scratch
 from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import Run, open_run
+from leakscope.runs.store import Run, open_run, plan_in
 
 
 @dataclass(frozen=True, eq=False)
