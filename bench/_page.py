@@ -141,7 +141,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     off = [row for row in differing if row["difference"] > row["tolerance"]]
     return "\n".join(
         [
-            HEAD.format(system=system(), rows=len(run)),
+            HEAD.format(system=system(), rows=len(run), waiting=waiting(run)),
             "## The table\n",
             *table(run),
             "\n## Where LeakScope loses\n",
@@ -178,10 +178,10 @@ against, each with the versions of `bench/peers/`. {rows} lines, measured on
 A ratio is **their time over ours**: above 1 LeakScope is faster. Each side has a process of its
 own; both share one core and one thread and take turns, after a turn that warms up. Shown is the
 median of the ratios of neighbouring turns, and the least and the largest of them. Times are wall
-times, and the ratio of processor times stands beside them: the machine had other work too, up to
-six processes a core, so wall times are several times those of a quiet machine. Memory is the peak
-of a process, its libraries and the input included, its children not; where a side is scaled, that
-of the part. "Scaled" is a part of the work, times what is left out: each part costs the same.
+times, and the ratio of processor times stands beside them; on the median side wall times are
+{waiting:.2f} times those of the processor, more where other work shared the machine. Memory is the
+peak of a process, its libraries and the input included, its children not; where a side is scaled,
+that of the part. "Scaled" is a part of the work, times what is left out: each part costs the same.
 A line that is measured again replaces the old one, so that lines may come from several runs, and
 `--quick` has the smaller sizes only; a ratio is always from one run.
 """
@@ -191,6 +191,12 @@ GROWTH = """![Time against size, for each path and both sides](images/benchmarks
 The exponent of the best power of the size, over all sizes of the table (1: twice the work takes
 twice the time); two or three sizes say little more than that.
 """
+
+
+def waiting(rows: Sequence[dict[str, Any]]) -> float:
+    """Return how many times the processor's the wall times are, on the median side."""
+    sides = [row[side] for row in rows for side in ("ours", "theirs")]
+    return float(np.median([side["seconds"] / side["processor"] for side in sides]))
 
 
 def told(row: dict[str, Any]) -> str:
