@@ -208,7 +208,7 @@ def test_dp_sgd_is_told_how_many_records_train_a_model_and_no_more():
         ([], {"fprs": (1.5,)}, r"fpr must be in \(0, 1\), got 1.5"),
         ([], {"attacks": ()}, "attacks and fprs must have at least one entry each"),
         ([], {"n_models": 3}, "n_models must be at least 4, got 3"),
-        ([], {"n_canaries": 160, "n_ordinary": None}, "n_canaries and n_ordinary must be at"),
+        ([], {"n_canaries": 160, "n_ordinary": None}, "n_canaries must be at least 1 and"),
         ([], {"level": 1.0}, r"level must be in \(0, 1\), got 1.0"),
     ],
 )

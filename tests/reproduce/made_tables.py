@@ -23,3 +23,10 @@ def table(name="made-up"):
 
 def reproduction(name="made-up", make=None):
     return Reproduction(name, "A paper, Table 9", make or (lambda effort: table(name)))
+
+
+def measured(table):
+    """Return the cells of every row that has a number of ours; the paper's other rows are last."""
+    ours = [any(isinstance(c.ours, Estimate) for c in row.cells.values()) for row in table.rows]
+    assert ours == sorted(ours, reverse=True)
+    return {row.label: row.cells for row, own in zip(table.rows, ours, strict=True) if own}

@@ -14,10 +14,6 @@ REMARKS = """# Ours
 
 <!-- index -->
 
-<!-- earlier: made-up; in part (1 of 2 numbers agree) -->
-Old numbers.
-<!-- end -->
-
 <!-- result: made-up -->
 
 A remark.
@@ -65,17 +61,9 @@ def test_a_result_stands_with_its_form_verdict_and_every_number(folder):
     assert "A remark." in text
 
 
-def test_earlier_numbers_stay_until_there_is_a_full_result(folder):
-    nothing, quick, full = (written(folder, form) for form in (None, "quick", "full"))
-    assert "No result of `made-up` is kept" in nothing
-    assert "quick form: small, with wide intervals" in quick
-    assert "| third |" in full
-    assert "| third |" not in quick
-    for text in (nothing, quick):
-        assert "*Measured earlier, full form, before results were kept.*" in text
-        assert "rules: **in part (1 of 2 numbers agree)**.\n\nOld numbers." in text
-    assert "earlier" not in full
-    assert "Old numbers" not in full
+def test_without_a_result_the_page_says_so(folder):
+    assert "No result of `made-up` is kept" in written(folder)
+    assert "quick form: small, with wide intervals" in written(folder, "quick")
 
 
 def test_what_cannot_be_shown_is_said(folder):

@@ -15,6 +15,7 @@ from leakscope.reproduce.song2021_defences import (
 )
 from tests.classifier.defences.catalogue import TINY
 from tests.classifier.made import made_up
+from tests.reproduce.made_tables import measured
 
 
 def estimate(value, low, high):
@@ -46,7 +47,7 @@ def test_every_defence_has_a_row_for_every_attack_and_the_papers_numbers_where_i
     monkeypatch.setattr(song2021_defences, "authors_predictions", given.get)
     monkeypatch.setattr(song2021_defences, "ATTACKS", tuple(Threshold(x) for x in METRICS))
     monkeypatch.setattr(song2021_defences, "MemGuard", lambda: MemGuard(network=TINY, steps=5))
-    rows = {row.label: row.cells for row in song_table4_defences(Effort(quick=True)).rows}
+    rows = measured(song_table4_defences(Effort(quick=True)))
     assert len(rows) == 4 * (len(METRICS) + 1)
     for name in METRICS:
         for defence in (AUTHORS, "memguard (budget 1)", "rounding (2 digits)", "label-only"):

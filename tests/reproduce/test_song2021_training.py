@@ -8,6 +8,7 @@ from leakscope.core.estimate import Skipped
 from leakscope.reproduce import song2021_epochs, song2021_training
 from leakscope.reproduce.song2021_training import song_fig2, song_table2
 from leakscope.reproduce.table import Effort
+from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
 
 RECORDED = (2, 40)
@@ -46,7 +47,8 @@ def test_a_defence_stands_beside_the_epoch_of_equal_accuracy(trained):
     told = []
     table = song_table2(Effort(quick=True, progress=lambda *done: told.append(done)))
     assert told[-1] == (8, 8)
-    assert [row.label for row in table.rows] == [
+    rows = measured(table)
+    assert list(rows) == [
         "no defence",
         DEFENDED,
         f"{DEFENDED}: early stopping (nearest)",
@@ -54,7 +56,6 @@ def test_a_defence_stands_beside_the_epoch_of_equal_accuracy(trained):
         f"{DEFENDED}: early stopping (first)",
         f"{DEFENDED} less first",
     ]
-    rows = {row.label: row.cells for row in table.rows}
     # Here both train alike, so the equal epoch is the last one and nothing differs.
     assert rows[f"{DEFENDED}: early stopping (first)"]["epoch"].ours.value == RECORDED[-1]
     for name in ("test accuracy", "highest"):

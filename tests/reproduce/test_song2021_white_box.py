@@ -10,6 +10,7 @@ from leakscope.errors import InputError
 from leakscope.reproduce import Effort, song2021_white_box
 from leakscope.reproduce.song2021_white_box import over_pairs, song_table5, trained_sides
 from tests.classifier.made import logits_labels_member
+from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
 
 TINY = Network(hidden=8, epochs=15, learning_rate=0.03)
@@ -39,7 +40,7 @@ def test_what_the_gradients_add_is_a_difference_on_the_same_records(monkeypatch)
         return [(made_side(i), made_side(10 + i)) for i in range(n)]
 
     monkeypatch.setattr(song2021_white_box, "trained_sides", made)
-    rows = {row.label: row.cells for row in song_table5(Effort(quick=True)).rows}
+    rows = measured(song_table5(Effort(quick=True)))
     assert asked == [1]
     for game in ("half known", "shadow model"):
         found = [rows[name][game].ours for name in ("white-box", "modified-entropy")]

@@ -15,13 +15,6 @@ from leakscope.reproduce.result import FULL, Result, read_result
 
 MARK = re.compile(r"^<!-- (index|result: [\w-]+) -->$", re.MULTILINE)
 """Where generated text goes."""
-EARLIER = re.compile(
-    r"^<!-- earlier: (?P<name>[\w-]+)(?:; (?P<verdict>[^>]*))? -->\n"
-    r"(?P<text>.*?)^<!-- end -->\n\n?",
-    re.MULTILINE | re.DOTALL,
-)
-"""Numbers that were measured before results were kept, and what they say; they go when there is a
-full result."""
 RESULTS = "results"
 """Folder of the results, as the page names it in links."""
 ORDER = "order.txt"
@@ -29,7 +22,6 @@ ORDER = "order.txt"
 _MADE_BY = (
     "<!-- Made by `leakscope reproduce --page`: edit docs/reproduction/, not this file. -->\n"
 )
-_EARLIER = "*Measured earlier, full form, before results were kept.*"
 
 
 def page(results: Path, remarks: Path) -> str:
@@ -51,7 +43,6 @@ def page(results: Path, remarks: Path) -> str:
     """
     known = results_in(results)
     text = _remarks(remarks)
-    earlier = {match["name"]: match["verdict"] or "" for match in EARLIER.finditer(text)}
     shown = set(re.findall(r"^<!-- result: ([\w-]+) -->$", text, re.MULTILINE))
     nowhere = sorted(set(known) - shown)
     if nowhere:
@@ -59,8 +50,7 @@ def page(results: Path, remarks: Path) -> str:
             f"{', '.join(nowhere)}: a result is kept and the page shows it nowhere; put "
             f"<!-- result: {nowhere[0]} --> where it belongs in {remarks}"
         )
-    text = EARLIER.sub(lambda match: _earlier(match, known), text)
-    return _MADE_BY + MARK.sub(lambda match: _generated(match[1], known, earlier), text)
+    return _MADE_BY + MARK.sub(lambda match: _generated(match[1], known), text)
 
 
 def results_in(folder: Path) -> Mapping[str, Result]:
@@ -69,31 +59,23 @@ def results_in(folder: Path) -> Mapping[str, Result]:
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
 
 
-def index(known: Mapping[str, Result], earlier: Mapping[str, str]) -> str:
+def index(known: Mapping[str, Result]) -> str:
     """Return a table of everything that the papers print: status, verdict, form, why.
 
     Parameters
     ----------
     known : mapping of str to Result
-    earlier : mapping of str to str
-        The reproductions of which the page holds earlier numbers of the full form, and what those
-        say; it may be empty.
     """
     head = ("paper", "shows", "name", "status", "verdict", "form", "n", "which data, which part")
-    return table_of(head, [_entry(item, known, earlier) for item in ITEMS])
+    return table_of(head, [_entry(item, known) for item in ITEMS])
 
 
-def _entry(item: Item, known: Mapping[str, Result], earlier: Mapping[str, str]) -> Sequence[str]:
+def _entry(item: Item, known: Mapping[str, Result]) -> Sequence[str]:
     names = item.by or (item.name,)
     found = next((known[name] for name in names if name in known), None)
     made = any(one.name in names for one in REPRODUCTIONS)
     name = ", ".join(f"`{name}`" for name in names) if made else ""
     start = (f"{item.paper}, {item.number}", item.what, name, item.status.value)
-    if found is not None and found.form == FULL:
-        return (*start, _verdict(found), FULL, _units(found), item.why)
-    before = next((earlier[name] for name in names if name in earlier), None)
-    if before:
-        return (*start, before, "full, measured earlier", "", item.why)
     if found is None:
         return (*start, "not judged" if made else "", "", "", item.why)
     return (*start, _verdict(found), found.form, _units(found), item.why)
@@ -117,26 +99,23 @@ def _units(result: Result) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _generated(what: str, known: Mapping[str, Result], earlier: Mapping[str, str]) -> str:
+def _generated(what: str, known: Mapping[str, Result]) -> str:
     if what == "index":
-        return index(known, earlier).rstrip("\n")
+        return index(known).rstrip("\n")
     name = what.removeprefix("result: ")
     if name not in known:
         return f"*No result of `{name}` is kept: it was not run for this page.*"
     result = known[name]
     verdict = judgement(name).of(result.table)
-    # Beside a full form's numbers those of a small one tell nothing.
-    small = result.form == "quick" and name in earlier
     parts = [
         f"**`{name}`**, {_form(result)}, seed {result.seed}, {_intervals(result)}"
         f"{result.seconds:,.0f} s, version {result.version}; "
         f"[every number]({RESULTS}/{name}.json). Verdict: **{verdict}**.",
-        *([] if small else numbers_tables(result.table, judgement(name))),
+        *numbers_tables(result.table, judgement(name)),
     ]
     if verdict.claims:
         parts.append(claims_table(verdict.claims))
-    if not small:
-        parts.append(_left_out(result))
+    parts.append(_left_out(result))
     return "\n\n".join(part.rstrip("\n") for part in parts if part)
 
 
@@ -170,14 +149,6 @@ def _left_out(result: Result) -> str:
         if isinstance(cell.ours, Skipped)
     }
     return f"Not measured: {'; '.join(sorted(reasons))}." if reasons else ""
-
-
-def _earlier(match: re.Match[str], known: Mapping[str, Result]) -> str:
-    result = known.get(match["name"])
-    if result is not None and result.form == FULL:
-        return ""
-    said = f" Verdict, by the same rules: **{match['verdict']}**." if match["verdict"] else ""
-    return f"{_EARLIER}{said}\n\n{match['text'].strip()}\n\n"
 
 
 def _remarks(folder: Path) -> str:
