@@ -140,6 +140,7 @@ def test_guesses_of_the_records_give_the_reported_counts():
             assert int((guess & ~target.member).sum()) == e.false_positives
 
 
+@pytest.mark.slow
 def test_a_planted_slice_is_announced_and_named():
     rng = np.random.default_rng(0)
     target, shadow = made_up(4000, leak=0.0, seed=1), made_up(4000, leak=3.0, seed=2)
@@ -193,6 +194,7 @@ def test_contents_are_kept_only_when_asked_for():
         ls.audit_classifier(target, show_columns=["age"])
 
 
+@pytest.mark.slow
 def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
     target = made_up()
     audit = ls.audit_classifier(target)
@@ -223,6 +225,7 @@ def test_classes_without_shadows_stop_the_audit_unless_allowed():
     assert "class(es) 3 have no shadow records and use the global threshold" in audit.warnings
 
 
+@pytest.mark.slow
 @given(st.integers(4, 24), st.integers(2, 4), st.booleans(), st.booleans(), st.integers(0, 10**6))
 @settings(max_examples=times(25))
 def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, certain, seed):
@@ -244,6 +247,7 @@ def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, cert
         assert json.loads(audit.to_json())["schema"] == "leakscope/1"
 
 
+@pytest.mark.slow
 def test_the_report_says_where_the_bits_came_from():
     target = made_up()
     assert "came with the data" in ls.audit_classifier(target).game.secret

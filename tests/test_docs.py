@@ -175,6 +175,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if page != EXAMPLE], ids=name)
 def test_shown_output_is_the_real_one(page):
     for block in blocks(page, "console"):

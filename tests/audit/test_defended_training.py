@@ -40,6 +40,7 @@ def three():
     return audited([silent, worse, LabelOnly()])
 
 
+@pytest.mark.slow
 def test_what_a_defence_is_worth_is_found(three):
     silent, worse, labels = three.compared
     assert three.none.accuracy.low > 0.7

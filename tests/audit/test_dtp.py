@@ -139,6 +139,7 @@ def test_repeated_measurements_are_those_in_halves() -> None:
     assert np.isfinite(trained.repeated).all()
 
 
+@pytest.mark.slow
 def test_removal_and_variation_are_there_when_asked_for() -> None:
     learner, x, y = categories()
     found = audit_dtp(learner, x, y, bin_width=0, remove=3, vary=4)

@@ -51,6 +51,7 @@ def test_the_rows_are_those_of_the_formulas():
     assert found.nats == bounds.transcript_nats(guard_named("round:2"), 1_000, 10_000)
 
 
+@pytest.mark.slow
 def test_curves_pass_through_the_rows():
     found = ls.holdout_bounds(5_000, 10, 1_000)
     for curve in found.curves:

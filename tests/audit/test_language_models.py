@@ -120,6 +120,7 @@ def test_energies_as_csv(tmp_path):
     assert found.energy_reference is None
 
 
+@pytest.mark.slow
 def test_a_second_target_finds_the_answers_of_its_reference(audited, models, texts, monkeypatch):
     audit, place, _ = audited
     assert len(runs_in(place / "run")) == 6
@@ -156,6 +157,7 @@ def test_without_a_reference(audited, models, texts):
     assert NO_REFERENCE not in audited[0].warnings
 
 
+@pytest.mark.slow
 def test_the_sum_is_so_many_times_the_mean(models, texts):
     target, plan = load_masked(models[0]), MaskPlan(n_masks=2)
     mean, total = (
@@ -166,6 +168,7 @@ def test_the_sum_is_so_many_times_the_mean(models, texts):
     assert total.energy_target == pytest.approx(mean.energy_target * n_masked, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_one_unit_for_all_sides(tmp_path, models):
     """Only the population holds a capital letter, at which the two tokenizers part."""
     cased = saved(tmp_path / "cased", tokenizer=word_pieces(lowercase=False))
@@ -202,6 +205,7 @@ def test_causal_models_too(tmp_path, texts):
         audit_masked(target, reference, *texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -36,6 +36,7 @@ def ignorant(x, y, random_state):
     return constant
 
 
+@pytest.mark.slow
 def test_the_whole_suite_finds_a_model_that_knows_its_members_by_heart():
     x, y = records(n=200, k=2)
     audit = audit_model(Counted(), x, y, n_shadows=6)

@@ -208,6 +208,7 @@ def test_the_blind_attack_is_judged_as_on_half_of_the_records():
 # -- the audit
 
 
+@pytest.mark.slow
 def test_a_table_of_copies_is_grave(leaky):
     assert verdict(leaky).grade == GRADES[-1]
     assert set(grades(leaky).values()) == {GRADES[-1]}
@@ -267,6 +268,7 @@ def test_nothing_is_found_where_there_is_nothing():
     assert grave <= 8
 
 
+@pytest.mark.slow
 def test_a_holdout_of_other_people_voids_the_attacks():
     rng = np.random.default_rng(3)
     real, other = people(rng, 150), people(rng, 150).assign(age=lambda x: x["age"] // 3 + 18)
@@ -278,6 +280,7 @@ def test_a_holdout_of_other_people_voids_the_attacks():
     assert "void" in told.sentences[0]
 
 
+@pytest.mark.slow
 def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     assert isinstance(alone.game, Skipped)
     assert alone.evaluations == ()
@@ -357,6 +360,7 @@ def audit_tables_schema(frames):
     return read_together(*frames).schema
 
 
+@pytest.mark.slow
 def test_a_small_holdout_and_columns_of_names_are_told():
     rng = np.random.default_rng(7)
     real, made, held = people(rng, 120), people(rng, 120), people(rng, 20)

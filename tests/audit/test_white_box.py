@@ -32,6 +32,7 @@ def learnt_by_heart(seed):
     return model, x, y, member
 
 
+@pytest.mark.slow
 def test_a_network_that_learnt_by_heart_is_found_out_from_inside_and_from_outside():
     target, shadow = learnt_by_heart(0), ShadowModule(*learnt_by_heart(1))
     alone = audit_white_box(*target, attacks=ATTACKS)

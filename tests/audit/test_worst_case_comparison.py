@@ -61,6 +61,7 @@ def test_a_further_defence_changes_nothing_but_the_corrected_ends():
                 assert y.corrected_auc.low <= x.corrected_auc.low <= x.auc.low
 
 
+@pytest.mark.slow
 def test_corrected_intervals_are_those_of_their_share_of_the_error():
     found = found_of(QUIET, DEAF)
     level = 1 - 0.05 / found.n_together

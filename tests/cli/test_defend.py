@@ -63,6 +63,7 @@ def test_a_report_is_written_and_the_table_is_printed(files, tmp_path):
     assert names == ["attacks.csv", "defences.csv", "report.html", "report.json"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("few_attacks")
 def test_a_limit_is_on_the_least_protected(files):
     """Labels alone leave least, rounding to 15 digits everything."""

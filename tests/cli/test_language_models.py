@@ -94,12 +94,14 @@ def test_the_energies_are_kept_beside_the_run(done):
     assert found.command == "language"
 
 
+@pytest.mark.slow
 def test_without_a_folder_nothing_is_kept(asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     language_models_of_request(asked, None, jobs=1, quiet=True)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_other_settings_in_the_same_run(asked, done):
     options = dict(asked.settled())
     wider = language_model_request_in({**options, "fpr": [0.2], "level": 0.9})
@@ -239,6 +241,7 @@ def test_a_second_target_asks_the_reference_nothing(asked, tmp_path, monkeypatch
     assert n_asked == {str(Path(place).resolve()): 3 for place in places}
 
 
+@pytest.mark.slow
 def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys):
     def stopped(model, batch):
         raise KeyboardInterrupt

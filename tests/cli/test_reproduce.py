@@ -104,6 +104,7 @@ def test_a_page_is_written_from_what_is_kept(tmp_path, capsys, monkeypatch):
     one_line(run_inside(("reproduce", *options[:2]), capsys), "--page needs --out DIR")
 
 
+@pytest.mark.slow
 def test_bad_input_gets_one_line_before_any_work(efforts, tmp_path, capsys):
     one_line(run_inside(("reproduce", "long-table9"), capsys), "there is no reproduction")
     (tmp_path / "file").write_text("mine")

@@ -29,6 +29,7 @@ def asked(table, *arguments):
     return ("synthetic", table, "--drop", "name", *SMALL, *arguments)
 
 
+@pytest.mark.slow
 def test_the_json_that_others_read(table, capsys):
     done = run_inside(
         asked(table, "--generator", "baynet", "--targets", "20,10", "--json", "-", "--quiet"),
@@ -167,6 +168,7 @@ def test_bad_input_is_one_line(table, capsys, arguments, message):
     one_line(run_inside((*given, *arguments), capsys), message)
 
 
+@pytest.mark.slow
 def test_a_wrong_file_is_one_line(capsys, tmp_path):
     for name, content, message in (
         ("ragged.csv", b"a,b\n1,2\n1,2,3\n", "line 3"),

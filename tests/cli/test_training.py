@@ -218,6 +218,7 @@ def one_line_last(done, message):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_runs_are_listed(tmp_path, inside):
     made(tmp_path / "out" / "run")
     table = inside("runs", tmp_path / "out")
@@ -381,6 +382,7 @@ def test_models_that_all_fail_are_an_error(inside, tmp_path):
     one_line_last(done, "training the target failed")
 
 
+@pytest.mark.slow
 def test_a_run_from_python_is_gone_on_with_in_python(inside, tmp_path):
     from tests.audit.test_model import QUICK, X, Y, tree
 
@@ -389,6 +391,7 @@ def test_a_run_from_python_is_gone_on_with_in_python(inside, tmp_path):
         one_line(inside(command, tmp_path), "was started from Python: make the same call again")
 
 
+@pytest.mark.slow
 def test_every_new_command_has_help_with_an_example(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for command in ("reproduce", "resume", "report", "runs"):

@@ -42,6 +42,7 @@ ASKED = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_document_on_the_standard_output_is_all_there_is(inside):
     more = ("--defence", "removal:0.1", "--fail-above", "tpr.low=-1", "--fail-above", "auc=1")
     done = inside(*ASKED, *more, "--json", "-", "--quiet")

@@ -54,6 +54,7 @@ def naive_p_value(c, line, most, level, points, corner=0.0):
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=times(40), deadline=None)
 @given(counted, lines, deltas, st.sampled_from([0.8, 0.95]))
 def test_it_is_where_full_enumeration_stops_to_refute(c, line, delta, level):
@@ -81,6 +82,7 @@ def test_mu_is_where_full_enumeration_stops_to_refute(c, line):
         assert p_value(bound - 1e-3) <= 0.05 + 1e-9
 
 
+@pytest.mark.slow
 def test_65_rates_and_the_corner_are_as_good_as_many():
     rng = np.random.default_rng(2)
     for n_in, n_out in rng.integers(5, 25, (times(16), 2)):

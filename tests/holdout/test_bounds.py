@@ -154,6 +154,7 @@ def test_the_row_of_all():
     assert b.bounds(10_000, 2, 2_000, guard=Ladder()).nb == found.nb
 
 
+@pytest.mark.slow
 @settings(max_examples=times(20))
 @given(sizes, classes, st.integers(1, 10**4))
 def test_the_attacks_stay_below_the_guarantee(n, m, k):

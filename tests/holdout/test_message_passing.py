@@ -254,6 +254,7 @@ def test_it_is_no_worse_than_naive_bayes(guard):
     assert bias(MessagePassing()).value > bias(NaiveBayes()).value - 3 * 0.029 / np.sqrt(times(8))
 
 
+@pytest.mark.slow
 def test_below_the_threshold_it_beats_naive_bayes():
     holdout = uniform_holdout(2_000, 2, RNG(0))
     attacks = MessagePassing(iterations=20), NaiveBayes()

@@ -39,6 +39,7 @@ def test_a_thousand_classes_at_full_size(n, k):
     assert not found.bias(0.99).excludes(poisson_bias(n, 1_000, k))
 
 
+@pytest.mark.slow
 def test_one_query():
     # With accuracy a above 1/m the label of the query is right with probability a; below, every
     # other label is better. Only the sign of the weight counts.

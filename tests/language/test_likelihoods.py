@@ -99,6 +99,7 @@ def test_few_masks_give_the_whole_sum_on_average(bert, pattern):
     )
 
 
+@pytest.mark.slow
 def test_every_row_is_what_a_single_pass_says(bert, texts):
     plan = MaskPlan(seed=4)
     found = token_log_probabilities(bert, texts, plan)
@@ -110,6 +111,7 @@ def test_every_row_is_what_a_single_pass_says(bert, texts):
             assert found.log_probability[mine] == pytest.approx(logs[found.unit[mine]], abs=CLOSE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FAMILIES)
 def test_every_family_agrees_with_the_loop(folders, kind):
     model = load_masked(folders(kind))
@@ -152,6 +154,7 @@ def test_the_frame_is_never_scored_and_written_marks_are_text(bert):
     assert found.n_unknown[0] == np.count_nonzero(encoded.ids == bert.tokenizer.unknown_id) > 0
 
 
+@pytest.mark.slow
 def test_single_masks_make_the_pseudo_log_likelihood(bert, texts):
     found = token_log_probabilities(bert, texts[:4], MaskPlan("single"))
     for i, text in enumerate(texts[:4]):
@@ -186,6 +189,7 @@ def test_of_unit_averages_over_copies(bert, texts):
         assert value == pytest.approx(found.log_probability[mine].mean())
 
 
+@pytest.mark.slow
 def test_two_models_share_masks(folders, bert, texts, together):
     other = load_masked(folders(seed=1))
     found = pair_log_probabilities(bert, other, texts)

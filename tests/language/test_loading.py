@@ -94,6 +94,7 @@ def test_damaged_files_are_refused(copied):
         load_masked(folder)
 
 
+@pytest.mark.slow
 def test_kinds_are_not_mixed_up(folders, gpt):
     with pytest.raises(InputError, match=r"must have a mask token, got none"):
         load_masked(gpt.source.path)
@@ -141,6 +142,7 @@ def test_the_checksum_follows_what_is_computed(copied):
     assert weights_sha256(folder) != first
 
 
+@pytest.mark.slow
 def test_a_model_that_changed_under_a_run_is_refused(copied):
     import pickle
 

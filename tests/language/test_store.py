@@ -45,6 +45,7 @@ def contents(folder):
     }
 
 
+@pytest.mark.slow
 def test_two_targets_ask_their_reference_once(folders, bert, texts, tmp_path, asked):
     reference = load_masked(folders(seed=1))
     first = pair_log_probabilities(bert, reference, texts, run=tmp_path)

@@ -95,6 +95,7 @@ def test_one_run_of_a_gaussian_mechanism(correlation: float, games: int) -> None
     assert found[:, 1].mean() > 0.05 * truth
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", few_or_full)
 @pytest.mark.parametrize("mu", [0.5, 1.0, 2.0])
 def test_many_runs_of_a_gaussian_mechanism(mu: float, games: int) -> None:
@@ -122,6 +123,7 @@ def of_one_run(played: list[Transcript]) -> np.ndarray:
     return each_once(played, np.array([len(played[0])]), 1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("games", in_full)
 @pytest.mark.parametrize("bounds", [of_one_run, of_many_runs])
 def test_on_noise_nothing_is_shown_in_95_of_100_games(

@@ -92,6 +92,7 @@ def without_leak(halves: bool, n: int, rng: np.random.Generator) -> Round:
     return Round(Observation({}, np.zeros(n), worlds=worlds), inside[0], np.arange(n))
 
 
+@pytest.mark.slow
 def test_exact_halves_would_give_the_bit_away_and_coins_do_not() -> None:
     rng = np.random.default_rng(0)
     n = 30_000

@@ -118,6 +118,7 @@ def test_what_is_known_of_members_helps_and_nothing_is_worse_than_chance(n_world
     assert area(LiraOffline(), dealt) > area(LiraOnline(PooledVariance()), dealt)
 
 
+@pytest.mark.slow
 def test_records_of_different_noise_need_variances_of_their_own() -> None:
     n, rng = 10_000, np.random.default_rng(4)
     offset, noise = 3 * rng.normal(size=n), np.exp(0.7 * rng.normal(size=n))

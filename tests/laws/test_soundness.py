@@ -52,6 +52,7 @@ def test_so_does_a_bound_of_an_audited_suite() -> None:
     assert above <= 0.05 * GAMES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", [Cut(0.0), Split()], ids=str)
 def test_on_noise_the_bound_is_0_in_95_of_100_games(rule: Cut | Split) -> None:
     rounds = GaussianGame(100).deal(GAMES, np.random.default_rng(3))

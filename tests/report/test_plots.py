@@ -20,6 +20,7 @@ def findings() -> Findings:
     return example()
 
 
+@pytest.mark.slow
 def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
     risk = findings.risk
     for draw in (

@@ -42,6 +42,7 @@ def test_lines_stand_over_the_number_in_a_name():
     assert list(Lines(r"k (\d+)", "k", "", across=True).series(across)) == ["one"]
 
 
+@pytest.mark.slow
 def test_a_figure_is_the_same_text_at_every_call():
     known = reproduction()
     assert figure_svg(known, table()) == figure_svg(known, table())

@@ -147,6 +147,7 @@ def test_figure_5_sets_naive_bayes_against_majorities(small):
 # Figure 4.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("bias", "m"), [(0.01, 2), (0.05, 5), (0.005, 10)])
 def test_the_first_attained_is_the_fewest(bias, m):
     k = first_attained(bias, 100_000, m)
@@ -244,6 +245,7 @@ def test_figure_1_has_every_restriction_and_what_each_adds(made_up):
     assert with_it <= most + 1e-12
 
 
+@pytest.mark.slow
 def test_the_quick_form_has_the_papers_three_restrictions(made_up):
     assert len(cells(feldman_fig1(QUICK))) == 3 + 1 + 2
     assert len(cells(feldman_fig2(QUICK))) == 3

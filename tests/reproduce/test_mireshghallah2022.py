@@ -82,6 +82,7 @@ def test_a_table_has_the_papers_numbers_beside_ours(played, name):
     assert rate.low <= level <= rate.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_figure_is_the_mean_over_draws(played, name):
     made = reproduction(name).make(Effort())
@@ -223,6 +224,7 @@ def test_the_claims_are_differences_of_the_published_tables():
         assert claim.published == pytest.approx(difference, abs=6e-4), claim.what
 
 
+@pytest.mark.slow
 def test_every_claim_has_an_effect_and_a_verdict(played):
     made = reproduction("mireshghallah-claims").make(Effort())
     effects = {row.label: row.cells["effect"].ours for row in made.rows if "effect" in row.cells}

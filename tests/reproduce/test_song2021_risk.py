@@ -77,6 +77,7 @@ def test_every_table_and_figure_of_the_risk_score_is_read_off_the_same_scores(vi
     assert set(distance["network's output"]) == set(views)
 
 
+@pytest.mark.slow
 def test_the_papers_numbers_stand_beside_the_model_that_is_most_alike(views):
     made = [make(Effort()) for make in (song_table6, song_fig6, song_fig8, song_fig10, song_fig11)]
     printed = {

@@ -105,6 +105,7 @@ def test_tables_that_ignore_the_records_say_nothing(game, table):
         assert not mean_auc(found, 0.9999).excludes(0.5), name
 
 
+@pytest.mark.slow
 def test_copied_records_are_found():
     rng = np.random.default_rng(3)
     table = table_of(rng, 300, 3, 4)

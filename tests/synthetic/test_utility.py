@@ -167,6 +167,7 @@ def test_labels_are_chosen_by_their_categories(tables):
     assert skipped.to_dict()["skipped"][0]["name"] == "learning"
 
 
+@pytest.mark.slow
 def test_rows_and_json(found):
     one = found["BayNet"]
     frame = one.to_frame()

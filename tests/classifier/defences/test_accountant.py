@@ -102,6 +102,7 @@ def test_the_moments_accountants_published_values(q, noise, steps, published):
     assert epsilon_of(renyi, orders, 1e-5) < older
 
 
+@pytest.mark.slow
 @settings(max_examples=times(12))
 @given(
     q=st.floats(1e-4, 1.0),
@@ -130,6 +131,7 @@ def test_without_noise_nothing_is_private():
     assert SubsampledGaussian(0.0, 0.5, 3).epsilon(1e-5) == np.inf
 
 
+@pytest.mark.slow
 @settings(max_examples=times(6))
 @given(epsilon=st.floats(0.1, 20), q=st.sampled_from([0.01, 0.2, 1.0]), steps=st.integers(1, 2_000))
 def test_noise_for_an_epsilon_spends_it(epsilon, q, steps):

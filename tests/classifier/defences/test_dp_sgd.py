@@ -219,6 +219,7 @@ def test_the_attack_is_as_good_as_theory_says():
     assert value == pytest.approx(norm.cdf(mu / np.sqrt(2)), abs=0.036)
 
 
+@pytest.mark.slow
 def test_a_tenth_of_the_noise_is_caught():
     defence, x, y = weights_of_their_own(500, noise_for(2.0, 1e-5, 1.0, 4), 4)
     assert gaussian(audit_dp_sgd(defence, x, y)) < 2.0

@@ -69,6 +69,7 @@ def test_a_run_of_other_defences_is_not_gone_on_with(tmp_path):
         trained(Trainings(Counted(), (1,), (Counted(),)), tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_models_that_fail_are_left_out_and_a_target_that_fails_is_told():
     plain = Counted()
     without, _ = trained(Trainings(plain, (1,), ()))

@@ -71,6 +71,7 @@ def test_a_trainer_of_the_users_is_taken_as_it_is():
     assert OtherTraining(mine, "mine").trainer(OF) is mine
 
 
+@pytest.mark.slow
 @settings(max_examples=times(4))
 @given(
     epsilon=st.floats(0.2, 20),

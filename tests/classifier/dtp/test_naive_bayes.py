@@ -61,6 +61,7 @@ def brute_force(made: tuple[NaiveBayes, Ints, Ints, int], width: float = 0.0) ->
     return np.array([log_ratio(shown, refit, width).max() for refit in refits])
 
 
+@pytest.mark.slow
 @given(tables())
 @settings(max_examples=times(150), deadline=None)
 def test_leaving_a_record_out_equals_training_without_it(
@@ -152,6 +153,7 @@ def test_numbers_left_out_equal_training_without_them(seed: int, n: int, k: int)
         assert_allclose(fitted.without_at(rows, queries)[row], refit.predict(queries), atol=1e-9)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**31))
 @settings(max_examples=times(40), deadline=None)
 def test_no_query_in_the_box_shows_more_than_the_bound(seed: int) -> None:

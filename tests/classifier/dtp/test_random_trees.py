@@ -34,6 +34,7 @@ every_alpha = pytest.mark.parametrize("alpha", [0.0, 0.4])
 every_answer = pytest.mark.parametrize("answers", ["normalised", "geometric-mean"])
 
 
+@pytest.mark.slow
 @every_alpha
 @every_answer
 @given(forests())

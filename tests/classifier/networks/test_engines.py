@@ -45,6 +45,7 @@ def test_every_engine_equals_torch_optim(
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "engine"),
     [

@@ -109,6 +109,7 @@ def test_tokens_are_checked_in_full(client, board, token):
     assert client.get("/account", headers=bearer(token)).status_code == 200
 
 
+@pytest.mark.slow
 def test_renewed_and_revoked_tokens(client, board, token):
     new = renew_token(board.engine, "ann")
     assert client.get("/account", headers=bearer(token)).status_code == 401

@@ -65,6 +65,7 @@ def test_a_page_stands_alone_and_is_well_formed(rendered):
     assert "{{" not in text
 
 
+@pytest.mark.slow
 def test_names_from_outside_are_escaped(attacked):
     hostile = replace(attacked, knowledge=HOSTILE[0], provenance={x: x for x in HOSTILE})
     text = hostile.to_html()
@@ -115,6 +116,7 @@ def test_plots_return_axes_and_hold_their_numbers(bounded, attacked):
     assert attacked.plot_biases(ax=other) is other
 
 
+@pytest.mark.slow
 def test_files_are_written_together(bounded, tmp_path):
     paths = bounded.write(tmp_path / "deep" / "out")
     assert [p.name for p in paths] == ["report.html", "report.json"]

@@ -294,6 +294,7 @@ def test_the_page_asks_for_nothing_and_names_are_text(text, page):
     assert "secret text" not in text
 
 
+@pytest.mark.slow
 def test_ids_are_unique_and_links_lead_somewhere(text, page):
     ids = page.values("id")
     assert len(ids) == len(set(ids))

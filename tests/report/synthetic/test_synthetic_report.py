@@ -341,6 +341,7 @@ def test_names_are_not_markup_and_send_no_control_codes(findings: SyntheticFindi
 # -- the page
 
 
+@pytest.mark.slow
 def test_nothing_from_outside_is_asked_for(text: str, page: Page) -> None:
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
     for name in ("src", "href", "xlink:href", "action", "srcset", "poster"):
@@ -580,6 +581,7 @@ def test_groups_are_drawn_apart(findings: SyntheticFindings) -> None:
 # -- files
 
 
+@pytest.mark.slow
 def test_all_files_are_written(tmp_path: Path, findings: SyntheticFindings, text: str) -> None:
     paths = write_report(synthetic, findings, tmp_path / "out")
     assert [p.name for p in paths] == NAMES

@@ -17,6 +17,7 @@ def noise(rng, n, p):
     return rng.normal(size=(n, p)).astype(np.float32), rng.random(n) < 0.5
 
 
+@pytest.mark.slow
 @every_meta
 @pytest.mark.parametrize("p", [3, 400])
 def test_noise_says_nothing_about_the_own_tables(meta, p):

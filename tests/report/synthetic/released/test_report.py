@@ -98,6 +98,7 @@ def shown(text):
 # -- the verdict
 
 
+@pytest.mark.slow
 def test_the_gravest_of_three_makes_the_verdict(found):
     quiet = harmless(found)
     assert released.verdict(quiet).grade == NONE
