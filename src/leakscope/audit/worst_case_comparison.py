@@ -27,9 +27,8 @@ from leakscope.classifier.mislabelled import (
     UniformLabel,
     WrongLabel,
 )
-from leakscope.classifier.shadows import Progress
+from leakscope.classifier.shadows import Progress, random_states
 from leakscope.classifier.trainer import Cohort, Trainer
-from leakscope.core import seeds
 from leakscope.core.checks import Bools, Ints
 from leakscope.core.estimate import Skipped
 from leakscope.core.game import Attack
@@ -213,7 +212,7 @@ def _known(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongL
 
 def _cohort(x: NDArray[Any], chosen: Targets, inside: Bools, seed: int) -> Cohort:
     """Return the models, with the random states that `audit_worst_case` gives them."""
-    states = tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside)))
+    states = random_states(seed, len(inside))
     return Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked)
 
 

@@ -195,9 +195,7 @@ def train_all(
     if weights is not None:
         require_weights(trainer)
     asked = np.arange(len(y)) if asked is None else asked
-    own = states or tuple(
-        int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside))
-    )
+    own = states or random_states(seed, len(inside))
     cohort = Cohort(x, y, inside, own, int(y.max()) + 1, asked)
     plan = _plan(trainer, cohort, seed, run)
     static = {
@@ -210,6 +208,11 @@ def train_all(
     fixed = stacked(trainer, plan.units_a_task)
     complete(opened, Work(fixed, cohort, weights), n_jobs=n_jobs, progress=progress)
     return np.asarray(opened.array("prediction")[:])
+
+
+def random_states(seed: int, n_models: int) -> tuple[int, ...]:
+    """Return a random state for every model, derived from the seed and its number."""
+    return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
 
 
 def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:

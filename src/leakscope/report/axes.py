@@ -25,6 +25,9 @@ DASHES = (
 )
 """Line styles, so that no curve is told by its colour alone."""
 
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+"""Of points, so that none is told by its colour alone."""
+
 SIZE = (4.0, 3.5)
 """Inches; small, so that text stays legible on a phone."""
 
@@ -58,6 +61,16 @@ def legend(ax: Axes, **options: Any) -> None:
         facecolor=PAPER, edgecolor="none", framealpha=0.85, **options
     )  # fmt: skip
     legend.get_title().set(fontsize=7.5, color=INK)
+
+
+def legend_above(ax: Axes, n: int, height: float) -> None:
+    """Put n names above the plot, so that they hide no point; height is in inches, without them."""
+    names = ax.get_legend_handles_labels()[1]
+    columns = 1 if max(map(len, names)) > 28 else 2
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+    figure = ax.get_figure(root=True)
+    if figure is not None and len(figure.axes) == 1:
+        figure.set_size_inches(4.4, height + 0.17 * -(-n // columns))
 
 
 def short(title: str) -> str:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType as RenderableType
     from rich.table import Table
 
-_COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
+COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
+"""Of the grades."""
 
 _RATES = (0.01, 0.001)
 
@@ -40,7 +41,7 @@ def terminal_summary(findings: Findings) -> RenderableType:
     """
     found = verdict(findings)
     return stacked(
-        *opening(found, _COLOURS[found.grade], findings.warnings),
+        *opening(found, COLOURS[found.grade], findings.warnings),
         _Attacks(findings),
         *map(text, _below(findings)),
     )

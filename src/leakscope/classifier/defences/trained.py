@@ -19,9 +19,8 @@ from leakscope.classifier.defences.trainings import (
 )
 from leakscope.classifier.pool import Pool
 from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.classifier.shadows import Progress, membership
+from leakscope.classifier.shadows import Progress, membership, random_states
 from leakscope.classifier.trainer import Cohort
-from leakscope.core import seeds
 from leakscope.core.checks import Bools, Ints
 from leakscope.core.estimate import Skipped
 from leakscope.errors import InputError
@@ -120,8 +119,7 @@ def train_each_way(
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
     inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
     inside[:, judged] = membership(n_shadows, len(judged), seed)
-    states = tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(len(inside)))
-    cohort = Cohort(x, y, inside, states, int(y.max()) + 1, judged)
+    cohort = Cohort(x, y, inside, random_states(seed, len(inside)), int(y.max()) + 1, judged)
     values = values_each_way(
         trainings,
         cohort,

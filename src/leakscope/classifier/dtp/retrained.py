@@ -14,10 +14,7 @@ from leakscope.classifier.dtp.learner import box_of
 from leakscope.classifier.dtp.network_bounds import with_bounds
 from leakscope.classifier.dtp.ratios import log_ratio
 from leakscope.classifier.pool import probabilities
-from leakscope.classifier.shadows import (
-    Progress,
-    digest_of,
-)
+from leakscope.classifier.shadows import Progress, digest_of
 from leakscope.classifier.stacking import Stacking, models_a_task, stacked
 from leakscope.classifier.trainer import Cohort, Trainer
 from leakscope.core import checks, seeds

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leakscope.core.estimate import Estimate
-from leakscope.report.axes import DASHES, INK, OTHER, SERIES, axes, legend, short
+from leakscope.report.axes import (
+    DASHES,
+    INK,
+    MARKERS,
+    OTHER,
+    SERIES,
+    axes,
+    legend_above,
+    short,
+)
 from leakscope.report.defences.findings import BestAttack, ComparedDefence, ComparedDefences
 from leakscope.report.defences.tables import marked
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 
 
 def plot_trade_off(f: ComparedDefences, ax: Axes | None = None) -> Axes:
@@ -108,7 +115,7 @@ def plot_risk(f: ComparedDefences, ax: Axes | None = None) -> Axes:
     ax.axvline(0.5, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set(xlabel="Privacy risk score", ylabel="Members with at most this risk, %")
     ax.set(xlim=(0, 1), ylim=(0, 101))
-    _legend(ax, len(curves))
+    legend_above(ax, len(curves), 3.2)
     return ax
 
 
@@ -120,16 +127,16 @@ def _draw(
 ) -> None:
     """Draw the undefended model and all defences, each at its cost."""
     start = Estimate(0.0, 0.0, 0.0, f.level, f.n_in + f.n_out, "exact")
-    _point(ax, before or start, f.none, INK, _MARKERS[0], "no defence")
+    _point(ax, before or start, f.none, INK, MARKERS[0], "no defence")
     for i, c in enumerate(f.compared):
-        look = SERIES[i % len(SERIES)], _MARKERS[(i + 1) % len(_MARKERS)]
+        look = SERIES[i % len(SERIES)], MARKERS[(i + 1) % len(MARKERS)]
         _point(ax, cost(c), c.adaptive, *look, short(marked(c)))
         surprised = 2 * c.non_adaptive.accuracy.value - 1
         ax.plot([cost(c).value], [100 * surprised], ls="none", marker=look[1], ms=6, mfc="none",
                 mec=look[0], mew=1.2)  # fmt: skip
     ax.axhline(0, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set(ylabel="Advantage of the best attack, points")
-    _legend(ax, len(f.compared) + 1 + bool(f.curve))
+    legend_above(ax, len(f.compared) + 1 + bool(f.curve), 3.2)
 
 
 def _point(
@@ -143,13 +150,3 @@ def _point(
 
 def _ends(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.value, estimate.low, estimate.high
-
-
-def _legend(ax: Axes, n: int) -> None:
-    """Put the names above the plot, so that they hide no point."""
-    names = ax.get_legend_handles_labels()[1]
-    columns = 1 if max(map(len, names)) > 28 else 2
-    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
-    figure = ax.get_figure(root=True)
-    if figure is not None and len(figure.axes) == 1:
-        figure.set_size_inches(4.4, 3.2 + 0.17 * -(-n // columns))

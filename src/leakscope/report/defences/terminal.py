@@ -9,13 +9,10 @@ from leakscope.report.defences.tables import grid, short_grid
 from leakscope.report.defences.verdict import verdict
 from leakscope.report.numbers import rate
 from leakscope.report.tables import not_done
-from leakscope.report.terminal import Roomy, opening, rows_of, stacked, text
-from leakscope.report.verdict import GRADES
+from leakscope.report.terminal import COLOURS, Roomy, opening, rows_of, stacked, text
 
 if TYPE_CHECKING:
     from leakscope.report.terminal import RenderableType
-
-_COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
 
 
 def terminal_summary(f: ComparedDefences) -> RenderableType:
@@ -39,7 +36,7 @@ def terminal_summary(f: ComparedDefences) -> RenderableType:
         70,
     )
     return stacked(
-        *opening(found, _COLOURS[found.grade], f.warnings),
+        *opening(found, COLOURS[found.grade], f.warnings),
         text("Right guesses of the best attack; guessing gives 50%"),
         table,
         *map(text, _below(f)),

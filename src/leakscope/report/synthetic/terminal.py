@@ -10,13 +10,11 @@ from leakscope.report.synthetic.findings import SyntheticFindings
 from leakscope.report.synthetic.tables import lines
 from leakscope.report.synthetic.verdict import verdict
 from leakscope.report.tables import not_done
-from leakscope.report.terminal import Roomy, figures, opening, rows_of, stacked, text
-from leakscope.report.verdict import GRADES
+from leakscope.report.terminal import COLOURS, Roomy, figures, opening, rows_of, stacked, text
 
 if TYPE_CHECKING:
     from leakscope.report.terminal import RenderableType
 
-_COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
 
 _RECORDS = 5
 """So many of the riskiest records are printed."""
@@ -37,7 +35,7 @@ def terminal_summary(f: SyntheticFindings) -> RenderableType:
     """
     found = verdict(f)
     return stacked(
-        *opening(found, _COLOURS[found.grade], f.warnings),
+        *opening(found, COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         _attacks(f),
         _records(f),

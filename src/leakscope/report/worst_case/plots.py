@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from leakscope.core.estimate import Estimate
-from leakscope.report.axes import INK, OTHER, SERIES, axes, legend, short
+from leakscope.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
 from leakscope.report.numbers import rate
 from leakscope.report.worst_case.findings import AttackedTraining, ComparedWorstCases
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
 _APART = 0.15
 
 
@@ -39,7 +38,7 @@ def plot_groups(f: ComparedWorstCases, ax: Axes | None = None) -> Axes:
     ax.set_yticks(range(len(f.trainings)), [short(t.title) for t in f.trainings], fontsize=7.5)
     ax.set_ylim(len(f.trainings) - 0.5, -0.5)
     ax.set(xlabel=f"Found at {rate(f.fpr)} false alarms, %", xlim=(-2, 102))
-    _legend(ax, 2, 1.3 + 0.42 * len(f.trainings))
+    legend_above(ax, 2, 1.3 + 0.42 * len(f.trainings))
     return ax
 
 
@@ -61,12 +60,12 @@ def plot_accuracy(f: ComparedWorstCases, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     for i, training in enumerate(f.trainings):
         colour = INK if i == 0 else SERIES[(i - 1) % len(SERIES)]
-        _point(f, training, ax, colour, _MARKERS[i % len(_MARKERS)])
+        _point(f, training, ax, colour, MARKERS[i % len(MARKERS)])
     ax.axhline(100 * f.fpr, color=OTHER, lw=0.9, ls=(0, (1, 2)))
     ax.set(xlabel="Model's accuracy on new records, %")
     ax.set(ylabel=f"Found at {rate(f.fpr)} false alarms, %", ylim=(-2, 102))
     ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
-    _legend(ax, len(f.trainings), 3.2)
+    legend_above(ax, len(f.trainings), 3.2)
     return ax
 
 
@@ -81,7 +80,7 @@ def _bar(ax: Axes, found: Estimate, up: float, group: int) -> None:
     name = ("canaries", "ordinary records")[group]
     colour = (SERIES[1], SERIES[0])[group]
     ax.errorbar([value], [up], xerr=[[value - low], [high - value]], color=colour, ls="none",
-                marker=_MARKERS[group], mfc=("none" if group else colour), ms=5.5, elinewidth=1.2,
+                marker=MARKERS[group], mfc=("none" if group else colour), ms=5.5, elinewidth=1.2,
                 label=None if name in known else name)  # fmt: skip
 
 
@@ -96,13 +95,3 @@ def _point(
                 ls="none", elinewidth=1.2, label=short(training.title))  # fmt: skip
     ax.plot([across.value], [100 * usual.value], ls="none", marker=marker, ms=6, mfc="none",
             mec=colour, mew=1.2)  # fmt: skip
-
-
-def _legend(ax: Axes, n: int, height: float) -> None:
-    """Put the names above the plot, so that they hide no point."""
-    names = ax.get_legend_handles_labels()[1]
-    columns = 1 if max(map(len, names)) > 28 else 2
-    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
-    figure = ax.get_figure(root=True)
-    if figure is not None and len(figure.axes) == 1:
-        figure.set_size_inches(4.4, height + 0.17 * -(-n // columns))

@@ -6,16 +6,13 @@ from typing import TYPE_CHECKING
 
 from leakscope.report.numbers import rate
 from leakscope.report.tables import not_done
-from leakscope.report.terminal import Roomy, opening, rows_of, stacked, text
-from leakscope.report.verdict import GRADES
+from leakscope.report.terminal import COLOURS, Roomy, opening, rows_of, stacked, text
 from leakscope.report.worst_case.findings import ComparedWorstCases
 from leakscope.report.worst_case.tables import DAGGER, grid, short_grid
 from leakscope.report.worst_case.verdict import verdict
 
 if TYPE_CHECKING:
     from leakscope.report.terminal import RenderableType
-
-_COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
 
 
 def terminal_summary(f: ComparedWorstCases) -> RenderableType:
@@ -39,7 +36,7 @@ def terminal_summary(f: ComparedWorstCases) -> RenderableType:
         76,
     )
     return stacked(
-        *opening(found, _COLOURS[found.grade], f.warnings),
+        *opening(found, COLOURS[found.grade], f.warnings),
         text(f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"),
         table,
         *map(text, _below(f)),
