@@ -13,9 +13,9 @@ PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint c
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
-demo: $(VENV)/core.stamp ## audit a model trained on real data, into leakscope-demo/
-	$(BIN)/leakscope demo --out leakscope-demo
-	@echo "The report is leakscope-demo/report.html"
+demo: $(VENV)/core.stamp ## audit a model trained on real data, into privacygauge-demo/
+	$(BIN)/privacygauge demo --out privacygauge-demo
+	@echo "The report is privacygauge-demo/report.html"
 
 test: $(VENV)/dev.stamp ## run the fast tests and the doctests
 	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
@@ -24,7 +24,7 @@ test-long: $(VENV)/dev.stamp ## run the long tests, with fewer games and example
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
 test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions too
-	LEAKSCOPE_TESTS=thorough $(BIN)/pytest -n 2
+	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -n 2
 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports
 	$(BIN)/ruff check
@@ -51,12 +51,12 @@ lock: ## write constraints.txt anew from the newest versions
 	echo "torch==$(TORCH)" > "$$lock/torch.txt"; \
 	"$$lock/venv/bin/pip" install -qq --constraint "$$lock/torch.txt" '.[dev]'; \
 	{ echo "# Every version as tested on Python 3.11; written by \`make lock\`."; \
-	  "$$lock/venv/bin/pip" freeze --exclude leakscope | sed 's/^\(torch==.*\)+.*/\1/'; \
+	  "$$lock/venv/bin/pip" freeze --exclude privacygauge | sed 's/^\(torch==.*\)+.*/\1/'; \
 	} > "$$lock/constraints.txt"; \
 	cp "$$lock/constraints.txt" constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) leakscope-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) privacygauge-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt

@@ -1,4 +1,4 @@
-"""The same work by LeakScope and by what a user would use today, in turns.
+"""The same work by PrivacyGauge and by what a user would use today, in turns.
 
 Each side has a process of its own; all of them share one core and one thread, and take turns.
 A ratio is that of two neighbouring turns; shown are the median of the ratios and the extremes.
@@ -22,7 +22,7 @@ import numpy as np
 from _measure import show
 
 HERE = Path(__file__).resolve().parent
-PEERS = "LEAKSCOPE_PEERS"
+PEERS = "PRIVACYGAUGE_PEERS"
 """The environment variable that names the folder of the peers' environments."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1"}
@@ -41,7 +41,7 @@ class Side:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     """Of that function."""
     peer: str = ""
-    """The environment that it runs in; empty for LeakScope's own."""
+    """The environment that it runs in; empty for PrivacyGauge's own."""
     share: float = 1.0
     """How much of the whole work it does: its time is divided by this."""
 
@@ -57,7 +57,7 @@ class Duel:
     unit: str
     """What the size counts."""
     ours: Side
-    """LeakScope."""
+    """PrivacyGauge."""
     theirs: Side
     """What a user would use today."""
     goal: float | None = None
@@ -158,7 +158,7 @@ def started(side: Side) -> Iterator[Process]:
     """Start a side on one core, and end it."""
     command = [python_of(side.peer), str(HERE / "_side.py"), str(HERE / side.script), side.make]
     environment = {**os.environ, **dict.fromkeys(THREADS, "1"), **QUIET}
-    if side.peer:  # a peer sees no more of LeakScope than its user would
+    if side.peer:  # a peer sees no more of PrivacyGauge than its user would
         environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory() as folder:
         errors = Path(folder) / "errors.txt"

@@ -144,9 +144,9 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
             HEAD.format(system=system(), rows=len(run), waiting=waiting(run)),
             "## The table\n",
             *table(run),
-            "\n## Where LeakScope loses\n",
+            "\n## Where PrivacyGauge loses\n",
             *(listed(losing) or ["Nowhere in this run.\n"]),
-            "\n## Where LeakScope takes more memory\n",
+            "\n## Where PrivacyGauge takes more memory\n",
             "More than a tenth more than the other side:\n",
             *([f"- {told(row)}: {memory(row)}" for row in larger] or ["Nowhere in this run."]),
             "\n## Goals that were not reached\n",
@@ -171,11 +171,11 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
 
 HEAD = """# Benchmarks
 
-Written by `python bench --write`; `make peers` installs the libraries that LeakScope is held
+Written by `python bench --write`; `make peers` installs the libraries that PrivacyGauge is held
 against, each with the versions of `bench/peers/`. {rows} lines, measured on
 {system}.
 
-A ratio is **their time over ours**: above 1 LeakScope is faster. Each side has a process of its
+A ratio is **their time over ours**: above 1 PrivacyGauge is faster. Each side has a process of its
 own; both share one core and one thread and take turns, after a turn that warms up. Shown is the
 median of the ratios of neighbouring turns, and the least and the largest of them. Times are wall
 times, and the ratio of processor times stands beside them; on the median side wall times are
@@ -285,7 +285,9 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
     for panel, path in zip(panels, paths, strict=False):
         rivals = [(rival, several) for (own, rival), several in found.items() if own == path]
         first = rivals[0][1]
-        panel.loglog(*points(first, "ours"), "o-", color="black", label="LeakScope", markersize=3)
+        panel.loglog(
+            *points(first, "ours"), "o-", color="black", label="PrivacyGauge", markersize=3
+        )
         for style, (rival, several) in zip(("s--", "^:", "v-.", "d--"), rivals, strict=False):
             label = re.split(r"[,(]", rival)[0].strip()
             panel.loglog(*points(several, "theirs"), style, label=label, markersize=3)

@@ -1,10 +1,10 @@
-"""The same inputs through LeakScope's rivals: what they answer is kept for the tests.
+"""The same inputs through PrivacyGauge's rivals: what they answer is kept for the tests.
 
     python bench/correctness.py            print what each answers, in short
     python bench/correctness.py --write    and write tests/reference/peers.json
 
 The inputs are those of tests/reference/made_inputs.py; tests/reference/test_peers.py computes the
-truth by brute force and holds LeakScope, and what is recorded here, against it.
+truth by brute force and holds PrivacyGauge, and what is recorded here, against it.
 """
 
 from __future__ import annotations

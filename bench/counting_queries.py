@@ -16,9 +16,9 @@ import pandas as pd
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from leakscope.synthetic.conditions import masks, masks_of_targets
-from leakscope.synthetic.queries import answers
-from leakscope.synthetic.queries_large import bitmaps_of, counts_of, sampled_subsets
+from privacygauge.synthetic.conditions import masks, masks_of_targets
+from privacygauge.synthetic.queries import answers
+from privacygauge.synthetic.queries_large import bitmaps_of, counts_of, sampled_subsets
 
 ROWS = 1000
 SAMPLE = 300

@@ -19,11 +19,11 @@ from scipy.special import log_softmax, softmax
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from threadpoolctl import threadpool_limits
 
-from leakscope.classifier.dtp.domain import dtp_over_cells
-from leakscope.classifier.dtp.naive_bayes import naive_bayes_of
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import categorical_records
-from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult
+from privacygauge.classifier.dtp.domain import dtp_over_cells
+from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import categorical_records
+from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult
 
 REFITS = 20
 WHOLE_REFITS = 3

@@ -25,11 +25,11 @@ import numpy as np
 from _duel import Duel, Side, held, one_core
 from _measure import show, timed
 
-from leakscope.datasets.adult import CONTINUOUS, adult
-from leakscope.runs.threads import one_thread
-from leakscope.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.datasets.adult import CONTINUOUS, adult
+from privacygauge.runs.threads import one_thread
+from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 
 REPEATS = 21
 GOALS: tuple[tuple[Generator, float], ...] = (

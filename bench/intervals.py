@@ -14,10 +14,10 @@ from _duel import Duel, Side
 from _measure import ratio_row, show, timed
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.evaluation import evaluate
-from leakscope.evaluate.roc import auc, roc
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.roc import auc, roc
 
 RESAMPLES, FEW = 100, 10
 """Of a bootstrap, and those that are made for the common table."""

@@ -22,10 +22,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from leakscope.classifier.dtp.learner import box_of
-from leakscope.classifier.dtp.logistic import FittedLogistic, Logistic
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.datasets.adult import adult, adult_binary
+from privacygauge.classifier.dtp.learner import box_of
+from privacygauge.classifier.dtp.logistic import FittedLogistic, Logistic
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.datasets.adult import adult, adult_binary
 
 SOLVERS = ("newton-cholesky", "newton-cg", "lbfgs")
 TOLERANCES = (1e-4, 1e-6, 1e-8, 1e-10)

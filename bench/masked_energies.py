@@ -18,10 +18,10 @@ import transformers
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
 
-from leakscope.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from leakscope.language.masks import MaskPlan
-from leakscope.language.model import load_masked
-from leakscope.language.precision import supports_bfloat16
+from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.model import load_masked
+from privacygauge.language.precision import supports_bfloat16
 
 SIZES = {
     "bert-base": {},
@@ -79,7 +79,7 @@ def off(loop: Timed, ours: Timed) -> float:
 
 
 def looped(model, texts: list[str], plan: MaskPlan) -> np.ndarray:
-    """Return the energies by the obvious loop; masks are drawn by LeakScope, to compare."""
+    """Return the energies by the obvious loop; masks are drawn by PrivacyGauge, to compare."""
     energies = []
     for text in texts:
         ids = torch.as_tensor(model.tokenizer.encoded([text])[0].ids)[None]
@@ -96,7 +96,7 @@ def looped(model, texts: list[str], plan: MaskPlan) -> np.ndarray:
 
 
 def key_of(text: str) -> str:
-    from leakscope.language.tokens import checked_keys
+    from privacygauge.language.tokens import checked_keys
 
     return checked_keys([text])[0]
 

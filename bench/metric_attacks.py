@@ -17,13 +17,13 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import peak_ratio, ratio_row, show, timed
 
-from leakscope.audit import audit
-from leakscope.classifier.predictions import Predictions, predictions
-from leakscope.classifier.signals import signals
-from leakscope.classifier.suite import METRICS
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.game import Observation, Round, Shadow
-from leakscope.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.audit import audit
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.signals import signals
+from privacygauge.classifier.suite import METRICS
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.game import Observation, Round, Shadow
+from privacygauge.core.thresholds import best_threshold, learn_thresholds
 
 
 def made_up(n: int, k: int, seed: int) -> Predictions:
@@ -85,7 +85,7 @@ def whole_array_signals(given: Predictions) -> dict[str, np.ndarray]:
 
 
 def work(n: int, classes: int, by: str) -> Callable[[], list[float]]:
-    """Return a call that gives three accuracies, by LeakScope or by the published procedure."""
+    """Return a call that gives three accuracies, by PrivacyGauge or by the published procedure."""
     target, shadow = made_up(n // 2, classes, 0), made_up(n // 2, classes, 1)
     if by == "ours":
         return lambda: ours(target, shadow)[1:4]

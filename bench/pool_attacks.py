@@ -13,8 +13,8 @@ import numpy as np
 from _duel import Duel, Side, table_alone
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.audit import Fitted, audit_model
-from leakscope.core.attacks.lira import LiraOnline
+from privacygauge.audit import Fitted, audit_model
+from privacygauge.core.attacks.lira import LiraOnline
 
 FEATURES, CLASSES, MODELS = 20, 5, 16
 

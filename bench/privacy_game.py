@@ -24,15 +24,15 @@ from pathlib import Path
 import numpy as np
 from _measure import show
 
-from leakscope.audit.synthetic import SELECTORS, SyntheticAudit, audit_synthetic
-from leakscope.core import seeds
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.datasets.adult import adult
-from leakscope.evaluate.correlation import rank_correlation
-from leakscope.runs.threads import one_thread
-from leakscope.synthetic.attacks.suite import suite_for_many
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.table import Table
+from privacygauge.audit.synthetic import SELECTORS, SyntheticAudit, audit_synthetic
+from privacygauge.core import seeds
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.datasets.adult import adult
+from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.runs.threads import one_thread
+from privacygauge.synthetic.attacks.suite import suite_for_many
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.table import Table
 
 RECORDS = 1_000
 ALL = 1_000

@@ -13,14 +13,14 @@ import numpy as np
 import pandas as pd
 from _duel import Duel, Side, table_alone
 
-from leakscope.audit.released_risk import risk_of
-from leakscope.datasets.adult import adult
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import BayNet
-from leakscope.synthetic.released.inference import inference
-from leakscope.synthetic.released.linkability import Halves, linkability
-from leakscope.synthetic.released.singling_out import singling_out
-from leakscope.synthetic.released.tables import Released, read_together
+from privacygauge.audit.released_risk import risk_of
+from privacygauge.datasets.adult import adult
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import BayNet
+from privacygauge.synthetic.released.inference import inference
+from privacygauge.synthetic.released.linkability import Halves, linkability
+from privacygauge.synthetic.released.singling_out import singling_out
+from privacygauge.synthetic.released.tables import Released, read_together
 
 SECRET = "income"
 ATTEMPTS = 500

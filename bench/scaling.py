@@ -23,20 +23,20 @@ from _measure import show, timed
 from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
-from leakscope.audit import audit_model
-from leakscope.classifier.estimators import Estimators
-from leakscope.classifier.pool import Pool
-from leakscope.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
-from leakscope.classifier.predictions import predictions
-from leakscope.classifier.shadows import membership, train_all
-from leakscope.classifier.suite import single_record_attacks
-from leakscope.classifier.targeted import BLOCK
-from leakscope.classifier.trainer import Cohort, Trainer
-from leakscope.cli.models import logistic, naive_bayes
-from leakscope.core.game import Attack, Observation
-from leakscope.runs.execute import _Tally, complete
-from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import Run, open_run, read_run
+from privacygauge.audit import audit_model
+from privacygauge.classifier.estimators import Estimators
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.shadows import membership, train_all
+from privacygauge.classifier.suite import single_record_attacks
+from privacygauge.classifier.targeted import BLOCK
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.cli.models import logistic, naive_bayes
+from privacygauge.core.game import Attack, Observation
+from privacygauge.runs.execute import _Tally, complete
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run, open_run, read_run
 
 D = 20
 Size = tuple[int, int, int]
@@ -153,7 +153,7 @@ def grown(
 
 def networks(epochs: int = 20, workers: int = 2) -> Trainer:
     """Return the trainer of 64 tanh units."""
-    from leakscope.classifier.networks import LONG_2017, Networks
+    from privacygauge.classifier.networks import LONG_2017, Networks
 
     return Networks(LONG_2017, epochs, 100, workers=workers)
 

@@ -22,11 +22,11 @@ from joblib import Parallel, delayed
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader, TensorDataset
 
-from leakscope.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
-from leakscope.classifier.networks.engines import ENGINES
-from leakscope.classifier.networks.memory import in_words, peak_memory
-from leakscope.classifier.networks.stacks import train_stacks
-from leakscope.classifier.trainer import Cohort
+from privacygauge.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
+from privacygauge.classifier.networks.engines import ENGINES
+from privacygauge.classifier.networks.memory import in_words, peak_memory
+from privacygauge.classifier.networks.stacks import train_stacks
+from privacygauge.classifier.trainer import Cohort
 
 N, D, CLASSES, BATCH = 1000, 446, 30, 100
 

@@ -19,15 +19,15 @@ from collections.abc import Sequence
 import numpy as np
 from _measure import Timed, ratio_row, show
 
-from leakscope.holdout.analysts import Analyst, uniform_holdout
-from leakscope.holdout.decoding import Decoded
-from leakscope.holdout.designed import DesignedQueries
-from leakscope.holdout.detecting import queries_for
-from leakscope.holdout.linear_programming import LinearProgramming
-from leakscope.holdout.message_passing import MessagePassing
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.oracle import Budget
-from leakscope.holdout.reconstruction import Reconstruction
+from privacygauge.holdout.analysts import Analyst, uniform_holdout
+from privacygauge.holdout.decoding import Decoded
+from privacygauge.holdout.designed import DesignedQueries
+from privacygauge.holdout.detecting import queries_for
+from privacygauge.holdout.linear_programming import LinearProgramming
+from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.reconstruction import Reconstruction
 
 LARGE = (
     (10_000, 2, 2_000),

@@ -10,11 +10,11 @@ sys.path[:0] = [str(DOCS), str(DOCS / "site"), str(DOCS.parent / "src")]
 
 from sources import source_of  # noqa: E402
 
-import leakscope  # noqa: E402  the package beside this folder, installed or not
+import privacygauge  # noqa: E402  the package beside this folder, installed or not
 
-project = "LeakScope"
-author = "the authors of LeakScope"
-version = release = leakscope.__version__
+project = "PrivacyGauge"
+author = "the authors of PrivacyGauge"
+version = release = privacygauge.__version__
 
 extensions = [
     "myst_parser",
@@ -53,7 +53,7 @@ napoleon_custom_sections = ["Sources"]
 linkcode_resolve = source_of
 
 html_theme = "furo"
-html_title = "LeakScope"
+html_title = "PrivacyGauge"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-import leakscope as ls
+import privacygauge as pg
 
 WINDOW = (900, 1125)
 """Width and height of what a picture shows, in pixels of the page."""
@@ -42,7 +42,7 @@ class Report:
     """The page among the files that are written."""
 
 
-def digits(seed: int) -> tuple[ls.Predictions, ls.Predictions]:
+def digits(seed: int) -> tuple[pg.Predictions, pg.Predictions]:
     """Return a forest's predictions on handwritten digits, and those of a shadow model."""
     from sklearn.datasets import load_digits
     from sklearn.ensemble import RandomForestClassifier
@@ -55,7 +55,7 @@ def digits(seed: int) -> tuple[ls.Predictions, ls.Predictions]:
         rows = np.concatenate([inside, outside])
         member = np.isin(rows, inside)
         probs = model.predict_proba(x[rows])
-        made.append(ls.predictions(probs=probs, labels=y[rows], member=member, ids=rows))
+        made.append(pg.predictions(probs=probs, labels=y[rows], member=member, ids=rows))
     return made[0], made[1]
 
 
@@ -70,13 +70,13 @@ def people() -> Any:
 
 def classifier(_made: Path) -> Any:
     """Return the audit of a forest."""
-    return ls.audit_classifier(*digits(0), command="classifier")
+    return pg.audit_classifier(*digits(0), command="classifier")
 
 
 def defences(_made: Path) -> Any:
     """Return the audit of four defences of that forest."""
-    tried = [ls.LabelOnly(), ls.Rounding(1), ls.TopK(2), ls.Temperature(5)]
-    return ls.audit_defences(*digits(0), tried, command="defend")
+    tried = [pg.LabelOnly(), pg.Rounding(1), pg.TopK(2), pg.Temperature(5)]
+    return pg.audit_defences(*digits(0), tried, command="defend")
 
 
 def worst_case(_made: Path) -> Any:
@@ -84,15 +84,15 @@ def worst_case(_made: Path) -> Any:
     from sklearn.datasets import load_digits
     from sklearn.neighbors import KNeighborsClassifier
 
-    from leakscope.classifier.estimators import as_trainer
+    from privacygauge.classifier.estimators import as_trainer
 
     x, y = (values[:1000] for values in load_digits(return_X_y=True))
     many = [(f"{k} neighbours", as_trainer(KNeighborsClassifier(k))) for k in (10, 50)]
-    return ls.compare_worst_cases(
+    return pg.compare_worst_cases(
         KNeighborsClassifier(2),
         x,
         y,
-        [ls.OtherTraining(trainer, name) for name, trainer in many],
+        [pg.OtherTraining(trainer, name) for name, trainer in many],
         n_canaries=100,
         n_models=24,
         fprs=(0.1, 0.01),
@@ -105,7 +105,7 @@ def dtp(_made: Path) -> Any:
     from sklearn.datasets import load_breast_cancer
 
     x, y = load_breast_cancer(return_X_y=True)
-    return ls.audit_dtp(ls.LinearDiscriminant(), x[:, :10], y, command="dtp")
+    return pg.audit_dtp(pg.LinearDiscriminant(), x[:, :10], y, command="dtp")
 
 
 def claim(_made: Path) -> Any:
@@ -113,12 +113,12 @@ def claim(_made: Path) -> Any:
     rng = np.random.default_rng(0)
     member = rng.random(1000) < 0.5
     canaries = {"score": 2.0 * member + rng.normal(size=1000), "member": member}
-    return ls.audit_privacy_claim(canaries, epsilon=2.0, delta=1e-5, command="dp-audit")
+    return pg.audit_privacy_claim(canaries, epsilon=2.0, delta=1e-5, command="dp-audit")
 
 
 def generator(_made: Path) -> Any:
     """Return the audit of SynthPop on the patients."""
-    return ls.audit_synthetic(
+    return pg.audit_synthetic(
         "synthpop", people(), targets=3, shadows=60, tests=40, size=100, command="synthetic"
     )
 
@@ -128,7 +128,7 @@ def released(_made: Path) -> Any:
     shuffled = people().sample(frac=1, random_state=0)
     real, holdout = shuffled[:221], shuffled[221:]
     out = real.sample(200, random_state=0)  # the worst synthetic table: real records
-    return ls.audit_released(real, out, holdout, command="synthetic")
+    return pg.audit_released(real, out, holdout, command="synthetic")
 
 
 def language(_made: Path) -> Any:
@@ -147,12 +147,12 @@ def language(_made: Path) -> Any:
         "member": (role == 0).astype(int),
         "population": (role == 2).astype(int),
     }
-    return ls.audit_language(pd.DataFrame(energies), command="language")
+    return pg.audit_language(pd.DataFrame(energies), command="language")
 
 
 def submissions(_made: Path) -> Any:
     """Return what submissions to a large test set can buy."""
-    return ls.holdout_bounds(50_000, 1_000, 100, accounts=52, command="holdout bound")
+    return pg.holdout_bounds(50_000, 1_000, 100, accounts=52, command="holdout bound")
 
 
 def attacked(_made: Path) -> Any:
@@ -161,23 +161,23 @@ def attacked(_made: Path) -> Any:
 
     labels = load_digits(return_X_y=True)[1][-900:]
     guards = ["exact", "round:2", "ladder"]
-    return ls.attack_holdout(
+    return pg.attack_holdout(
         labels, 400, attacks=["nb", "scan"], guards=guards, trials=5, command="holdout attack"
     )
 
 
 def history(_made: Path) -> Any:
     """Return the audit of a made-up log with one attacker."""
-    from leakscope.holdout.history.made import attacked_history
+    from privacygauge.holdout.history.made import attacked_history
 
     made = attacked_history(np.random.default_rng(0), "nb", n=400, m=2, queries=60)
-    return ls.audit_leaderboard(made, command="holdout log")
+    return pg.audit_leaderboard(made, command="holdout log")
 
 
 def register(made: Path) -> Any:
     """Return four of the reports side by side."""
     chosen = ("classifier", "generator", "language", "attacked")
-    return ls.risk_register({name: made / name for name in chosen}, title="A made-up release")
+    return pg.risk_register({name: made / name for name in chosen}, title="A made-up release")
 
 
 REPORTS = (
@@ -185,84 +185,84 @@ REPORTS = (
         "classifier",
         "A classifier",
         "A random forest trained on a quarter of 1,797 handwritten digits.",
-        "leakscope classifier",
+        "privacygauge classifier",
         classifier,
     ),
     Report(
         "defences",
         "Defences of a classifier",
         "Four defences on the answers of that forest, attacked by those who know them.",
-        "leakscope defend",
+        "privacygauge defend",
         defences,
     ),
     Report(
         "worst_case",
         "Worst-case records of a classifier",
         "A hundred of 1,000 handwritten digits get a wrong label and are looked for.",
-        "leakscope worst-case",
+        "privacygauge worst-case",
         worst_case,
     ),
     Report(
         "dtp",
         "Differential training privacy",
         "How far each of 569 tumours moves a linear discriminant of breast cancer.",
-        "leakscope dtp",
+        "privacygauge dtp",
         dtp,
     ),
     Report(
         "claim",
         "A claim of differential privacy",
         "A made-up training that claims epsilon 2 and gives away more of 1,000 canaries.",
-        "leakscope dp-audit",
+        "privacygauge dp-audit",
         claim,
     ),
     Report(
         "generator",
         "A generator of synthetic tables",
         "SynthPop on 442 diabetes patients; the three records most at risk.",
-        "leakscope synthetic --generator",
+        "privacygauge synthetic --generator",
         generator,
     ),
     Report(
         "released",
         "A table that is out already",
         "A bad one: 200 of the patients themselves, beside a holdout.",
-        "leakscope synthetic --synthetic",
+        "privacygauge synthetic --synthetic",
         released,
     ),
     Report(
         "language",
         "A language model",
         "Made-up energies of 1,200 texts of 120 patients.",
-        "leakscope language",
+        "privacygauge language",
         language,
     ),
     Report(
         "submissions",
         "What submissions can buy",
         "A test set of 50,000 images in 1,000 classes, and 5,200 submissions.",
-        "leakscope holdout bound",
+        "privacygauge holdout bound",
         submissions,
     ),
     Report(
         "attacked",
         "Attacks on a test set",
         "The labels of 900 handwritten digits behind three guards, 400 submissions.",
-        "leakscope holdout attack",
+        "privacygauge holdout attack",
         attacked,
     ),
     Report(
         "history",
         "A leaderboard's history",
         "A made-up log of eight honest teams and one attacker.",
-        "leakscope holdout log",
+        "privacygauge holdout log",
         history,
     ),
     Report(
         "register",
         "Several audits side by side",
         "Four of these reports in one risk register.",
-        "leakscope register",
+        "privacygauge register",
         register,
         "register.html",
     ),

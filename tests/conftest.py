@@ -23,9 +23,9 @@ settings.load_profile("same-every-run")
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    folder = os.environ.get("LEAKSCOPE_DATA")
+    folder = os.environ.get("PRIVACYGAUGE_DATA")
     if not folder:
-        pytest.skip("LEAKSCOPE_DATA names no folder with real data")
+        pytest.skip("PRIVACYGAUGE_DATA names no folder with real data")
     if not Path(folder).is_dir():
-        pytest.skip(f"LEAKSCOPE_DATA names {folder}, which is no folder")
+        pytest.skip(f"PRIVACYGAUGE_DATA names {folder}, which is no folder")
     return Path(folder)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import leakscope as ls
-from leakscope.classifier.suite import METRICS, prediction_attacks
-from leakscope.core.attacks.coin import Coin
-from leakscope.core.attacks.posterior import Isotonic, RiskScore
-from leakscope.core.estimate import Estimate, Skipped
+import privacygauge as pg
+from privacygauge.classifier.suite import METRICS, prediction_attacks
+from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.attacks.posterior import Isotonic, RiskScore
+from privacygauge.core.estimate import Estimate, Skipped
 from tests.classifier.made import made_up
 from tests.thorough import times
 
@@ -47,7 +47,7 @@ def noise_game(number, shadow):
     target = made_up(n=400, k=8, seed=2 * number)
     known = made_up(n=400, k=8, seed=2 * number + 1) if shadow else None
     attacks = prediction_attacks()[: 2 * len(METRICS)]
-    audit = ls.audit_classifier(target, known, attacks=attacks, seed=number)
+    audit = pg.audit_classifier(target, known, attacks=attacks, seed=number)
     missed, asked = Counter(), Counter()
     for name, estimate, chance in intervals(audit):
         if isinstance(estimate, Estimate):
@@ -91,7 +91,7 @@ def test_on_noise_no_interval_leaves_chance_out_too_often_in_1000_games(shadow):
 def test_a_leak_is_found_with_and_without_a_shadow():
     target, shadow = made_up(1000, leak=2.0, seed=1), made_up(1000, leak=2.0, seed=2)
     for known in (shadow, None):
-        audit = ls.audit_classifier(target, known)
+        audit = pg.audit_classifier(target, known)
         assert audit.headline.accuracy.low > 0.6
         assert audit.headline.epsilon.low > 0
         assert audit.risk.mean.low > 0.5
@@ -101,8 +101,8 @@ def test_a_leak_is_found_with_and_without_a_shadow():
 def test_a_further_attack_changes_no_other_number():
     target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
     suite = prediction_attacks()
-    alone = ls.audit_classifier(target, shadow, attacks=suite)
-    more = ls.audit_classifier(target, shadow, attacks=(Coin(), *suite[::-1]))
+    alone = pg.audit_classifier(target, shadow, attacks=suite)
+    more = pg.audit_classifier(target, shadow, attacks=(Coin(), *suite[::-1]))
     found = {e.title: e for e in more.evaluations}
     for e in alone.evaluations:
         assert found[e.title].accuracy == e.accuracy
@@ -113,7 +113,7 @@ def test_a_further_attack_changes_no_other_number():
 
 def test_the_same_seed_gives_the_same_bytes_and_another_one_other_halves():
     target = made_up(leak=1.0, seed=1)
-    first, again, other = (ls.audit_classifier(target, seed=seed).to_json() for seed in (0, 0, 1))
+    first, again, other = (pg.audit_classifier(target, seed=seed).to_json() for seed in (0, 0, 1))
     assert first == again
     assert first != other
 
@@ -121,7 +121,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_other_halves():
 def test_records_are_in_the_order_of_the_file():
     ids = np.array([f"r{i}" for i in range(400)])
     target = made_up(leak=1.0, seed=1, ids=ids)
-    frame = ls.audit_classifier(target).to_frame()
+    frame = pg.audit_classifier(target).to_frame()
     assert frame["id"].tolist() == ids.tolist()
     assert frame["member"].tolist() == target.member.tolist()
     confidence = next(c for c in frame if c == "score:confidence (global)")
@@ -133,7 +133,7 @@ def test_records_are_in_the_order_of_the_file():
 def test_guesses_of_the_records_give_the_reported_counts():
     target, shadow = made_up(leak=1.0, seed=1), made_up(leak=1.0, seed=2)
     for known in (shadow, None):
-        audit = ls.audit_classifier(target, known)
+        audit = pg.audit_classifier(target, known)
         for e in audit.evaluations:
             guess = audit.records.guesses[e.title]
             assert int((guess & target.member).sum()) == e.true_positives
@@ -150,10 +150,10 @@ def test_a_planted_slice_is_announced_and_named():
     # Members of ward 4 are predicted with near certainty, all others alike.
     certain = 0.002 + 0.99 * np.eye(5)[target.labels]
     values[exposed] = certain[exposed]
-    target = ls.predictions(
+    target = pg.predictions(
         probs=values, labels=target.labels, member=target.member, columns={"ward": ward}
     )
-    announced = ls.audit_classifier(target, shadow).slices.announced
+    announced = pg.audit_classifier(target, shadow).slices.announced
     assert ("ward", "4") in {(s.column, s.group) for s in announced}
     assert all(s.column != "ward" or s.group == "4" for s in announced)
 
@@ -167,44 +167,44 @@ def test_slices_by_columns_of_the_file_or_by_arrays():
         "name": np.array([f"n{i}" for i in range(400)]),
     }
     target = made_up(columns=columns)
-    audit = ls.audit_classifier(target)
+    audit = pg.audit_classifier(target)
     assert {"class", "confidence", "ward", "weight"} >= {s.column for s in audit.slices.slices}
     assert sum(s.column == "weight" for s in audit.slices.slices) == 10
-    only = ls.audit_classifier(target, slices=["ward"])
+    only = pg.audit_classifier(target, slices=["ward"])
     assert {s.column for s in only.slices.slices} <= {"class", "confidence", "ward"}
-    given = ls.audit_classifier(target, slices={"mine": columns["ward"]})
+    given = pg.audit_classifier(target, slices={"mine": columns["ward"]})
     assert "mine" in {s.column for s in given.slices.slices}
-    with pytest.raises(ls.InputError, match="no column 'age' to slice by; the columns are: ward"):
-        ls.audit_classifier(target, slices=["age"])
-    with pytest.raises(ls.InputError, match="more than 200 different texts"):
-        ls.audit_classifier(target, slices=["name"])
-    with pytest.raises(ls.InputError, match="slice 'mine' must have 400 rows"):
-        ls.audit_classifier(target, slices={"mine": [1, 2]})
+    with pytest.raises(pg.InputError, match="no column 'age' to slice by; the columns are: ward"):
+        pg.audit_classifier(target, slices=["age"])
+    with pytest.raises(pg.InputError, match="more than 200 different texts"):
+        pg.audit_classifier(target, slices=["name"])
+    with pytest.raises(pg.InputError, match="slice 'mine' must have 400 rows"):
+        pg.audit_classifier(target, slices={"mine": [1, 2]})
 
 
 @pytest.mark.slow
 def test_contents_are_kept_only_when_asked_for():
     secret = np.array([f"secret-{i}" for i in range(400)])
     target = made_up(columns={"name": secret, "ward": np.arange(400) % 3})
-    silent = ls.audit_classifier(target)
+    silent = pg.audit_classifier(target)
     assert "secret-" not in silent.to_html() + silent.to_json()
-    told = ls.audit_classifier(target, show_columns=["name"])
+    told = pg.audit_classifier(target, show_columns=["name"])
     assert "secret-" in told.to_html()
-    with pytest.raises(ls.InputError, match="no column 'age' to show"):
-        ls.audit_classifier(target, show_columns=["age"])
+    with pytest.raises(pg.InputError, match="no column 'age' to show"):
+        pg.audit_classifier(target, show_columns=["age"])
 
 
 @pytest.mark.slow
 def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
     target = made_up()
-    audit = ls.audit_classifier(target)
+    audit = pg.audit_classifier(target)
     assert (
         Skipped("scaled-logit", "orders records as confidence does unless logits are given")
         in audit.skipped
     )
     logits = np.log(target.values)
-    again = ls.audit_classifier(
-        ls.predictions(logits=logits, labels=target.labels, member=target.member)
+    again = pg.audit_classifier(
+        pg.predictions(logits=logits, labels=target.labels, member=target.member)
     )
     assert {e.thresholds for e in again.evaluations if e.name == "scaled-logit"} == {
         "per-class",
@@ -216,12 +216,12 @@ def test_logits_bring_the_scaled_logit_and_probabilities_say_why_not():
 def test_classes_without_shadows_stop_the_audit_unless_allowed():
     target, shadow = made_up(seed=1), made_up(seed=2)
     kept = shadow.labels != 3
-    fewer = ls.predictions(
+    fewer = pg.predictions(
         probs=shadow.values[kept], labels=shadow.labels[kept], member=shadow.member[kept]
     )
-    with pytest.raises(ls.InputError, match=r"class\(es\) 3 of the target have no shadow records"):
-        ls.audit_classifier(target, fewer)
-    audit = ls.audit_classifier(target, fewer, allow_missing_classes=True)
+    with pytest.raises(pg.InputError, match=r"class\(es\) 3 of the target have no shadow records"):
+        pg.audit_classifier(target, fewer)
+    audit = pg.audit_classifier(target, fewer, allow_missing_classes=True)
     assert "class(es) 3 have no shadow records and use the global threshold" in audit.warnings
 
 
@@ -235,61 +235,61 @@ def test_tiny_and_degenerate_inputs_give_a_report_or_a_reason(n, k, shadow, cert
         labels = rng.integers(k, size=n)
         member = rng.permutation(n) < rng.integers(1, n)
         probs = np.eye(k)[rng.integers(k, size=n)] if certain else np.full((n, k), 1 / k)
-        return ls.predictions(probs=probs, labels=labels, member=member)
+        return pg.predictions(probs=probs, labels=labels, member=member)
 
     suite = prediction_attacks()[:8]
     try:
         target, known = tiny(), tiny() if shadow else None
-        audit = ls.audit_classifier(target, known, attacks=suite, allow_missing_classes=True)
-    except ls.InputError as error:
+        audit = pg.audit_classifier(target, known, attacks=suite, allow_missing_classes=True)
+    except pg.InputError as error:
         assert len(str(error).splitlines()) == 1  # noqa: PT017
     else:
-        assert json.loads(audit.to_json())["schema"] == "leakscope/1"
+        assert json.loads(audit.to_json())["schema"] == "privacygauge/1"
 
 
 @pytest.mark.slow
 def test_the_report_says_where_the_bits_came_from():
     target = made_up()
-    assert "came with the data" in ls.audit_classifier(target).game.secret
-    assert "drawn by a fair coin" in ls.audit_classifier(target, drawn=True).game.secret
+    assert "came with the data" in pg.audit_classifier(target).game.secret
+    assert "drawn by a fair coin" in pg.audit_classifier(target, drawn=True).game.secret
 
 
 def test_the_same_predictions_cannot_be_target_and_shadow():
-    with pytest.raises(ls.InputError, match="target and shadow hold the same predictions"):
-        ls.audit_classifier(made_up(seed=1), made_up(seed=1))
+    with pytest.raises(pg.InputError, match="target and shadow hold the same predictions"):
+        pg.audit_classifier(made_up(seed=1), made_up(seed=1))
 
 
 def test_columns_with_too_many_texts_are_said_to_be_left_out():
     names = np.array([f"n{i}" for i in range(400)])
-    skipped = ls.audit_classifier(made_up(columns={"name": names})).skipped
+    skipped = pg.audit_classifier(made_up(columns={"name": names})).skipped
     assert Skipped("slices by name", "more than 200 different texts: merge some") in skipped
 
 
 def test_an_audit_shows_itself_in_a_line():
-    assert repr(ls.audit_classifier(made_up())).startswith("<Audit of 400 records: ")
+    assert repr(pg.audit_classifier(made_up())).startswith("<Audit of 400 records: ")
 
 
 def test_two_attacks_of_one_name_are_refused():
     suite = (RiskScore(), RiskScore(estimator=Isotonic(5.0)))
-    found = ls.audit_classifier(made_up(), attacks=suite).evaluations
+    found = pg.audit_classifier(made_up(), attacks=suite).evaluations
     assert [e.title for e in found] == [
         "privacy-risk-score (isotonic)",
         "privacy-risk-score (isotonic, shrinkage 5)",
     ]
-    with pytest.raises(ls.InputError, match="two attacks are called 'coin'"):
-        ls.audit_classifier(made_up(), attacks=(Coin(), Coin()))
+    with pytest.raises(pg.InputError, match="two attacks are called 'coin'"):
+        pg.audit_classifier(made_up(), attacks=(Coin(), Coin()))
 
 
 def test_repeated_ids_are_pointed_out():
-    audit = ls.audit_classifier(made_up(ids=np.zeros(400, int)))
+    audit = pg.audit_classifier(made_up(ids=np.zeros(400, int)))
     assert any("ids occur more than once" in line for line in audit.warnings)
 
 
 @pytest.mark.slow
 def test_summary_json_and_plots_can_be_had_from_python(tmp_path):
-    audit = ls.audit_classifier(made_up(leak=1.0, seed=1))
+    audit = pg.audit_classifier(made_up(leak=1.0, seed=1))
     assert "%" in audit.summary()
-    assert json.loads(audit.to_json())["schema"] == "leakscope/1"
+    assert json.loads(audit.to_json())["schema"] == "privacygauge/1"
     assert audit.plot_roc(log=True).get_xscale() == "log"
     names = {path.name for path in audit.write(tmp_path / "out")}
     assert names == {"report.html", "report.json", "records.parquet", "roc.csv"}
@@ -297,7 +297,7 @@ def test_summary_json_and_plots_can_be_had_from_python(tmp_path):
 
 def test_importing_loads_no_framework_and_costs_little():
     code = (
-        "import sys, time, numpy; began = time.perf_counter(); import leakscope; "
+        "import sys, time, numpy; began = time.perf_counter(); import privacygauge; "
         "spent = time.perf_counter() - began; "
         "loaded = {'torch', 'sklearn', 'pandas', 'matplotlib', 'scipy', 'rich', 'typer'}; "
         "print(spent, sorted(loaded & set(sys.modules)))"
@@ -312,8 +312,8 @@ def test_importing_loads_no_framework_and_costs_little():
 
 
 def test_every_public_name_can_be_had():
-    for name in ls.__all__:
-        assert getattr(ls, name) is not None
-    assert set(ls.__all__) <= set(dir(ls))
+    for name in pg.__all__:
+        assert getattr(pg, name) is not None
+    assert set(pg.__all__) <= set(dir(pg))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = ls.nothing
+        _ = pg.nothing

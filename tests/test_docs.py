@@ -119,16 +119,18 @@ def outputs(page: Path) -> Iterator[tuple[Block, str]]:
             with contextlib.redirect_stdout(printed):
                 exec(compile(padded, name(page), "exec", dont_inherit=True), namespace)
         elif block.language == "sh":
-            for arguments in commands(block, "leakscope"):
+            for arguments in commands(block, "privacygauge"):
                 if arguments[0] in RUN_HERE:
-                    assert leakscope(*arguments) in ({0, 3} if "--fail-above" in arguments else {0})
+                    assert privacygauge(*arguments) in (
+                        {0, 3} if "--fail-above" in arguments else {0}
+                    )
 
 
-def leakscope(*arguments: str) -> int:
+def privacygauge(*arguments: str) -> int:
     """Return the exit code of a call in this process: starting one costs a second."""
-    from leakscope.cli import main
+    from privacygauge.cli import main
 
-    before, sys.argv = sys.argv, ["leakscope", *arguments]
+    before, sys.argv = sys.argv, ["privacygauge", *arguments]
     try:
         return main.run()
     finally:
@@ -139,17 +141,17 @@ def leakscope(*arguments: str) -> int:
 def test_commands_exist(page):
     import typer
 
-    from leakscope.cli.main import app
+    from privacygauge.cli.main import app
 
     group = typer.main.get_command(app)
     targets = re.findall(
         r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
     )
     for block in blocks(page, "sh", "console"):
-        for arguments in commands(block, "leakscope"):
+        for arguments in commands(block, "privacygauge"):
             if set(arguments) & {"--help", "--version"}:
                 continue
-            context = group.make_context("leakscope", list(arguments))
+            context = group.make_context("privacygauge", list(arguments))
             title, command, rest = group.resolve_command(context, list(arguments))
             command.make_context(title, rest, parent=context)
         for wanted in commands(block, "make"):
@@ -184,7 +186,7 @@ def test_shown_output_is_the_real_one(page):
 
 def session(block: Block) -> str:
     """Return a console block as it has to be: the command, then what it prints."""
-    (arguments,) = commands(block, "leakscope")
+    (arguments,) = commands(block, "privacygauge")
     printed = demo_table() if arguments == ["demo"] else output(*arguments)
     lines = [line.rstrip() for line in printed.splitlines()]
     return block.text.splitlines()[0] + "\n" + "\n".join(lines).strip("\n") + "\n"
@@ -195,30 +197,30 @@ def output(*arguments: str) -> str:
     """Return what a call prints on a terminal that is as wide as the pages."""
     plain = {"COLUMNS": str(WIDTH), "NO_COLOR": "1", "TERM": "dumb"}
     with patch.dict(os.environ, plain), contextlib.redirect_stdout(io.StringIO()) as printed:
-        assert leakscope(*arguments) == 0
+        assert privacygauge(*arguments) == 0
     return printed.getvalue()
 
 
 @cache
 def demo():
-    """Return the audit of `leakscope demo`."""
-    import leakscope as ls
-    from leakscope.cli.models import forest
-    from leakscope.datasets.digits import digits
+    """Return the audit of `privacygauge demo`."""
+    import privacygauge as pg
+    from privacygauge.cli.models import forest
+    from privacygauge.datasets.digits import digits
 
     # One after the other: starting processes takes longer than the forests do.
-    target, shadow = ls.train_predictions(forest, *digits(), seed=0, n_jobs=1)
-    return ls.audit_classifier(target, shadow, seed=0, command="demo")
+    target, shadow = pg.train_predictions(forest, *digits(), seed=0, n_jobs=1)
+    return pg.audit_classifier(target, shadow, seed=0, command="demo")
 
 
 def demo_table() -> str:
     from rich.console import Console
 
-    from leakscope.report.terminal import terminal_summary
+    from privacygauge.report.terminal import terminal_summary
 
     text = io.StringIO()
     Console(file=text, width=WIDTH, color_system=None).print(terminal_summary(demo()))
-    return text.getvalue() + "Report: leakscope-demo/report.html\n"
+    return text.getvalue() + "Report: privacygauge-demo/report.html\n"
 
 
 @pytest.mark.slow
@@ -238,7 +240,7 @@ def test_the_worked_example_is_the_demo():
 
 def example() -> list[str]:
     """Return what the worked example has to say about the demo, with the demo's numbers."""
-    from leakscope.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down
+    from privacygauge.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down
 
     best, risk, epsilon = demo().headline, demo().risk, demo().headline.epsilon
     attack, (first, second) = best.attack, demo().slices.slices[:2]
@@ -275,7 +277,7 @@ def example() -> list[str]:
 
 
 def ends(estimate) -> str:
-    from leakscope.report.numbers import percent_estimate
+    from privacygauge.report.numbers import percent_estimate
 
     return percent_estimate(estimate).interval
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import leakscope as ls
-from tests.test_docs import ROOT, blocks, leakscope
+import privacygauge as pg
+from tests.test_docs import ROOT, blocks, privacygauge
 
 yaml = pytest.importorskip("yaml")
 
@@ -48,8 +48,8 @@ def hook() -> list[str]:
 
 
 def commands(lines: list[str]) -> list[list[str]]:
-    """Return the arguments of every call of leakscope."""
-    calls = [shlex.split(line) for line in lines if line.startswith("leakscope ")]
+    """Return the arguments of every call of privacygauge."""
+    calls = [shlex.split(line) for line in lines if line.startswith("privacygauge ")]
     assert calls
     return [call[1:] for call in calls]
 
@@ -64,8 +64,8 @@ def predictions(tmp_path, monkeypatch):
             labels, member = rng.integers(0, 2, 160), rng.random(160) < 0.5
             sure = np.where(member, right, 0.5) + 0.04 * rng.random(160)
             probs = np.column_stack([np.where(labels == k, sure, 1 - sure) for k in (0, 1)])
-            ls.save_predictions(
-                ls.predictions(labels=labels, member=member, probs=probs), tmp_path / name
+            pg.save_predictions(
+                pg.predictions(labels=labels, member=member, probs=probs), tmp_path / name
             )
         return tmp_path
 
@@ -77,11 +77,11 @@ def predictions(tmp_path, monkeypatch):
 def test_every_command_exists_with_its_options(lines):
     import typer
 
-    from leakscope.cli.main import app
+    from privacygauge.cli.main import app
 
     group = typer.main.get_command(app)
     for arguments in commands(lines()):
-        context = group.make_context("leakscope", list(arguments))
+        context = group.make_context("privacygauge", list(arguments))
         title, command, rest = group.resolve_command(context, list(arguments))
         command.make_context(title, rest, parent=context)
 
@@ -91,9 +91,9 @@ def test_every_command_exists_with_its_options(lines):
 def test_a_leaking_model_is_stopped_and_its_reports_are_there(lines, predictions):
     folder = predictions(0.95)
     audit, *others = commands(lines())
-    assert leakscope(*audit) == 3
+    assert privacygauge(*audit) == 3
     for arguments in others:
-        assert leakscope(*arguments) == (3 if "register" in arguments[0] else 0)
+        assert privacygauge(*arguments) == (3 if "register" in arguments[0] else 0)
     assert (folder / "audits/model/report.html").is_file()
     assert "Large leak" in (folder / "audits/card/model-card.md").read_text(encoding="utf-8")
 
@@ -103,7 +103,7 @@ def test_a_leaking_model_is_stopped_and_its_reports_are_there(lines, predictions
 def test_a_model_that_gives_nothing_away_passes(lines, predictions):
     predictions(0.5)
     for arguments in commands(lines()):
-        assert leakscope(*arguments) == 0
+        assert privacygauge(*arguments) == 0
 
 
 def test_the_artifact_holds_the_reports_and_no_table_of_records():
@@ -139,8 +139,8 @@ def test_the_plain_script_ends_with_the_audits_code(right, code, predictions):
     (folder / "predictions.py").write_text("", encoding="utf-8")
     tools = folder / "bin"
     tools.mkdir()
-    call = f'exec "{sys.executable}" -m leakscope "$@"\n'
-    for name, text in (("leakscope", call), ("python", f'exec "{sys.executable}" "$@"\n')):
+    call = f'exec "{sys.executable}" -m privacygauge "$@"\n'
+    for name, text in (("privacygauge", call), ("python", f'exec "{sys.executable}" "$@"\n')):
         (tools / name).write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
         (tools / name).chmod(0o755)
     path = f"{tools}{os.pathsep}{os.environ['PATH']}"

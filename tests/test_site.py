@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 import pytest
 
-import leakscope as ls
+import privacygauge as pg
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -65,13 +65,13 @@ def documented() -> list[tuple[str, str]]:
 def test_the_reference_has_every_public_name_once():
     described = documented()
     assert len(described) == len(set(described))
-    public = {name for module, name in described if module == "leakscope"}
-    missing = set(ls.__all__) - public
+    public = {name for module, name in described if module == "privacygauge"}
+    missing = set(pg.__all__) - public
     assert not missing, f"docs/reference/*.md has to describe {sorted(missing)}"
-    assert public <= set(ls.__all__)
+    assert public <= set(pg.__all__)
 
 
-@pytest.mark.parametrize(("module", "name"), [d for d in documented() if d[0] != "leakscope"])
+@pytest.mark.parametrize(("module", "name"), [d for d in documented() if d[0] != "privacygauge"])
 def test_what_the_reference_describes_beside_exists(module, name):
     assert hasattr(importlib.import_module(module), name)
 
@@ -94,10 +94,10 @@ def part(name: str):
         ("../README.md", "docs/games.md", "docs/games.md", "project/overview.md"),
         ("../tests/laws", "docs/games.md", "docs/games.md", "source:tests/laws"),
         (
-            "../src/leakscope/errors.py",
+            "../src/privacygauge/errors.py",
             "docs/games.md",
             "docs/games.md",
-            "source:src/leakscope/errors.py",
+            "source:src/privacygauge/errors.py",
         ),
         ("https://example.org/a.md", "README.md", "docs/project/overview.md", None),
     ],

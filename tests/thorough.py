@@ -1,4 +1,4 @@
-"""How much is repeated: less than in full unless LEAKSCOPE_TESTS says thorough."""
+"""How much is repeated: less than in full unless PRIVACYGAUGE_TESTS says thorough."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-THOROUGH = os.environ.get("LEAKSCOPE_TESTS") == "thorough"
+THOROUGH = os.environ.get("PRIVACYGAUGE_TESTS") == "thorough"
 
 
 def times(number: int) -> int:

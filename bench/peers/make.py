@@ -1,9 +1,9 @@
-"""Make the environments of the libraries that LeakScope is compared with, one each.
+"""Make the environments of the libraries that PrivacyGauge is compared with, one each.
 
     python bench/peers/make.py            all of them, below .peers/
     python bench/peers/make.py art        one of them
 
-LEAKSCOPE_PEERS names another folder. Each NAME.txt holds every version, so nothing is resolved
+PRIVACYGAUGE_PEERS names another folder. Each NAME.txt holds every version, so nothing is resolved
 anew: what an environment has is what the table was measured with. One that cannot be installed is
 reported in a line, and the others go on.
 """
@@ -39,7 +39,7 @@ def main() -> None:
     """Make them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NAMES))
-    default = os.environ.get("LEAKSCOPE_PEERS", HERE.parent.parent / ".peers")
+    default = os.environ.get("PRIVACYGAUGE_PEERS", HERE.parent.parent / ".peers")
     parser.add_argument("--folder", type=Path, default=Path(default))
     options = parser.parse_args()
     unknown = sorted(set(options.names) - set(NAMES))

@@ -6,7 +6,7 @@ Stands for your own script: it writes the two files that the release gate audits
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-import leakscope as ls
+import privacygauge as pg
 
 
 def records(rng, n=300):
@@ -21,8 +21,8 @@ def answers(seed):
     x, y = records(rng)
     member = rng.random(len(y)) < 0.5
     model = LogisticRegression().fit(x[member], y[member])
-    return ls.predictions(labels=y, member=member, probs=model.predict_proba(x))
+    return pg.predictions(labels=y, member=member, probs=model.predict_proba(x))
 
 
-ls.save_predictions(answers(0), "target.npz")
-ls.save_predictions(answers(1), "shadow.npz")
+pg.save_predictions(answers(0), "target.npz")
+pg.save_predictions(answers(1), "shadow.npz")

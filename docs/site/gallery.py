@@ -57,7 +57,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 def make_reports(app: Sphinx) -> None:
     """Make the reports that are missing, or older than the code that makes them."""
     if app.builder.name == "html":
-        code = (DOCS / "make_gallery.py", *DOCS.parent.glob("src/leakscope/**/*.*"))
+        code = (DOCS / "make_gallery.py", *DOCS.parent.glob("src/privacygauge/**/*.*"))
         newest = max(path.stat().st_mtime for path in code if "__pycache__" not in path.parts)
         for _ in status_iterator(
             make(MADE, newer_than=newest), "reports... ", length=len(REPORTS), stringify_func=title

@@ -38,12 +38,12 @@ PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{name} - LeakScope</title>
+<title>{name} - PrivacyGauge</title>
 <link rel="stylesheet" href="{up}/_static/pygments.css">
 <link rel="stylesheet" href="{up}/_static/site.css">
 </head>
 <body class="source">
-<header><a href="{up}/index.html">LeakScope</a></header>
+<header><a href="{up}/index.html">PrivacyGauge</a></header>
 <h1>{name}</h1>
 {body}
 </body>

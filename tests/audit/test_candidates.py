@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.audit.candidates import audit_candidates
-from leakscope.classifier.candidates import PerTargetDesign, SharedDesign
-from leakscope.classifier.suite import candidate_attacks
-from leakscope.classifier.targeted import Distance
-from leakscope.core.attacks.lira import LiraOnline
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
+from privacygauge.audit.candidates import audit_candidates
+from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
+from privacygauge.classifier.suite import candidate_attacks
+from privacygauge.classifier.targeted import Distance
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 
 X, Y = records(n=24, k=2)

@@ -6,18 +6,18 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from leakscope.audit import defence_comparison
-from leakscope.audit.attacks import audit
-from leakscope.audit.defence_comparison import best_attack, can_be_undone
-from leakscope.audit.defences import audit_defences
-from leakscope.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
-from leakscope.classifier.game import PredictionGame
-from leakscope.core import seeds
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Estimate
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.roc import auc
-from leakscope.report.defences.findings import BestAttack
+from privacygauge.audit import defence_comparison
+from privacygauge.audit.attacks import audit
+from privacygauge.audit.defence_comparison import best_attack, can_be_undone
+from privacygauge.audit.defences import audit_defences
+from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.core import seeds
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
+from privacygauge.report.defences.findings import BestAttack
 from tests.classifier.defences.catalogue import DEFENCES, label
 from tests.classifier.made import made_up
 from tests.report.example_defences import example

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from leakscope.audit.defences import audit_defences, audit_defended
-from leakscope.classifier.defences.attack_classifier import NeuralJia
-from leakscope.classifier.defences.defence import Identity, defended
-from leakscope.classifier.defences.memguard import MemGuard
-from leakscope.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.errors import InputError
+from privacygauge.audit.defences import audit_defences, audit_defended
+from privacygauge.classifier.defences.attack_classifier import NeuralJia
+from privacygauge.classifier.defences.defence import Identity, defended
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
 from tests.classifier.defences.catalogue import TINY
 from tests.classifier.made import made_up
 

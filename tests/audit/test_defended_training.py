@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.audit.defended_training import audit_training_defences
-from leakscope.classifier.defences.perturbations import LabelOnly
-from leakscope.classifier.defences.training import (
+from privacygauge.audit.defended_training import audit_training_defences
+from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     OtherTraining,
     Private,
     StopAfter,
     WeightDecay,
 )
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.core.attacks.calibrated import CalibratedOnline
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.report.defences.findings import AfterEpoch
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.core.attacks.calibrated import CalibratedOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.report.defences.findings import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
 ATTACKS = (Threshold("confidence", per_class=False), Threshold("correctness"), CalibratedOnline())

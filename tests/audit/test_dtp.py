@@ -11,14 +11,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.audit import DtpAudit, audit_dtp
-from leakscope.classifier.dtp.indirect import Planted, nearest_example
-from leakscope.classifier.dtp.measure import CLOSED, TRAINED
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.nearest import NearestNeighbours
-from leakscope.classifier.dtp.ratios import cap, log_ratio
-from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.audit import DtpAudit, audit_dtp
+from privacygauge.classifier.dtp.indirect import Planted, nearest_example
+from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 
 
 def records(n: int = 40, seed: int = 0) -> tuple[Floats, Ints]:

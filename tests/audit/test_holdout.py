@@ -8,24 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leakscope as ls
-from leakscope.audit.holdout_attacks import ATTACKS
-from leakscope.audit.holdout_designed import (
+import privacygauge as pg
+from privacygauge.audit.holdout_attacks import ATTACKS
+from privacygauge.audit.holdout_designed import (
     designed_bias,
     designed_points,
     designed_submissions,
     settled,
 )
-from leakscope.audit.holdout_files import read_labels, read_logits
-from leakscope.core import seeds
-from leakscope.errors import InputError
-from leakscope.holdout import bounds
-from leakscope.holdout.analysts import by_guard, play, trials, uniform_holdout
-from leakscope.holdout.closed_form import nb_bias
-from leakscope.holdout.designed import DesignedQueries
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.oracle import Holdout
-from leakscope.report.holdout.bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
+from privacygauge.audit.holdout_files import read_labels, read_logits
+from privacygauge.core import seeds
+from privacygauge.errors import InputError
+from privacygauge.holdout import bounds
+from privacygauge.holdout.analysts import by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.designed import DesignedQueries
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.report.holdout.bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from tests.thorough import times
 
 RNG = np.random.default_rng
@@ -33,7 +33,7 @@ LABELS = RNG(0).integers(0, 3, 120)
 
 
 def attacked(*attacks, guards=("exact",), labels=LABELS, queries=40, n_trials=2, **more):
-    return ls.attack_holdout(
+    return pg.attack_holdout(
         labels, queries, attacks=attacks, guards=guards, trials=n_trials, **more
     )
 
@@ -42,7 +42,7 @@ def attacked(*attacks, guards=("exact",), labels=LABELS, queries=40, n_trials=2,
 
 
 def test_the_rows_are_those_of_the_formulas():
-    found = ls.holdout_bounds(10_000, 10, 50, accounts=20, guard="round:2", accuracy=0.7)
+    found = pg.holdout_bounds(10_000, 10, 50, accounts=20, guard="round:2", accuracy=0.7)
     plain = bounds.bounds(10_000, 10, 1_000, guard=guard_named("round:2"), accuracy=0.7)
     assert found.queries == 1_000
     for key in ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl"):
@@ -53,7 +53,7 @@ def test_the_rows_are_those_of_the_formulas():
 
 @pytest.mark.slow
 def test_curves_pass_through_the_rows():
-    found = ls.holdout_bounds(5_000, 10, 1_000)
+    found = pg.holdout_bounds(5_000, 10, 1_000)
     for curve in found.curves:
         at = np.flatnonzero(curve.queries == 1_000)
         if len(at):
@@ -65,20 +65,20 @@ def test_curves_pass_through_the_rows():
 
 @pytest.mark.slow
 def test_only_attacks_that_apply_to_the_guard_are_called_the_strongest():
-    assert ls.holdout_bounds(1_000, 2, 300).strongest.key == "designed"
-    assert ls.holdout_bounds(1_000, 2, 300, guard="noise:0.01").strongest.key == "nb"
-    assert ls.holdout_bounds(1_000, 2, 300, guard="ladder").strongest is None
+    assert pg.holdout_bounds(1_000, 2, 300).strongest.key == "designed"
+    assert pg.holdout_bounds(1_000, 2, 300, guard="noise:0.01").strongest.key == "nb"
+    assert pg.holdout_bounds(1_000, 2, 300, guard="ladder").strongest is None
     # Three draws a label: the closed form is off, and Poisson counts are preferred.
-    seldom = ls.holdout_bounds(1_000, 100, 300)
+    seldom = pg.holdout_bounds(1_000, 100, 300)
     assert seldom.strongest.key == "nb_poisson"
     assert not seldom.bias("nb").applies
 
 
 def test_a_simulation_agrees_with_the_closed_form_and_serves_the_ladder():
-    found = ls.holdout_bounds(1_000, 2, 400, guard="noise:0.01", simulate=8)
+    found = pg.holdout_bounds(1_000, 2, 400, guard="noise:0.01", simulate=8)
     error = (found.simulated.high - found.simulated.low) / 2
     assert abs(found.simulated.value - found.bias("nb").value) < 2 * error
-    behind = ls.holdout_bounds(1_000, 2, 400, guard="ladder", simulate=4)
+    behind = pg.holdout_bounds(1_000, 2, 400, guard="ladder", simulate=4)
     assert behind.strongest.key == "nb_simulated"
     assert behind.simulated.low < 0.02
 
@@ -94,7 +94,7 @@ def test_a_simulation_agrees_with_the_closed_form_and_serves_the_ladder():
     ],
 )
 def test_the_grade_compares_with_what_is_allowed(asked, expected):
-    found = ls.holdout_bounds(**asked)
+    found = pg.holdout_bounds(**asked)
     assert grade(found) == expected
 
 
@@ -109,12 +109,12 @@ def test_the_inverse_is_one(n, m, k, bias):
 
 
 def test_points_for_naive_bayes_are_the_fewest():
-    allowed = {a.key: a for a in ls.holdout_bounds(10_000, 5, 100, bias=0.02).allowed}
+    allowed = {a.key: a for a in pg.holdout_bounds(10_000, 5, 100, bias=0.02).allowed}
     n = allowed["nb"].points
     assert nb_bias(n, 5, 100) <= 0.02 < nb_bias(n - 1, 5, 100)
     k = allowed["nb"].submissions
     assert nb_bias(10_000, 5, k) <= 0.02 < nb_bias(10_000, 5, k + 1)
-    assert ls.holdout_bounds(10_000, 5, 100, guard="ladder").allowed[1].submissions is None
+    assert pg.holdout_bounds(10_000, 5, 100, guard="ladder").allowed[1].submissions is None
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(500, 2, 60), (500, 6, 100)])
@@ -154,7 +154,7 @@ def test_designed_queries_gain_what_is_expected_at_size():
 )
 def test_a_bad_question_gets_one_line(change, message):
     with pytest.raises(InputError) as caught:
-        ls.holdout_bounds(**{"n": 100, "classes": 2, "queries": 10, **change})
+        pg.holdout_bounds(**{"n": 100, "classes": 2, "queries": 10, **change})
     assert str(caught.value).startswith(message)
 
 
@@ -314,7 +314,7 @@ def test_no_submission_gains_nothing_but_chance():
 )  # fmt: skip
 def test_a_bad_call_gets_one_line(change, message):
     with pytest.raises(InputError) as caught:
-        ls.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
+        pg.attack_holdout(**{"labels": LABELS, "queries": 10, **change})
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import leakscope as ls
-from leakscope.audit.language import audit_language
-from leakscope.audit.language_facts import controls_of
-from leakscope.audit.language_units import thresholds_named
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.language.scores import LONG, SHORT, text_scores
-from leakscope.language.thresholds import cut_at_share
-from leakscope.report.language.verdict import UNKNOWN, verdict
-from leakscope.report.verdict import GRADES, LARGE, NONE
+import privacygauge as pg
+from privacygauge.audit.language import audit_language
+from privacygauge.audit.language_facts import controls_of
+from privacygauge.audit.language_units import thresholds_named
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.language.scores import LONG, SHORT, text_scores
+from privacygauge.language.thresholds import cut_at_share
+from privacygauge.report.language.verdict import UNKNOWN, verdict
+from privacygauge.report.verdict import GRADES, LARGE, NONE
 from tests.language.made_scores import few_scores, made_scores
 from tests.report.test_document import strict
 from tests.thorough import times
@@ -344,5 +344,5 @@ def test_names_of_thresholds():
 
 
 def test_the_public_name():
-    assert ls.audit_language is audit_language
+    assert pg.audit_language is audit_language
     assert set(GRADES).isdisjoint({UNKNOWN})

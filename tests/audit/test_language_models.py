@@ -6,23 +6,23 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.audit.language import audit_language
-from leakscope.audit.language_models import audit_causal, audit_masked
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.language.causal import causal_signals
-from leakscope.language.energy_files import energies_frame, write_energies
-from leakscope.language.kinds import model_kind
-from leakscope.language.likelihoods import token_log_probabilities
-from leakscope.language.masks import MaskPlan
-from leakscope.language.model import MaskedModel, load_causal, load_masked
-from leakscope.language.notes import NotesDesign, made_up_notes
-from leakscope.language.score_files import load_text_scores
-from leakscope.language.scores import text_scores
-from leakscope.language.text_energies import NO_REFERENCE, text_energies
-from leakscope.language.text_files import TextRecords
-from leakscope.language.training import train_further, train_reference
-from leakscope.runs.store import runs_in
+from privacygauge.audit.language import audit_language
+from privacygauge.audit.language_models import audit_causal, audit_masked
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.language.causal import causal_signals
+from privacygauge.language.energy_files import energies_frame, write_energies
+from privacygauge.language.kinds import model_kind
+from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.model import MaskedModel, load_causal, load_masked
+from privacygauge.language.notes import NotesDesign, made_up_notes
+from privacygauge.language.score_files import load_text_scores
+from privacygauge.language.scores import text_scores
+from privacygauge.language.text_energies import NO_REFERENCE, text_energies
+from privacygauge.language.text_files import TextRecords
+from privacygauge.language.training import train_further, train_reference
+from privacygauge.runs.store import runs_in
 from tests.language.tiny_models import made_texts, saved, word_pieces
 
 pytest.importorskip("torch")

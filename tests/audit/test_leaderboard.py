@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.audit.leaderboard import GUARDS, audit_leaderboard
-from leakscope.errors import InputError
-from leakscope.evaluate.slices import holm
-from leakscope.holdout.history.made import attacked_history, honest_history
-from leakscope.holdout.history.record import in_time
+from privacygauge.audit.leaderboard import GUARDS, audit_leaderboard
+from privacygauge.errors import InputError
+from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.record import in_time
 
 
 def history(attack="nb", accounts=1):

@@ -6,12 +6,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.audit.model import Fitted, audit_model
-from leakscope.classifier.suite import METRICS, pool_attacks, single_record_attacks
-from leakscope.core.attacks.coin import Coin
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.errors import InputError
-from leakscope.runs.store import read_run
+from privacygauge.audit.model import Fitted, audit_model
+from privacygauge.classifier.suite import METRICS, pool_attacks, single_record_attacks
+from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
+from privacygauge.runs.store import read_run
 from tests.classifier.test_shadows import SEED, failing
 from tests.classifier.trainers import Counted, records
 

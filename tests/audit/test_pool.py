@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-import leakscope as ls
-from leakscope.classifier.estimators import as_trainer
-from leakscope.classifier.files import as_pool
-from leakscope.classifier.shadows import train_shadows
+import privacygauge as pg
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.files import as_pool
+from privacygauge.classifier.shadows import train_shadows
 from tests.classifier.trainers import records
-from tests.cli.test_main import leakscope
+from tests.cli.test_main import privacygauge
 
 X, Y = records()
 
@@ -24,7 +24,7 @@ def trained():
 @pytest.fixture(scope="module")
 def files(trained, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pool")
-    ls.save_predictions(trained.target, folder / "target.npz")
+    pg.save_predictions(trained.target, folder / "target.npz")
     pool = trained.pool
     np.savez(folder / "pool.npz", probs=pool.values, labels=pool.labels, member=pool.inside)
     return folder
@@ -32,9 +32,9 @@ def files(trained, tmp_path_factory):
 
 @pytest.mark.slow
 def test_files_arrays_and_the_audit_that_trains_find_the_same(trained, files):
-    whole = ls.audit_model(DecisionTreeClassifier(), X, Y, n_shadows=6)
-    from_files = ls.audit_pool(files / "target.npz", files / "pool.npz", features=X, drawn=True)
-    from_values = ls.audit_pool(trained.target, trained.pool, features=X, drawn=True)
+    whole = pg.audit_model(DecisionTreeClassifier(), X, Y, n_shadows=6)
+    from_files = pg.audit_pool(files / "target.npz", files / "pool.npz", features=X, drawn=True)
+    from_values = pg.audit_pool(trained.target, trained.pool, features=X, drawn=True)
     for other in (from_files, from_values):
         assert other.headline == pytest.approx(other.headline)
         parts = (json.loads(audit.to_json()) for audit in (whole, other))
@@ -48,13 +48,13 @@ _OWN = ("command", "provenance")
 @pytest.mark.slow
 def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path):
     given = ("classifier", files / "target.npz", "--pool", files / "pool.npz")
-    done = leakscope(*given, "--json", "-", cwd=tmp_path)
+    done = privacygauge(*given, "--json", "-", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     assert {"lira-online", "rmia", "distance"} <= {a["name"] for a in report["attacks"]}
     assert [s["name"] for s in report["skipped"] if s["name"] == "untargeted"]
     assert "pool.npz sha256:" in report["provenance"]["pool"]
-    wrong = leakscope(*given, "--shadow", files / "target.npz", cwd=tmp_path)
+    wrong = privacygauge(*given, "--shadow", files / "target.npz", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "give either --shadow or --pool, not both" in wrong.stderr
 
@@ -62,10 +62,10 @@ def test_the_command_takes_a_pool_and_no_shadow_beside(files, tmp_path):
 @pytest.mark.slow
 def test_logits_beside_probabilities_are_compared_as_probabilities(trained):
     logits = np.log(np.maximum(trained.target.values, 1e-9))
-    target = ls.predictions(
+    target = pg.predictions(
         logits=logits, labels=trained.target.labels, member=trained.target.member
     )
-    found = ls.audit_pool(target, trained.pool)
+    found = pg.audit_pool(target, trained.pool)
     assert "scaled-logit" not in {e.name for e in found.evaluations}
 
 
@@ -74,7 +74,7 @@ def test_bad_pools_are_named(trained, files, tmp_path):
     good = {"probs": pool.values, "labels": pool.labels, "member": pool.inside}
 
     def fails(message, **changes):
-        with pytest.raises(ls.InputError, match=message) as raised:
+        with pytest.raises(pg.InputError, match=message) as raised:
             as_pool({**good, **changes})
         assert "\n" not in str(raised.value)
 
@@ -83,11 +83,11 @@ def test_bad_pools_are_named(trained, files, tmp_path):
     fails("labels must have 40 rows, got 39", labels=pool.labels[:-1])
     fails("probs must sum to 1", probs=pool.values / 2)
     fails("must be true or false", member=pool.inside * 3)
-    with pytest.raises(ls.InputError, match="missing probs; it has"):
+    with pytest.raises(pg.InputError, match="missing probs; it has"):
         as_pool({"labels": pool.labels, "member": pool.inside})
     table = tmp_path / "pool.csv"
     table.write_text("a\n1\n")
-    with pytest.raises(ls.InputError, match=r"must be in an \.npz file"):
+    with pytest.raises(pg.InputError, match=r"must be in an \.npz file"):
         as_pool(table)
-    with pytest.raises(ls.InputError, match="the pool predicts"):
-        ls.audit_pool(trained.target[:20], pool)
+    with pytest.raises(pg.InputError, match="the pool predicts"):
+        pg.audit_pool(trained.target[:20], pool)

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.audit.canaries import as_canaries
-from leakscope.audit.privacy_claim import ManyRuns, OneRun, audit_privacy_claim
-from leakscope.errors import InputError
-from leakscope.evaluate.claim import Guessed, PrivacyClaim, divided, one_run_bound
-from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, steps
-from leakscope.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
-from leakscope.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
-from leakscope.report.claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.audit.canaries import as_canaries
+from privacygauge.audit.privacy_claim import ManyRuns, OneRun, audit_privacy_claim
+from privacygauge.errors import InputError
+from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided, one_run_bound
+from privacygauge.evaluate.claim_bounds import held_out, one_run_bounds, steps
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.report.claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 
 
 def drawn(n: int, mu: float, seed: int = 0) -> dict[str, np.ndarray]:
@@ -129,7 +129,7 @@ def test_numbers_of_guesses_can_be_fixed():
 
 def test_thresholds_of_many_runs_come_from_other_rows():
     rows = as_canaries(drawn(1000, 1.0))
-    from leakscope.core.transcript import Transcript
+    from privacygauge.core.transcript import Transcript
 
     found = held_out(Transcript(rows.score, rows.member), 1e-5)
     assert len(found.for_epsilon) == len(found.score) == 800

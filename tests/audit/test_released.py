@@ -12,20 +12,20 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import binom
 
-from leakscope.audit import released_facts as facts
-from leakscope.audit.released import _risks, audit_released
-from leakscope.audit.released_membership import audit_membership, cross_fitted
-from leakscope.audit.released_risk import correlation_of, excess, release_risk, risk_of
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError
-from leakscope.evaluate.rates import clopper_pearson
-from leakscope.report.synthetic.released.verdict import UNKNOWN, grades, same_source, verdict
-from leakscope.report.verdict import GRADES, NONE
-from leakscope.synthetic.generators.generator import BayNet
-from leakscope.synthetic.released.copies import copies
-from leakscope.synthetic.released.hits import Hits
-from leakscope.synthetic.released.singling_out import Predicate, isolated, singling_out
-from leakscope.synthetic.table import Table
+from privacygauge.audit import released_facts as facts
+from privacygauge.audit.released import _risks, audit_released
+from privacygauge.audit.released_membership import audit_membership, cross_fitted
+from privacygauge.audit.released_risk import correlation_of, excess, release_risk, risk_of
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.report.synthetic.released.verdict import UNKNOWN, grades, same_source, verdict
+from privacygauge.report.verdict import GRADES, NONE
+from privacygauge.synthetic.generators.generator import BayNet
+from privacygauge.synthetic.released.copies import copies
+from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.singling_out import Predicate, isolated, singling_out
+from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 
@@ -355,7 +355,7 @@ def test_frames_a_schema_and_a_single_column():
 
 
 def audit_tables_schema(frames):
-    from leakscope.synthetic.released.tables import read_together
+    from privacygauge.synthetic.released.tables import read_together
 
     return read_together(*frames).schema
 

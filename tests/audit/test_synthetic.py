@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.audit.synthetic import SELECTORS, audit_synthetic, select_targets
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks.closest import ClosestDistance
-from leakscope.synthetic.attacks.meta import Screened
-from leakscope.synthetic.attacks.query_based import QueryBased
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import BayNet, Identity, Silence
+from privacygauge.audit.synthetic import SELECTORS, audit_synthetic, select_targets
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.attacks.meta import Screened
+from privacygauge.synthetic.attacks.query_based import QueryBased
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import BayNet, Identity, Silence
 from tests.synthetic.made_tables import frame_of
 
 FAST = (QueryBased(meta=Screened()), ClosestDistance())

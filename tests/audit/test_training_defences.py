@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from leakscope.audit.training_defences import METRIC_ATTACKS, risk_by_epoch
-from leakscope.classifier.suite import METRICS
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
+from privacygauge.audit.training_defences import METRIC_ATTACKS, risk_by_epoch
+from privacygauge.classifier.suite import METRICS
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from tests.classifier.made import made_up
 
 LEAKS = {1: 0.0, 3: 1.0, 4: 6.0}

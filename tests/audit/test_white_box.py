@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from leakscope.audit.white_box import ShadowModule, audit_white_box
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.white_box import GRADIENT_NORM, WhiteBox
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.errors import InputError
+from privacygauge.audit.white_box import ShadowModule, audit_white_box
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

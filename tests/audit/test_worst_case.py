@@ -9,10 +9,10 @@ import pytest
 from scipy.special import expit
 from scipy.stats import norm
 
-from leakscope.audit.worst_case import audit_worst_case
-from leakscope.core.attacks.lira import LiraOnline
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.errors import InputError
+from privacygauge.audit.worst_case import audit_worst_case
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 
 ATTACKS = (LiraOnline(), Threshold("confidence", per_class=False))
@@ -192,8 +192,8 @@ def test_another_rate_than_those_asked_for_is_refused():
 @pytest.mark.torch
 def test_the_bound_of_dp_sgd_holds_for_canaries_and_bites():
     pytest.importorskip("torch")
-    from leakscope.classifier.defences.dp_sgd import DpSgd
-    from leakscope.classifier.networks import MLP, Networks
+    from privacygauge.classifier.defences.dp_sgd import DpSgd
+    from privacygauge.classifier.networks import MLP, Networks
 
     x, y = records(n=200, k=3, d=6)
     nets = Networks(MLP((16,)), epochs=10, batch_size=40, learning_rate=0.01)

@@ -8,16 +8,16 @@ from functools import cache
 import pytest
 from scipy.stats import binom
 
-from leakscope.audit.worst_case import audit_worst_case
-from leakscope.audit.worst_case_comparison import compare_worst_cases
-from leakscope.classifier.defences.adversarial_regularisation import HeldBack
-from leakscope.classifier.defences.training import OtherTraining, Private
-from leakscope.classifier.mislabelled import LeastLikelyLabel
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.errors import InputError
-from leakscope.report.verdict import NONE
-from leakscope.report.worst_case.verdict import grade_of_training
-from leakscope.runs.store import read_run
+from privacygauge.audit.worst_case import audit_worst_case
+from privacygauge.audit.worst_case_comparison import compare_worst_cases
+from privacygauge.classifier.defences.adversarial_regularisation import HeldBack
+from privacygauge.classifier.defences.training import OtherTraining, Private
+from privacygauge.classifier.mislabelled import LeastLikelyLabel
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.errors import InputError
+from privacygauge.report.verdict import NONE
+from privacygauge.report.worst_case.verdict import grade_of_training
+from privacygauge.runs.store import read_run
 from tests.audit.test_worst_case import FEW, Known, clear_records
 from tests.classifier.trainers import Counted
 from tests.thorough import times
@@ -221,7 +221,7 @@ def test_what_cannot_be_is_refused(defences, more, message):
 def test_what_is_told_holds_every_training():
     found = found_of(QUIET, DEAF)
     told = json.loads(found.to_json())
-    assert told["schema"] == "leakscope/worst-case/1"
+    assert told["schema"] == "privacygauge/worst-case/1"
     assert [t["title"] for t in told["trainings"]] == ["no defence", "quiet", "deaf"]
     frame = found.to_frame()
     assert len(frame) == 3 * 2 * 2

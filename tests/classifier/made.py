@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.classifier.game import PredictionObservation
-from leakscope.classifier.pool import Pool
-from leakscope.classifier.pool_game import PoolGame
-from leakscope.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.game import PredictionObservation
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import Predictions, predictions
 
 
 def softmax(logits):

@@ -4,21 +4,21 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
 
-from leakscope.classifier.binning import binned
-from leakscope.classifier.candidates import (
+from privacygauge.classifier.binning import binned
+from privacygauge.classifier.candidates import (
     CandidateGame,
     PerTargetDesign,
     SharedDesign,
     _pairs,
 )
-from leakscope.classifier.dtp.bayes_inference import BayesInference
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.training import LearnerTrainer
-from leakscope.classifier.estimators import as_trainer
-from leakscope.classifier.signals import signals
-from leakscope.classifier.suite import candidate_attacks
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.signals import signals
+from privacygauge.classifier.suite import candidate_attacks
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 
 X, Y = records(n=24, k=2)

@@ -10,9 +10,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from leakscope.classifier.estimators import Estimators, Function, as_trainer, probabilities_of
-from leakscope.classifier.trainer import Cohort, Trainer
-from leakscope.errors import InputError
+from privacygauge.classifier.estimators import Estimators, Function, as_trainer, probabilities_of
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.errors import InputError
 
 
 def data(n=60, k=3, seed=0):
@@ -148,7 +148,7 @@ def test_a_trained_model_is_asked_for_all_classes():
 
 
 def test_estimators_that_would_take_all_cores_are_given_one():
-    from leakscope.classifier.estimators import _one_thread
+    from privacygauge.classifier.estimators import _one_thread
 
     forest = _one_thread(make_pipeline(StandardScaler(), RandomForestClassifier(n_jobs=-1)))
     assert forest[-1].n_jobs == 1

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.classifier.files import as_predictions, load_predictions, save_predictions
-from leakscope.errors import InputError
+from privacygauge.classifier.files import as_predictions, load_predictions, save_predictions
+from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, made_up, softmax
 
 LOGITS, LABELS, MEMBER = logits_labels_member(n=40, k=3)

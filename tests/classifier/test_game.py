@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.game import PredictionGame, crossfit_halves
-from leakscope.classifier.learned import Learned
-from leakscope.classifier.predictions import predictions
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import GaussianGame
-from leakscope.core.game import play
-from leakscope.errors import InputError
-from leakscope.evaluate.roc import auc
+from privacygauge.classifier.game import PredictionGame, crossfit_halves
+from privacygauge.classifier.learned import Learned
+from privacygauge.classifier.predictions import predictions
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.game import play
+from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_up
 
 

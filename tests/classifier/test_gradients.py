@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier import gradients
-from leakscope.classifier.gradients import white_box_signals
-from leakscope.classifier.white_box_signals import WhiteBoxSignals
-from leakscope.errors import InputError
+from privacygauge.classifier import gradients
+from privacygauge.classifier.gradients import white_box_signals
+from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.errors import InputError
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch

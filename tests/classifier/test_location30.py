@@ -9,8 +9,8 @@ from decimal import ROUND_HALF_UP, Decimal
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.core.thresholds import best_threshold
+import privacygauge as pg
+from privacygauge.core.thresholds import best_threshold
 
 # (true positives, false positives) of 1,000 members and 1,000 non-members.
 COUNTS = {
@@ -42,14 +42,14 @@ def case(request, data_folder):
     for side in ("target", "shadow"):
         with np.load(data_folder / f"location_{side}_predictions.npz") as file:
             probs = file[request.param]
-        both.append(ls.predictions(probs=probs, labels=labels[side], member=member[side]))
+        both.append(pg.predictions(probs=probs, labels=labels[side], member=member[side]))
     return request.param, *both
 
 
 @pytest.fixture(scope="module")
 def audit(case):
     _, target, shadow = case
-    return ls.audit_classifier(target, shadow)
+    return pg.audit_classifier(target, shadow)
 
 
 def attack(audit, name, thresholds):
@@ -83,7 +83,7 @@ def test_the_smallest_of_equally_good_thresholds_misses_the_table(case):
     """Of equally good thresholds the paper's numbers need the largest, not the smallest."""
     name, target, shadow = case
     signal = "modified-entropy" if name == "tc_output" else "entropy"
-    from leakscope.classifier.signals import signals
+    from privacygauge.classifier.signals import signals
 
     seen, known = signals(target)[signal], signals(shadow)[signal]
     guesses = {"largest": np.zeros(len(target), bool), "smallest": np.zeros(len(target), bool)}
@@ -115,7 +115,7 @@ def test_the_audit_warns_that_the_shadow_is_less_accurate(audit):
 def test_isotonic_scores_predict_members_better_than_histograms(case):
     _, target, shadow = case
     error = {}
-    for estimator in (ls.Isotonic(), ls.Histogram()):
-        found = ls.audit_classifier(target, shadow, estimator=estimator)
+    for estimator in (pg.Isotonic(), pg.Histogram()):
+        found = pg.audit_classifier(target, shadow, estimator=estimator)
         error[estimator.name] = float(np.mean((found.records.risk - target.member) ** 2))
     assert error["isotonic"] < error["histogram"]

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.classifier.mislabelled import (
+from privacygauge.classifier.mislabelled import (
     LeastLikelyLabel,
     UniformLabel,
     every_model_as_target,
     targets,
 )
-from leakscope.classifier.pool_game import WORLD_SIGNAL
-from leakscope.errors import InputError
+from privacygauge.classifier.pool_game import WORLD_SIGNAL
+from privacygauge.errors import InputError
 from tests.classifier.made import made_pool_game
 from tests.classifier.trainers import Counted, records
 from tests.thorough import times

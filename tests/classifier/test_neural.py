@@ -11,26 +11,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leakscope as ls
-from leakscope.classifier.attack_network import (
+import privacygauge as pg
+from privacygauge.classifier.attack_network import (
     Network,
     even_rows,
     prediction_inputs,
     standardised,
 )
-from leakscope.classifier.game import PredictionGame, Rows
-from leakscope.classifier.learning_rows import first_rows, shadow_rows
-from leakscope.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
-from leakscope.classifier.pool import Pool
-from leakscope.classifier.pool_game import PoolGame
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import GaussianGame
-from leakscope.core.game import Round, play
-from leakscope.core.rules import Cut
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.roc import auc
+from privacygauge.classifier.game import PredictionGame, Rows
+from privacygauge.classifier.learning_rows import first_rows, shadow_rows
+from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.game import Round, play
+from privacygauge.core.rules import Cut
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, made_up, observed, softmax
 from tests.laws.numbers import of_play, of_scores
 
@@ -299,7 +299,7 @@ def location30(request, data_folder):
     for side in ("target", "shadow"):
         with np.load(data_folder / f"location_{side}_predictions.npz") as file:
             probs = file[request.param]
-        both.append(ls.predictions(probs=probs, labels=labels[side], member=member[side]))
+        both.append(pg.predictions(probs=probs, labels=labels[side], member=member[side]))
     return request.param, PredictionGame(*both).deal(1, np.random.default_rng(0))[0]
 
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier import pool_game
-from leakscope.classifier.pool import Pool, probabilities
-from leakscope.classifier.pool_game import WORLD_SIGNAL, GeneralShadow, PoolGame, numeric
-from leakscope.classifier.signals import signals
-from leakscope.errors import InputError
+from privacygauge.classifier import pool_game
+from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.pool_game import WORLD_SIGNAL, GeneralShadow, PoolGame, numeric
+from privacygauge.classifier.signals import signals
+from privacygauge.errors import InputError
 from tests.classifier.made import made_pool_game, observed, softmax
 
 

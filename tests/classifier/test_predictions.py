@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.predictions import blocks_of, predictions
-from leakscope.errors import InputError
+from privacygauge.classifier.predictions import blocks_of, predictions
+from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, softmax
 
 GOOD = {"probs": [[0.5, 0.5], [0.9, 0.1]], "labels": [0, 1], "member": [1, 0]}

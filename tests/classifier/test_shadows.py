@@ -5,18 +5,18 @@ import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.classifier.defences.removal import RemoveRisky
-from leakscope.classifier.estimators import as_trainer
-from leakscope.classifier.shadows import (
+from privacygauge.classifier.defences.removal import RemoveRisky
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.shadows import (
     failures,
     membership,
     train_all,
     train_shadows,
 )
-from leakscope.classifier.stacking import TASKS, models_a_task, stacked
-from leakscope.classifier.trainer import Cohort
-from leakscope.errors import InputError
-from leakscope.runs.store import plan_in, read_run
+from privacygauge.classifier.stacking import TASKS, models_a_task, stacked
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.errors import InputError
+from privacygauge.runs.store import plan_in, read_run
 from tests.classifier.trainers import Counted, records
 
 X, Y = records()
@@ -222,7 +222,7 @@ def test_a_run_goes_on_as_it_began_where_more_models_fit_by_now(tmp_path):
 def test_weights_are_dropped_unless_asked_for(tmp_path):
     torch = pytest.importorskip("torch")
     load_file = pytest.importorskip("safetensors.numpy").load_file
-    from leakscope.classifier.networks import MLP, Networks
+    from privacygauge.classifier.networks import MLP, Networks
 
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 5)), np.arange(40) % 3

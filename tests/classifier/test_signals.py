@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.predictions import predictions
-from leakscope.classifier.signals import SIGNALS, signals, top_probability
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.signals import SIGNALS, signals, top_probability
 from tests.classifier.made import logits_labels_member, softmax
 
 TINY = np.finfo(np.float64).tiny
@@ -91,8 +91,8 @@ def test_float32_is_upcast_once():
 def test_blocks_and_threads_change_no_number(monkeypatch):
     logits, labels, member = logits_labels_member(n=1000)
     whole = signals(predictions(logits=logits, labels=labels, member=member))
-    monkeypatch.setattr("leakscope.classifier.predictions.BLOCK", 35)
-    monkeypatch.setattr("leakscope.classifier.signals._ROWS_A_THREAD", 100)
+    monkeypatch.setattr("privacygauge.classifier.predictions.BLOCK", 35)
+    monkeypatch.setattr("privacygauge.classifier.signals._ROWS_A_THREAD", 100)
     parts = signals(predictions(logits=logits, labels=labels, member=member))
     for name in SIGNALS:
         assert np.array_equal(whole[name], parts[name]), name

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.classifier import tables
-from leakscope.classifier.tables import load_categories, load_records
-from leakscope.errors import InputError
+from privacygauge.classifier import tables
+from privacygauge.classifier.tables import load_categories, load_records
+from privacygauge.errors import InputError
 
 FRAME = pd.DataFrame(
     {

@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier import targeted
-from leakscope.classifier.binning import bin_numbers
-from leakscope.classifier.game import PredictionObservation, Rows
-from leakscope.classifier.pool import Pool
-from leakscope.classifier.predictions import Predictions
-from leakscope.classifier.targeted import Distance, Frequency, infinity
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import GaussianGame
-from leakscope.core.game import play
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.roc import auc
+from privacygauge.classifier import targeted
+from privacygauge.classifier.binning import bin_numbers
+from privacygauge.classifier.game import PredictionObservation, Rows
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.targeted import Distance, Frequency, infinity
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.game import play
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game, observed, softmax
 from tests.laws.numbers import of_play, of_scores
 

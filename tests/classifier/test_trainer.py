@@ -3,8 +3,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.trainer import Cohort
-from leakscope.errors import InputError
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 
 X, Y = records()

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
-from leakscope.classifier.training import train_predictions
-from leakscope.errors import InputError
+from privacygauge.classifier.training import train_predictions
+from privacygauge.errors import InputError
 
 
 def nearest(random_state):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from leakscope.audit.attacks import audit
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.white_box import (
+from privacygauge.audit.attacks import audit
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.white_box import (
     GRADIENT_NORM,
     PARTS,
     WhiteBox,
@@ -14,10 +14,10 @@ from leakscope.classifier.white_box import (
     WhiteBoxSide,
     white_box_attacks,
 )
-from leakscope.classifier.white_box_signals import WhiteBoxSignals
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
+from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from tests.classifier.made import logits_labels_member, made_pool_game, observed
 from tests.thorough import times
 

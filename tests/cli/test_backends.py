@@ -2,10 +2,10 @@
 
 import pytest
 
-from leakscope.cli.backends import backend
-from leakscope.errors import InputError
+from privacygauge.cli.backends import backend
+from privacygauge.errors import InputError
 from tests.classifier.test_shadows import content
-from tests.cli.test_main import leakscope
+from tests.cli.test_main import privacygauge
 
 MODEL = """
 from sklearn.naive_bayes import GaussianNB
@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
 def run_on(name, folder):
     options = ("--data", "data.csv", "--shadows", 5, "--jobs", 2, "--quiet")
     out = folder / name
-    done = leakscope(
+    done = privacygauge(
         *("classifier", "--model", "mine.py:make", "--backend", name, "--out", out, *options),
         cwd=folder,
     )

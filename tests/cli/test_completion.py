@@ -12,14 +12,14 @@ from functools import cache
 import pytest
 import typer
 
-from leakscope.cli import completion, gate
-from leakscope.cli import register as registers
-from leakscope.cli.main import app
+from privacygauge.cli import completion, gate
+from privacygauge.cli import register as registers
+from privacygauge.cli.main import app
 
 SCRIPT = """
 import sys
-sys.argv = ["leakscope"]
-from leakscope.cli.main import app
+sys.argv = ["privacygauge"]
+from privacygauge.cli.main import app
 try:
     app()
 except SystemExit:
@@ -30,7 +30,7 @@ print("heavy:", *sorted(heavy & set(sys.modules)))
 
 
 def environment(shell: str, line: str) -> dict[str, str]:
-    given = {"_LEAKSCOPE_COMPLETE": f"complete_{shell}"}
+    given = {"_PRIVACYGAUGE_COMPLETE": f"complete_{shell}"}
     if shell == "bash":
         begun = line.endswith(" ")
         count = len(line.split()) - (0 if begun else 1)
@@ -49,7 +49,7 @@ def offered(line: str, shell: str = "bash") -> str:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), suppress(SystemExit):
         for name, value in environment(shell, line).items():
             patch.setenv(name, value)
-        every_command().main([], prog_name="leakscope")
+        every_command().main([], prog_name="privacygauge")
     return printed.getvalue()
 
 
@@ -61,12 +61,12 @@ def words(line: str) -> list[str]:
 @pytest.mark.parametrize(
     ("line", "name"),
     [
-        ("leakscope cl", "classifier"),
-        ("leakscope classifier --model rand", "random-forest"),
-        ("leakscope synthetic people.csv --generator priv", "privbayes"),
-        ("leakscope holdout attack --attack des", "designed"),
-        ("leakscope holdout bound --guard lap", "laplace"),
-        ("leakscope dtp --fail-above dtp-u", "dtp-upper"),
+        ("privacygauge cl", "classifier"),
+        ("privacygauge classifier --model rand", "random-forest"),
+        ("privacygauge synthetic people.csv --generator priv", "privbayes"),
+        ("privacygauge holdout attack --attack des", "designed"),
+        ("privacygauge holdout bound --guard lap", "laplace"),
+        ("privacygauge dtp --fail-above dtp-u", "dtp-upper"),
     ],
 )
 def test_every_shell_gets_values(shell, line, name):
@@ -74,10 +74,10 @@ def test_every_shell_gets_values(shell, line, name):
 
 
 def test_only_what_begins_like_the_word_is_offered():
-    assert words("leakscope dtp --model n") == [
+    assert words("privacygauge dtp --model n") == [
         "naive-bayes", "nearest", "network", "network-large",
     ]  # fmt: skip
-    assert words("leakscope holdout attack --attack nb,ma") == [
+    assert words("privacygauge holdout attack --attack nb,ma") == [
         "nb,majority", "nb,majority-blum-hardt",
     ]  # fmt: skip
 
@@ -99,7 +99,7 @@ def test_only_what_begins_like_the_word_is_offered():
     ],
 )
 def test_metrics_are_those_of_the_command(command, metrics):
-    assert set(words(f"leakscope {command} --fail-above ")) == {f"{name}=" for name in metrics}
+    assert set(words(f"privacygauge {command} --fail-above ")) == {f"{name}=" for name in metrics}
 
 
 def test_the_metrics_of_every_command_are_written_down_right():
@@ -107,21 +107,21 @@ def test_the_metrics_of_every_command_are_written_down_right():
 
 
 def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
-    found = set(words("leakscope resume audit --fail-above "))
+    found = set(words("privacygauge resume audit --fail-above "))
     assert {"accuracy=", "pdtp=", "bias=", "patient-auc="} <= found
 
 
 def test_names_are_those_that_commands_take():
-    from leakscope.audit.holdout_attacks import ATTACKS
-    from leakscope.audit.language_units import THRESHOLDS
-    from leakscope.audit.synthetic import SELECTORS
-    from leakscope.classifier.defences.named import TRAINING_DEFENCES
-    from leakscope.cli.models import ESTIMATORS, NETWORKS
-    from leakscope.cli.worst_case_request import WRONG_LABELS
-    from leakscope.core.attacks.posterior import ESTIMATORS as RISKS
-    from leakscope.holdout.guards import GUARDS
-    from leakscope.synthetic.games.games import GAMES
-    from leakscope.synthetic.generators.named import GENERATORS
+    from privacygauge.audit.holdout_attacks import ATTACKS
+    from privacygauge.audit.language_units import THRESHOLDS
+    from privacygauge.audit.synthetic import SELECTORS
+    from privacygauge.classifier.defences.named import TRAINING_DEFENCES
+    from privacygauge.cli.models import ESTIMATORS, NETWORKS
+    from privacygauge.cli.worst_case_request import WRONG_LABELS
+    from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
+    from privacygauge.holdout.guards import GUARDS
+    from privacygauge.synthetic.games.games import GAMES
+    from privacygauge.synthetic.generators.named import GENERATORS
 
     assert (*ESTIMATORS, *NETWORKS) == completion.MODELS
     assert tuple(GENERATORS) == completion.GENERATORS
@@ -137,7 +137,7 @@ def test_names_are_those_that_commands_take():
 
 
 def test_models_of_dtp_are_those_that_its_help_names():
-    from leakscope.cli.dtp import dtp
+    from privacygauge.cli.dtp import dtp
 
     told = str(dtp.__annotations__["model"])
     assert [name for name in completion.DTP_MODELS if name not in told] == []
@@ -145,7 +145,7 @@ def test_models_of_dtp_are_those_that_its_help_names():
 
 @pytest.mark.slow
 def test_reproductions_are_those_of_the_catalogue():
-    from leakscope.reproduce import REPRODUCTIONS
+    from privacygauge.reproduce import REPRODUCTIONS
 
     assert completion.reproductions("") == [*(found.name for found in REPRODUCTIONS), "all"]
 
@@ -162,15 +162,15 @@ def test_folders_of_audits_come_first(tmp_path, monkeypatch):
     (tmp_path / "audits/b/report.json").touch()
     (tmp_path / "audits/c/run").mkdir()
     (tmp_path / "audits/c/run/run.json").touch()
-    assert words("leakscope register audits/") == ["audits/b", "audits/a/", "audits/c/"]
-    assert words("leakscope resume ./audits/") == ["./audits/c", "./audits/a/", "./audits/b/"]
-    assert words("leakscope report audits/") == ["audits/b", "audits/c", "audits/a/"]
-    assert words("leakscope register au") == ["audits/"]
-    assert words("leakscope register audits/b/report.json/") == []
+    assert words("privacygauge register audits/") == ["audits/b", "audits/a/", "audits/c/"]
+    assert words("privacygauge resume ./audits/") == ["./audits/c", "./audits/a/", "./audits/b/"]
+    assert words("privacygauge report audits/") == ["audits/b", "audits/c", "audits/a/"]
+    assert words("privacygauge register au") == ["audits/"]
+    assert words("privacygauge register audits/b/report.json/") == []
 
 
 def test_completion_imports_nothing_heavy(tmp_path):
-    line = "leakscope holdout attack --guard "
+    line = "privacygauge holdout attack --guard "
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`leakscope defend`: its options, its JSON, its exit codes, one line for bad input."""
+"""`privacygauge defend`: its options, its JSON, its exit codes, one line for bad input."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from leakscope.classifier.files import save_predictions
-from leakscope.cli.defend import defend
-from leakscope.errors import InputError
+from privacygauge.classifier.files import save_predictions
+from privacygauge.cli.defend import defend
+from privacygauge.errors import InputError
 from tests.classifier.made import made_up
 from tests.report.example_defences import ATTACKS
 
@@ -29,7 +29,7 @@ def files(tmp_path_factory):
 @pytest.fixture
 def few_attacks(monkeypatch):
     """The neural networks of the full suite take seconds."""
-    monkeypatch.setattr("leakscope.audit.defences.defence_attacks", lambda logits: ATTACKS)
+    monkeypatch.setattr("privacygauge.audit.defences.defence_attacks", lambda logits: ATTACKS)
 
 
 def done(files, *more):
@@ -46,7 +46,7 @@ def test_the_json_that_others_read(files):
     )  # fmt: skip
     assert result.exit_code == 0, result.exception
     found = json.loads(result.stdout)
-    assert (found["schema"], found["command"]) == ("leakscope/1", "defend")
+    assert (found["schema"], found["command"]) == ("privacygauge/1", "defend")
     assert [d["name"] for d in found["defences"]] == ["rounding", "label-only", "temperature"]
     assert found["fitted"] == "on records of the owner that are not judged"
     assert found["provenance"]["owner target"].startswith("owner-target.npz sha256:")

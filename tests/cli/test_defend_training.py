@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.audit import defended_training
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.runs.store import read_run
+from privacygauge.audit import defended_training
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.runs.store import read_run
 from tests.cli.test_main import one_line, run_inside
 
 TRAINERS = '''
@@ -59,7 +59,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture
 def inside(place, monkeypatch, capsys):
-    """Run `leakscope defend` on the table in this process, with few attacks."""
+    """Run `privacygauge defend` on the table in this process, with few attacks."""
     monkeypatch.chdir(place)
     monkeypatch.syspath_prepend(str(place))
     few = (Threshold("confidence"), Threshold("correctness"))
@@ -93,13 +93,13 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     whole = inside(*ASKED, "--defence", "label-only", "--json", "-", "--quiet")
     assert whole.returncode == 0, whole.stderr
     out = tmp_path / "out"
-    from leakscope.core import seeds
+    from privacygauge.core import seeds
 
     third = int(seeds.stream(0, "model", 2).integers(2**31))
     monkeypatch.setenv("STOP", str(third))
     with pytest.raises(KeyboardInterrupt):
         inside(*ASKED, "--defence", "label-only", "--out", out)
-    assert f"leakscope: go on with: leakscope resume {out}" in capsys.readouterr().err
+    assert f"privacygauge: go on with: privacygauge resume {out}" in capsys.readouterr().err
     assert read_run(out / "run").n_done() == 2
     one_line(inside("report", out), "is not finished")
     monkeypatch.delenv("STOP")

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from tests.cli.test_main import FILES, leakscope
+from tests.cli.test_main import FILES, privacygauge
 
 
 @pytest.mark.slow  # CI runs the demo itself, and the worked example looks at its numbers
 def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
     began = time.monotonic()
-    done = leakscope("demo", "--out", tmp_path / "out", "--seed", 1)
+    done = privacygauge("demo", "--out", tmp_path / "out", "--seed", 1)
     spent = time.monotonic() - began
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -23,7 +23,7 @@ def test_the_demo_finds_the_leak_it_is_there_to_show(tmp_path):
     assert "drawn by a fair coin" in found["game"]["secret"]
     assert spent < 60
 
-    again = leakscope(
+    again = privacygauge(
         "classifier", tmp_path / "out" / "target.npz", "--shadow", tmp_path / "out" / "shadow.npz",
         "--json", "-", "--seed", 1,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`leakscope dp-audit`: its options, its JSON, its exit codes, one line for bad input."""
+"""`privacygauge dp-audit`: its options, its JSON, its exit codes, one line for bad input."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from leakscope.cli.dp_audit import dp_audit
-from leakscope.errors import InputError
+from privacygauge.cli.dp_audit import dp_audit
+from privacygauge.errors import InputError
 
 app = typer.Typer()
 app.command()(dp_audit)
@@ -33,7 +33,7 @@ def test_the_json_that_others_read(canaries):
     result = done(canaries, "--epsilon", "1", "--delta", "1e-5", "--json", "-", "--seed", "1")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert (found["schema"], found["command"]) == ("leakscope/1", "dp-audit")
+    assert (found["schema"], found["command"]) == ("privacygauge/1", "dp-audit")
     assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5}
     assert found["verdict"]["grade"] == "refuted"
     assert [bound["name"] for bound in found["bounds"]] == ["one-run", "one-run-gaussian"]

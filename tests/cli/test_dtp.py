@@ -1,4 +1,4 @@
-"""`leakscope dtp`: the options that others rely on, one line for bad input, runs that go on."""
+"""`privacygauge dtp`: the options that others rely on, one line for bad input, runs that go on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.naive_bayes import CategoricalNB
 
-from leakscope.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.ratios import log_ratio
 from tests.cli.test_main import run_inside
 
 

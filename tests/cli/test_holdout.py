@@ -1,4 +1,4 @@
-"""`leakscope holdout bound` and `attack`: the keys that others rely on, and the exit codes."""
+"""`privacygauge holdout bound` and `attack`: the keys that others rely on, and the exit codes."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from leakscope.cli.holdout.attack_request import AttackRequest, attack_request_in
-from leakscope.holdout.bounds import bounds
+from privacygauge.cli.holdout.attack_request import AttackRequest, attack_request_in
+from privacygauge.holdout.bounds import bounds
 from tests.cli.test_main import run_inside
 
 KEYS = ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl")
@@ -46,7 +46,7 @@ def test_bound_has_the_keys_of_the_interface(capsys, tmp_path, monkeypatch):
     done = run_inside(bound("--queries", 500, "--json", "-"), capsys)
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    assert found["schema"] == "leakscope/1"
+    assert found["schema"] == "privacygauge/1"
     assert {key: found[key] for key in KEYS} == {
         key: getattr(bounds(2_000, 3, 500), key) for key in KEYS
     }

@@ -1,4 +1,4 @@
-"""What `leakscope language` does with models: it goes on after a stop, and keeps its energies."""
+"""What `privacygauge language` does with models: it resumes after a stop and keeps its energies."""
 
 import json
 import os
@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.audit.language import audit_language
-from leakscope.cli import main
-from leakscope.cli.language_models import (
+from privacygauge.audit.language import audit_language
+from privacygauge.cli import main
+from privacygauge.cli.language_models import (
     LanguageModelRequest,
     language_model_request_in,
     language_models_of_request,
 )
-from leakscope.cli.reference_request import ReferenceRequest, reference_of_request
-from leakscope.errors import InputError
-from leakscope.language.model import MaskedModel, load_masked
-from leakscope.runs.store import read_run
+from privacygauge.cli.reference_request import ReferenceRequest, reference_of_request
+from privacygauge.errors import InputError
+from privacygauge.language.model import MaskedModel, load_masked
+from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, one_line, run_inside
 from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 
@@ -71,7 +71,9 @@ def test_a_stopped_audit_goes_on(asked, done, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(MaskedModel, "ask", counted)
     with pytest.raises(KeyboardInterrupt):
         language_models_of_request(asked, run, jobs=1, quiet=True)
-    assert capsys.readouterr().err == f"\nleakscope: go on with: leakscope resume {run.parent}\n"
+    assert (
+        capsys.readouterr().err == f"\nprivacygauge: go on with: privacygauge resume {run.parent}\n"
+    )
     kept = read_run(run)
     assert (kept.n_done(), kept.invocation["command"]) == (0, "language")
     again = language_model_request_in(kept.invocation["options"])
@@ -175,7 +177,9 @@ def reported(asked, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         printed = []
         patch.setattr("builtins.print", lambda *parts, **_: printed.append(parts))
-        patch.setattr(sys, "argv", ["leakscope", *map(str, command_of(asked)), "--out", str(out)])
+        patch.setattr(
+            sys, "argv", ["privacygauge", *map(str, command_of(asked)), "--out", str(out)]
+        )
         assert main.run() == 0
     assert (f"Report: {out / 'report.html'}",) in printed
     return out
@@ -210,7 +214,7 @@ def test_a_finished_run_is_written_again_and_asks_nobody(
     given = (verb, reported, "--out", tmp_path / "again", "--quiet")
     done = run_inside((*given, "--fail-above", "patient-auc=1"), capsys)
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith("leakscope: patient-auc was not computed")
+    assert done.stderr.startswith("privacygauge: patient-auc was not computed")
     for name in ("report.json", "report.html", "records.parquet"):
         assert (tmp_path / "again" / name).read_bytes() == (reported / name).read_bytes()
 
@@ -249,15 +253,15 @@ def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(MaskedModel, "ask", stopped)
     out, answers = tmp_path / "out", tmp_path / "answers"
     for where, told in (
-        (("--out", out), f"go on with: leakscope resume {out}"),
+        (("--out", out), f"go on with: privacygauge resume {out}"),
         (("--answers", answers, "--json", "-"), "go on with the same command"),
     ):
         with pytest.raises(KeyboardInterrupt):
             run_inside((*command_of(asked), *where), capsys)
-        assert capsys.readouterr().err == f"\nleakscope: {told}\n"
+        assert capsys.readouterr().err == f"\nprivacygauge: {told}\n"
     one_line(
         run_inside(("report", out), capsys),
-        "is not finished, 1 task(s) are missing: leakscope resume",
+        "is not finished, 1 task(s) are missing: privacygauge resume",
     )
 
 

@@ -12,15 +12,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from leakscope.classifier.files import save_predictions
+from privacygauge.classifier.files import save_predictions
 from tests.classifier.made import logits_labels_member, made_up, softmax
 from tests.thorough import THOROUGH
 
 FILES = ["records.parquet", "report.html", "report.json", "roc.csv"]
-COMMAND = [sys.executable, "-m", "leakscope"]
+COMMAND = [sys.executable, "-m", "privacygauge"]
 
 
-def leakscope(*arguments, cwd=None, **more):
+def privacygauge(*arguments, cwd=None, **more):
     texts = [str(argument) for argument in arguments]
     return subprocess.run(
         [*COMMAND, *texts],
@@ -43,7 +43,7 @@ def files(tmp_path_factory):
 
 def test_the_main_job(files, tmp_path):
     out = tmp_path / "deep" / "out"
-    done = leakscope(
+    done = privacygauge(
         "classifier", files / "target.npz", "--shadow", files / "shadow.npz", "--out", out
     )
     assert done.returncode == 0, done.stderr
@@ -51,7 +51,7 @@ def test_the_main_job(files, tmp_path):
     assert str(out / "report.html") in done.stdout
     assert sorted(p.name for p in out.iterdir()) == FILES
     report = json.loads((out / "report.json").read_text())
-    assert report["schema"] == "leakscope/1"
+    assert report["schema"] == "privacygauge/1"
     assert report["command"] == "classifier"
     names = {(a["name"], a["thresholds"]) for a in report["attacks"]}
     for name in ("correctness", "confidence", "entropy", "modified-entropy"):
@@ -63,11 +63,11 @@ def test_the_main_job(files, tmp_path):
 @pytest.mark.slow
 def test_json_on_the_standard_output_is_all_there_is(files, tmp_path):
     arguments = ("classifier", files / "target.npz", "--shadow", files / "shadow.npz")
-    done = leakscope(*arguments, "--json", "-", "--seed", 0, cwd=tmp_path)
+    done = privacygauge(*arguments, "--json", "-", "--seed", 0, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["seed"] == 0
     assert list(tmp_path.iterdir()) == []
-    again = leakscope(*arguments, "--json", tmp_path / "sub" / "r.json", "--quiet", cwd=tmp_path)
+    again = privacygauge(*arguments, "--json", tmp_path / "sub" / "r.json", "--quiet", cwd=tmp_path)
     assert again.returncode == 0
     assert again.stdout == ""
     assert json.loads((tmp_path / "sub" / "r.json").read_text()) == json.loads(done.stdout)
@@ -75,7 +75,7 @@ def test_json_on_the_standard_output_is_all_there_is(files, tmp_path):
 
 @pytest.mark.slow
 def test_without_a_shadow_thresholds_are_cross_fitted(files, tmp_path):
-    done = leakscope("classifier", files / "target.npz", "--json", "-", cwd=tmp_path)
+    done = privacygauge("classifier", files / "target.npz", "--json", "-", cwd=tmp_path)
     assert "cross-fitting" in json.loads(done.stdout)["game"]["thresholds"]
 
 
@@ -117,15 +117,15 @@ def one_line(done, message):
     assert done.stdout == ""
     lines = done.stderr.splitlines()
     assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("leakscope: error: ")
+    assert lines[0].startswith("privacygauge: error: ")
     assert message in lines[0]
 
 
 def run_inside(arguments, capsys):
     """Return what a call in this process did: starting one costs seconds."""
-    from leakscope.cli import main
+    from privacygauge.cli import main
 
-    before, sys.argv = sys.argv, ["leakscope", *map(str, arguments)]
+    before, sys.argv = sys.argv, ["privacygauge", *map(str, arguments)]
     try:
         code = main.run()
     finally:
@@ -193,8 +193,8 @@ def test_places_that_cannot_be_written_are_found_before_any_work(files, tmp_path
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="needs a folder nobody may write to")
 def test_no_write_permission(files, capsys):
-    arguments = ("classifier", files / "target.npz", "--out", "/proc/leakscope")
-    one_line(run_inside(arguments, capsys), "/proc/leakscope")
+    arguments = ("classifier", files / "target.npz", "--out", "/proc/privacygauge")
+    one_line(run_inside(arguments, capsys), "/proc/privacygauge")
 
 
 @pytest.mark.slow
@@ -212,8 +212,8 @@ def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, c
 
 @pytest.mark.slow
 def test_accuracy_is_that_of_any_attack_and_its_lower_end_that_of_the_headline(files):
-    from leakscope.audit import audit_classifier
-    from leakscope.cli.gate import measured
+    from privacygauge.audit import audit_classifier
+    from privacygauge.cli.gate import measured
 
     audit = audit_classifier(files / "target.npz", files / "shadow.npz")
     highest = max(e.accuracy.value for e in audit.evaluations)
@@ -231,11 +231,11 @@ def test_alone_it_prints_its_help(capsys):
 
 def test_every_command_has_help_with_an_example():
     for command in ("demo", "classifier"):
-        text = leakscope(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout
-        assert f"Example: leakscope {command}" in " ".join(text.split())
+        text = privacygauge(command, "--help", env={**os.environ, "COLUMNS": "200"}).stdout
+        assert f"Example: privacygauge {command}" in " ".join(text.split())
         for option in ("--out", "--seed", "--json", "--quiet"):
             assert option in text
-    assert leakscope("--version").stdout.startswith("leakscope ")
+    assert privacygauge("--version").stdout.startswith("privacygauge ")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""`leakscope register` and `leakscope report --model-card`: options, files, exit codes."""
+"""`privacygauge register` and `privacygauge report --model-card`: options, files, exit codes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from leakscope.cli.gate import METRICS as OF_ATTACKS
-from leakscope.cli.register import METRICS, register
-from leakscope.cli.runs import report
-from leakscope.errors import InputError
+from privacygauge.cli.gate import METRICS as OF_ATTACKS
+from privacygauge.cli.register import METRICS, register
+from privacygauge.cli.runs import report
+from privacygauge.errors import InputError
 from tests.report.register.documents import CLASSIFIER, DTP, EVERY, LANGUAGE, VULNERABLE, written
 
 app = typer.Typer()
@@ -50,8 +50,8 @@ def test_a_register_is_printed_and_written(folders):
 def test_json_alone_writes_no_folder(folders):
     result = done("register", "model", "table", "--json", "-")
     assert result.exit_code == 0
-    assert json.loads(result.stdout)["schema"] == "leakscope/register/1"
-    assert not (folders / "leakscope-register").exists()
+    assert json.loads(result.stdout)["schema"] == "privacygauge/register/1"
+    assert not (folders / "privacygauge-register").exists()
     assert done("register", "model", "--json", "x.json", "--quiet").stdout == ""
     assert (folders / "x.json").is_file()
 
@@ -75,7 +75,10 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(folders):
 )
 def test_a_limit_stops_a_release(folders, limit, code, told):
     result = done("register", "model", "table", "--json", "x.json", "--fail-above", limit)
-    assert (result.exit_code, result.stderr.strip()) == (code, f"leakscope: {told}" if told else "")
+    assert (result.exit_code, result.stderr.strip()) == (
+        code,
+        f"privacygauge: {told}" if told else "",
+    )
 
 
 def test_what_cannot_be_told_passes_no_limit_of_severity(folders):
@@ -91,7 +94,7 @@ def test_a_ranking_has_no_severity(folders):
 
 
 def test_every_measure_of_a_line_is_a_metric():
-    from leakscope.audit.register import line_of
+    from privacygauge.audit.register import line_of
 
     known = {name for x in EVERY.values() for name in line_of(json.dumps(x), "x").measures}
     assert known - set(METRICS) <= {"vulnerability", "copies", "copies.low", "epsilon.low"}
@@ -116,13 +119,13 @@ def test_bad_input_is_told_in_one_line(folders, arguments, message):
 
 
 def test_a_damaged_report_ends_with_code_2(folders, monkeypatch, capsys):
-    from leakscope.cli import main
+    from privacygauge.cli import main
 
     (folders / "model" / "report.json").write_text("{", encoding="utf-8")
-    monkeypatch.setattr(sys, "argv", ["leakscope", "register", "model"])
+    monkeypatch.setattr(sys, "argv", ["privacygauge", "register", "model"])
     assert main.run() == 2
     told = capsys.readouterr().err
-    assert told.startswith("leakscope: error: model/report.json is damaged or no JSON")
+    assert told.startswith("privacygauge: error: model/report.json is damaged or no JSON")
     assert told.count("\n") == 1
 
 
@@ -156,7 +159,7 @@ class Audited:
 
 
 def test_a_run_without_a_report_is_rendered_again(folders, monkeypatch):
-    from leakscope.cli import runs
+    from privacygauge.cli import runs
 
     (folders / "alone").mkdir()
     monkeypatch.setattr(runs, "_finished_audit", lambda run: Audited())

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from leakscope import reproduce
-from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.reproduce import (
+from privacygauge import reproduce
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.reproduce import (
     ITEMS,
     REPRODUCTIONS,
     Cell,
@@ -118,7 +118,7 @@ def test_bad_input_gets_one_line_before_any_work(efforts, tmp_path, capsys):
 
 
 def test_data_that_is_missing_is_named(tmp_path, capsys, monkeypatch):
-    monkeypatch.setenv("LEAKSCOPE_DATA", str(tmp_path / "absent"))
+    monkeypatch.setenv("PRIVACYGAUGE_DATA", str(tmp_path / "absent"))
     one_line(
         run_inside(("reproduce", "long-table1", "--quick"), capsys), "location30.npz is not in"
     )

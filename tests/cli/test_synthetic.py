@@ -1,4 +1,4 @@
-"""`leakscope synthetic`: the options and the JSON that others rely on, one line for bad input."""
+"""`privacygauge synthetic`: the options and the JSON that others rely on; bad input is one line."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_json_that_others_read(table, capsys):
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert (found["schema"], found["command"], found["seed"]) == ("leakscope/1", "synthetic", 0)
+    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/1", "synthetic", 0)
     assert [target["row"] for target in found["targets"]] == [10, 20]
     names = [attack["name"] for attack in found["attacks"]]
     assert "query-based" in names

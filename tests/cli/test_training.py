@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.audit.model import audit_model
-from leakscope.classifier.cost import Cost
-from leakscope.errors import InputError
-from leakscope.runs.store import read_run
+from privacygauge.audit.model import audit_model
+from privacygauge.classifier.cost import Cost
+from privacygauge.errors import InputError
+from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, FILES, one_line, run_inside
 from tests.runs.sample import made
 
@@ -162,7 +162,7 @@ def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, insid
     _, errors = running.communicate(timeout=60)
     if stop == signal.SIGINT:
         assert running.returncode == 130
-        assert f"leakscope: go on with: leakscope resume {out}" in errors
+        assert f"privacygauge: go on with: privacygauge resume {out}" in errors
         assert "Traceback" not in errors
     assert 2 <= read_run(out / "run").n_done() < 8
     assert not (out / "report.json").exists()
@@ -238,7 +238,7 @@ def asked(monkeypatch):
         requests.append({"x": x, "y": y, **options})
         raise InputError("no audit is made")
 
-    monkeypatch.setattr("leakscope.cli.training.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.cli.training.audit_model", audit_model)
     return requests
 
 
@@ -256,7 +256,7 @@ def asked(monkeypatch):
 def test_a_budget_chooses_how_many_models_are_trained(
     inside, asked, tmp_path, monkeypatch, options, shadows, lost
 ):
-    monkeypatch.setattr("leakscope.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
     done = inside(*TREE, *options, "--out", tmp_path)
     assert asked[0]["n_shadows"] == shadows
     assert f"Training {shadows + 1} models (1 target, {shadows} shadow models), 1 s" in done.stderr
@@ -267,7 +267,7 @@ def test_a_budget_chooses_how_many_models_are_trained(
 
 
 def test_a_budget_for_nothing_is_an_error(inside, tmp_path, monkeypatch):
-    monkeypatch.setattr("leakscope.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
     out = ("--out", tmp_path / "out")
     one_line(inside(*TREE, "--budget", "3s", *out), "even 4 shadow models would take about 5 s")
     one_line(inside(*TREE, "--budget", "soon", *out), "such as 90s, 10m or 2h, got 'soon'")
@@ -294,7 +294,7 @@ def test_networks_get_standardised_features_and_others_what_is_there(
     inside, asked, place, monkeypatch
 ):
     pytest.importorskip("torch")
-    monkeypatch.setattr("leakscope.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
     for model in ("network", "naive-bayes"):
         inside("classifier", "--model", model, *BASE, "--jobs", 1, "--json", "-", "--shadows", 2)
     plain, x = asked[1]["x"], asked[0]["x"]
@@ -354,7 +354,7 @@ def given(*more, model="naive-bayes", data="t.csv", label="sick"):
         (("classifier", "p.npz", "--data", "t.csv"), "not both"),
         (("classifier", "--model", "nearest"), "both --model and --data"),
         (("classifier", "--data", "t.csv"), "both --model and --data"),
-        (("resume", "."), "holds no run; leakscope runs lists"),
+        (("resume", "."), "holds no run; privacygauge runs lists"),
         (("resume", "t.csv"), "holds no run"),
         (("report", "absent"), "holds no run"),
     ],
@@ -396,5 +396,5 @@ def test_every_new_command_has_help_with_an_example(inside, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     for command in ("reproduce", "resume", "report", "runs"):
         text = inside(command, "--help").stdout
-        assert f"Example: leakscope {command}" in " ".join(text.split())
+        assert f"Example: privacygauge {command}" in " ".join(text.split())
         assert "--json" in text

@@ -1,4 +1,4 @@
-"""`leakscope vulnerable`: the options and the JSON that others rely on, one line for bad input."""
+"""`privacygauge vulnerable`: the options and the JSON others rely on; bad input is one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import leakscope as ls
+import privacygauge as pg
 from tests.cli.test_main import one_line, run_inside
 from tests.synthetic.made_tables import frame_of
 
@@ -31,8 +31,8 @@ def found_by(capsys, *arguments):
 def test_the_json_that_others_read(table, capsys):
     path, frame = table
     found = found_by(capsys, path, "-k", "5", "--top", "10")
-    expected = ls.vulnerable_records(frame, k=5)
-    assert (found["schema"], found["command"]) == ("leakscope/1", "vulnerable")
+    expected = pg.vulnerable_records(frame, k=5)
+    assert (found["schema"], found["command"]) == ("privacygauge/1", "vulnerable")
     assert (found["n"], found["k"], found["distance"]) == (120, 5, "cosine")
     assert [entry["row"] for entry in found["top"]] == expected.top(10).tolist()
     assert [entry["score"] for entry in found["top"]] == pytest.approx(
@@ -46,8 +46,8 @@ def test_kinds_and_distances_can_be_chosen(table, capsys):
     path, frame = table
     named = ("--categorical", "sick,cat0", "--continuous", "num0,num1")
     found = found_by(capsys, path, *named, "--distance", "minkowski", "--p", "3", "--drop", "cat1")
-    expected = ls.vulnerable_records(
-        frame.drop(columns="cat1"), distance=ls.Minkowski(3), categorical=["sick"]
+    expected = pg.vulnerable_records(
+        frame.drop(columns="cat1"), distance=pg.Minkowski(3), categorical=["sick"]
     )
     assert (found["distance"], found["p"]) == ("minkowski", 3)
     assert found["columns"] == {

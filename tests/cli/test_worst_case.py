@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core import seeds
-from leakscope.runs.store import read_run
+from privacygauge.core import seeds
+from privacygauge.runs.store import read_run
 from tests.cli.test_defend_training import TRAINERS
 from tests.cli.test_main import one_line, run_inside
 
@@ -29,7 +29,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture
 def inside(place, monkeypatch, capsys):
-    """Run `leakscope worst-case` on the table in this process."""
+    """Run `privacygauge worst-case` on the table in this process."""
     monkeypatch.chdir(place)
     monkeypatch.syspath_prepend(str(place))
     return lambda *arguments: run_inside(arguments, capsys)
@@ -47,7 +47,7 @@ def test_the_document_on_the_standard_output_is_all_there_is(inside):
     more = ("--defence", "removal:0.1", "--fail-above", "tpr.low=-1", "--fail-above", "auc=1")
     done = inside(*ASKED, *more, "--json", "-", "--quiet")
     assert done.returncode == 3, done.stderr
-    assert done.stderr.startswith("leakscope: tpr.low is ")
+    assert done.stderr.startswith("privacygauge: tpr.low is ")
     assert len(done.stderr.splitlines()) == 1
     found = json.loads(done.stdout)
     assert found["command"] == "worst-case"
@@ -90,7 +90,7 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("STOP", str(third))
     with pytest.raises(KeyboardInterrupt):
         inside(*ASKED, *more, "--out", out)
-    assert f"leakscope: go on with: leakscope resume {out}" in capsys.readouterr().err
+    assert f"privacygauge: go on with: privacygauge resume {out}" in capsys.readouterr().err
     assert read_run(out / "run").n_done() == 2
     one_line(inside("report", out), "is not finished")
     monkeypatch.delenv("STOP")

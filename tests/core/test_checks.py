@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core import checks
-from leakscope.errors import InputError
+from privacygauge.core import checks
+from privacygauge.errors import InputError
 
 
 def test_what_is_checked_is_a_read_only_copy() -> None:

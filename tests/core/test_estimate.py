@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
 
 
 def test_an_interval_excludes_what_lies_outside_and_not_its_ends() -> None:

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse
-from leakscope.errors import InputError
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse
+from privacygauge.errors import InputError
 
 
 @pytest.mark.parametrize("effect", [0.0, 0.5, 2.0])

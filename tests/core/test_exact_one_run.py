@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
-from leakscope.errors import InputError
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
+from privacygauge.errors import InputError
 
 
 def test_mu_of_shared_noise_is_the_distance_that_the_covariance_gives():

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import SIGNAL, GaussianGame
-from leakscope.core.game import Observation, Play, Round, Scores, Shadow, play
-from leakscope.core.rules import Cut
-from leakscope.errors import InputError
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import SIGNAL, GaussianGame
+from privacygauge.core.game import Observation, Play, Round, Scores, Shadow, play
+from privacygauge.core.rules import Cut
+from privacygauge.errors import InputError
 
 
 @dataclass(frozen=True)

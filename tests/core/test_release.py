@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.errors import InputError
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.errors import InputError
 
 
 def test_coins_are_fair_and_independent_and_no_exact_halves() -> None:

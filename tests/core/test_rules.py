@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.rules import Cut, Split, halves
-from leakscope.core.thresholds import best_threshold
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
+from privacygauge.core.rules import Cut, Split, halves
+from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
 from tests.laws.draws import SEEDS, few_values
 
 

@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from leakscope.core.seeds import stream
-from leakscope.errors import InputError
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
 
 
 def first(*arguments: int | str) -> int:

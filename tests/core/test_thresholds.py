@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.game import Shadow
-from leakscope.core.thresholds import best_threshold, learn_thresholds
-from leakscope.errors import InputError
+from privacygauge.core.game import Shadow
+from privacygauge.core.thresholds import best_threshold, learn_thresholds
+from privacygauge.errors import InputError
 from tests.laws.draws import SEEDS, shadows
 
 

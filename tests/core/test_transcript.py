@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leakscope.core.transcript import Decisions, Transcript
-from leakscope.errors import InputError
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
 from tests.laws.draws import decisions
 
 

@@ -3,8 +3,8 @@ import gzip
 import numpy as np
 import pytest
 
-from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
-from leakscope.errors import InputError
+from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
+from privacygauge.errors import InputError
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,6 @@ def test_networks_get_normalised_numbers_and_binary_categories(frame):
 def test_a_changed_file_is_refused(monkeypatch, tmp_path, data_folder):
     text = gzip.decompress((data_folder / "adult.data.gz").read_bytes())
     (tmp_path / "adult.data").write_bytes(text.replace(b"State-gov", b"State-gob", 1))
-    monkeypatch.setenv("LEAKSCOPE_DATA", str(tmp_path))
+    monkeypatch.setenv("PRIVACYGAUGE_DATA", str(tmp_path))
     with pytest.raises(InputError, match=r"adult.data is not the adult.data that is meant"):
         adult()

@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
-from leakscope.datasets.census import SAMPLE, WHOLE, census
-from leakscope.datasets.files import VARIABLE, own_file
-from leakscope.errors import InputError
+from privacygauge.datasets.census import SAMPLE, WHOLE, census
+from privacygauge.datasets.files import VARIABLE, own_file
+from privacygauge.errors import InputError
 
 needs_the_sample = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the sample is not at hand")
 

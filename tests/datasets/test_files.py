@@ -9,9 +9,9 @@ from urllib.error import URLError
 
 import pytest
 
-from leakscope.datasets import files
-from leakscope.datasets.files import own_file, read_checked
-from leakscope.errors import InputError
+from privacygauge.datasets import files
+from privacygauge.datasets.files import own_file, read_checked
+from privacygauge.errors import InputError
 
 CONTENT = b"a,b\n1,2\n"
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -22,7 +22,7 @@ URL = "https://example.org/t.csv"
 def network(monkeypatch, tmp_path):
     """Return what was asked for; answers come from the list `network.answers`."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setenv("LEAKSCOPE_DATA", str(tmp_path / "own"))
+    monkeypatch.setenv("PRIVACYGAUGE_DATA", str(tmp_path / "own"))
 
     found = SimpleNamespace(asked=[], answers=[])
 
@@ -43,7 +43,7 @@ def test_what_was_fetched_once_is_kept(network, tmp_path):
     for _ in range(2):
         assert read_checked("t.csv", URL, SHA256) == CONTENT
     assert network.asked == [URL]
-    assert [p.name for p in (tmp_path / "cache" / "leakscope").iterdir()] == ["t.csv"]
+    assert [p.name for p in (tmp_path / "cache" / "privacygauge").iterdir()] == ["t.csv"]
 
 
 @pytest.mark.parametrize("packed", [True, False])
@@ -60,9 +60,9 @@ def test_the_users_own_file_comes_first_plain_or_packed(network, tmp_path, packe
 
 def test_without_a_folder_there_is_no_own_file(network, monkeypatch, tmp_path):
     assert own_file("t.csv") is None  # the folder is missing
-    monkeypatch.delenv("LEAKSCOPE_DATA")
+    monkeypatch.delenv("PRIVACYGAUGE_DATA")
     assert own_file("t.csv") is None
-    monkeypatch.setenv("LEAKSCOPE_DATA", "")
+    monkeypatch.setenv("PRIVACYGAUGE_DATA", "")
     assert own_file("t.csv") is None
 
 
@@ -101,5 +101,5 @@ def test_an_empty_cache_variable_is_no_folder(network, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     network.answers.append(CONTENT)
     read_checked("t.csv", URL, SHA256)
-    assert (tmp_path / "home" / ".cache" / "leakscope" / "t.csv").exists()
-    assert not (tmp_path / "leakscope").exists()
+    assert (tmp_path / "home" / ".cache" / "privacygauge" / "t.csv").exists()
+    assert not (tmp_path / "privacygauge").exists()

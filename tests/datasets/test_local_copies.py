@@ -5,10 +5,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from leakscope.datasets.cifar100 import cifar100
-from leakscope.datasets.purchase100 import purchase100
-from leakscope.datasets.texas100 import texas100
-from leakscope.errors import InputError
+from privacygauge.datasets.cifar100 import cifar100
+from privacygauge.datasets.purchase100 import purchase100
+from privacygauge.datasets.texas100 import texas100
+from privacygauge.errors import InputError
 
 
 def lines(values):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from leakscope.datasets.location30 import location30
-from leakscope.errors import InputError
+from privacygauge.datasets.location30 import location30
+from privacygauge.errors import InputError
 
 
 def test_the_data_are_those_of_the_paper(data_folder):
@@ -17,10 +17,10 @@ def test_the_data_are_those_of_the_paper(data_folder):
 @pytest.mark.parametrize("folder", [None, "", "absent"])
 def test_without_the_file_nothing_is_fetched(monkeypatch, tmp_path, folder):
     if folder is None:
-        monkeypatch.delenv("LEAKSCOPE_DATA", raising=False)
+        monkeypatch.delenv("PRIVACYGAUGE_DATA", raising=False)
     else:
-        monkeypatch.setenv("LEAKSCOPE_DATA", folder and str(tmp_path / folder))
+        monkeypatch.setenv("PRIVACYGAUGE_DATA", folder and str(tmp_path / folder))
     with pytest.raises(
-        InputError, match=r"location30.npz is not in the folder that LEAKSCOPE_DATA"
+        InputError, match=r"location30.npz is not in the folder that PRIVACYGAUGE_DATA"
     ):
         location30()

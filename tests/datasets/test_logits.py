@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from leakscope.datasets.files import VARIABLE
-from leakscope.datasets.logits import cifar_logits
-from leakscope.errors import InputError
+from privacygauge.datasets.files import VARIABLE
+from privacygauge.datasets.logits import cifar_logits
+from privacygauge.errors import InputError
 
 
 @pytest.mark.parametrize(("n_classes", "accuracy"), [(10, 0.926), (100, 0.6883)])

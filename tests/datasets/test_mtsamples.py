@@ -5,9 +5,9 @@ import gzip
 import numpy as np
 import pytest
 
-from leakscope.datasets.files import VARIABLE
-from leakscope.datasets.mtsamples import PARTS, mtsamples
-from leakscope.errors import InputError
+from privacygauge.datasets.files import VARIABLE
+from privacygauge.datasets.mtsamples import PARTS, mtsamples
+from privacygauge.errors import InputError
 
 
 def test_no_note_and_no_sentence_is_in_two_parts(data_folder):

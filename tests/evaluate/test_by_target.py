@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.core.checks import frozen
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.by_target import TargetScores, evaluate_targets, mean_auc
-from leakscope.evaluate.roc import auc
+from privacygauge.core.checks import frozen
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.by_target import TargetScores, evaluate_targets, mean_auc
+from privacygauge.evaluate.roc import auc
 from tests.thorough import times
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.correlation import correlation, correlation_p_value, rank_correlation
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.correlation import correlation, correlation_p_value, rank_correlation
 from tests.laws.draws import SEEDS
 from tests.thorough import times
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import balanced_accuracy_score, precision_score, recall_score
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate import decision
-from leakscope.evaluate.rates import clopper_pearson, wilson
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.rates import clopper_pearson, wilson
 from tests.laws.draws import decisions
 
 LEVELS = st.sampled_from([0.5, 0.95, 0.999])

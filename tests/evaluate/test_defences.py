@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.defences import accuracy_lost, quantile
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.defences import accuracy_lost, quantile
 from tests.thorough import times
 
 

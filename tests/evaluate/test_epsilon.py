@@ -5,15 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.rules import halves
-from leakscope.core.transcript import Decisions, Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.epsilon import (
+from privacygauge.core.rules import halves
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.epsilon import (
     audit_epsilon,
     epsilon_lower_bound,
     largest_certifiable_epsilon,
 )
-from leakscope.evaluate.rates import lower_limit, upper_limit
+from privacygauge.evaluate.rates import lower_limit, upper_limit
 from tests.laws.draws import SEEDS, decisions, few_values
 
 LEVELS = st.sampled_from([0.5, 0.95, 0.999])

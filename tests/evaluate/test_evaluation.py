@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate import decision, epsilon, rate_at_fpr, roc
-from leakscope.evaluate.evaluation import Evaluation, best_accuracy, evaluate
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import decision, epsilon, rate_at_fpr, roc
+from privacygauge.evaluate.evaluation import Evaluation, best_accuracy, evaluate
 from tests.laws.draws import transcripts
 from tests.laws.numbers import numbers
 

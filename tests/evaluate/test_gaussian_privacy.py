@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from leakscope.core.exact import GaussianGame
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate.gaussian_privacy import (
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.gaussian_privacy import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,

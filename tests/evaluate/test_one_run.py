@@ -10,9 +10,9 @@ from scipy.optimize import linprog
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from leakscope.errors import InputError
-from leakscope.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
-from leakscope.evaluate.trade_off import one_run_mu, refuted_by
+from privacygauge.errors import InputError
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
+from privacygauge.evaluate.trade_off import one_run_mu, refuted_by
 from tests.thorough import times
 
 counts = st.integers(1, 40).flatmap(

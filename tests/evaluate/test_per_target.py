@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate.per_target import per_target
-from leakscope.evaluate.rates import wilson
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.per_target import per_target
+from privacygauge.evaluate.rates import wilson
 
 
 def decided(n_targets=30, n=200, seed=0):

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.errors import InputError
-from leakscope.evaluate import rates
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
 from tests.laws.draws import SEEDS
 
 GRID = [(k, n) for n in (1, 2, 5, 20, 137) for k in {0, 1, n // 3, n // 2, n - 1, n}]

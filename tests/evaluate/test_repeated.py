@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
-from leakscope.evaluate.repeated import tprs_of_repeated
-from leakscope.evaluate.roc import roc
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.rate_at_fpr import tprs_at_fprs
+from privacygauge.evaluate.repeated import tprs_of_repeated
+from privacygauge.evaluate.roc import roc
 from tests.thorough import times
 
 MU = 1.5

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Decisions, Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate import decision
-from leakscope.evaluate.calibration import reliability
-from leakscope.evaluate.rates import clopper_pearson
-from leakscope.evaluate.risk import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.calibration import reliability
+from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.risk import (
     CUTS,
     PRIORS,
     Risk,

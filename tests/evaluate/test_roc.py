@@ -9,13 +9,13 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.evaluation import evaluate
-from leakscope.evaluate.rate_at_fpr import FPRS, tpr_at_fpr, tprs_at_fprs
-from leakscope.evaluate.rates import clopper_pearson
-from leakscope.evaluate.roc import Roc, auc, roc
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr, tprs_at_fprs
+from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.roc import Roc, auc, roc
 from tests.laws.draws import SEEDS, few_values, transcripts
 
 LEVELS = st.sampled_from([0.5, 0.95, 0.999])

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate import decision
-from leakscope.evaluate.slices import SliceTable, deciles, find_slices, holm
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.slices import SliceTable, deciles, find_slices, holm
 from tests.laws.draws import SEEDS, few_values
 from tests.thorough import times
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate.chosen_cut import epsilon_cut, mu_line
-from leakscope.evaluate.epsilon import epsilon_lower_bound
-from leakscope.evaluate.rates import clopper_pearson
-from leakscope.evaluate.two_rates import Counts, Line, exact_epsilon, exact_mu
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.chosen_cut import epsilon_cut, mu_line
+from privacygauge.evaluate.epsilon import epsilon_lower_bound
+from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.two_rates import Counts, Line, exact_epsilon, exact_mu
 from tests.thorough import times
 
 counted = st.tuples(st.integers(1, 25), st.integers(1, 25)).flatmap(

@@ -9,19 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from leakscope.errors import BudgetError, InputError
-from leakscope.holdout import closed_form
-from leakscope.holdout.analysts import Trials, by_guard, play, trials, uniform_holdout
-from leakscope.holdout.bounds import guarantee
-from leakscope.holdout.guards import Exact, Rounded, guard_named
-from leakscope.holdout.label_sums import LabelSums, label_sums
-from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
-from leakscope.holdout.majority import BlumHardt, Majority
-from leakscope.holdout.naive_bayes import NaiveBayes, largest, log_odds
-from leakscope.holdout.oracle import Budget, Holdout
-from leakscope.holdout.point import simulated
-from leakscope.holdout.priors import Knowledge, from_logits
-from leakscope.holdout.scan import LinearScan
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout import closed_form
+from privacygauge.holdout.analysts import Trials, by_guard, play, trials, uniform_holdout
+from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.guards import Exact, Rounded, guard_named
+from privacygauge.holdout.label_sums import LabelSums, label_sums
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.majority import BlumHardt, Majority
+from privacygauge.holdout.naive_bayes import NaiveBayes, largest, log_odds
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.point import simulated
+from privacygauge.holdout.priors import Knowledge, from_logits
+from privacygauge.holdout.scan import LinearScan
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from leakscope.errors import InputError
-from leakscope.holdout import bounds as b
-from leakscope.holdout import selection
-from leakscope.holdout.closed_form import nb_bias
-from leakscope.holdout.guards import Exact, Rounded
-from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.errors import InputError
+from privacygauge.holdout import bounds as b
+from privacygauge.holdout import selection
+from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.guards import Exact, Rounded
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from tests.thorough import times
 
 sizes = st.integers(10, 10**6)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from leakscope.errors import InputError
-from leakscope.holdout.closed_form import (
+from privacygauge.errors import InputError
+from privacygauge.holdout.closed_form import (
     blum_hardt_bias,
     count_per_label,
     majority_bias,

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import play, uniform_holdout
-from leakscope.holdout.designed import DesignedQueries
-from leakscope.holdout.detecting import DetectingMatrix, points_for, queries_for
-from leakscope.holdout.guards import Exact, guard_named
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.oracle import Budget, BudgetError, Holdout
-from leakscope.holdout.priors import Knowledge, from_logits
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import play, uniform_holdout
+from privacygauge.holdout.designed import DesignedQueries
+from privacygauge.holdout.detecting import DetectingMatrix, points_for, queries_for
+from privacygauge.holdout.guards import Exact, guard_named
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
+from privacygauge.holdout.priors import Knowledge, from_logits
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from leakscope.audit.holdout_attacks import ATTACKS
-from leakscope.holdout.analysts import trials, uniform_holdout
-from leakscope.holdout.bounds import guarantee, kl_bias, transcript_nats
-from leakscope.holdout.guards import guard_named
+from privacygauge.audit.holdout_attacks import ATTACKS
+from privacygauge.holdout.analysts import trials, uniform_holdout
+from privacygauge.holdout.bounds import guarantee, kl_bias, transcript_nats
+from privacygauge.holdout.guards import guard_named
 from tests.thorough import quarter, times
 
 GUARDS = (

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.holdout.bounds import transcript_nats
-from leakscope.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
-from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
-from leakscope.holdout.mechanism import Marked
-from leakscope.holdout.oracle import Holdout
-from leakscope.holdout.thresholdout import Thresholdout
+from privacygauge.errors import InputError
+from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.mechanism import Marked
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.thresholdout import Thresholdout
 
 RNG = np.random.default_rng
 NAMES = (

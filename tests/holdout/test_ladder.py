@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
-from leakscope.holdout.oracle import Holdout
-from leakscope.holdout.thresholdout import Thresholdout
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.thresholdout import Thresholdout
 
 RNG = np.random.default_rng
 

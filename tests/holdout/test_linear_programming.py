@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import play, uniform_holdout
-from leakscope.holdout.decoding import asked
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.linear_programming import LinearProgramming, counted, decode
-from leakscope.holdout.message_passing import MessagePassing
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.oracle import Budget, Holdout
-from leakscope.holdout.priors import Knowledge
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import play, uniform_holdout
+from privacygauge.holdout.decoding import asked
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.linear_programming import LinearProgramming, counted, decode
+from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.priors import Knowledge
 from tests.thorough import times
 
 RNG = np.random.default_rng
@@ -54,7 +54,7 @@ def test_labels_are_recovered_where_message_passing_recovers_them(n, m, k):
 
 
 def message_passing_labels(data):
-    from leakscope.holdout.message_passing import decode as by_messages
+    from privacygauge.holdout.message_passing import decode as by_messages
 
     return by_messages(data, RNG(0)).labels
 

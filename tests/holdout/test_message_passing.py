@@ -9,15 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from leakscope.errors import InputError
-from leakscope.holdout import message_passing
-from leakscope.holdout.analysts import play, trials, uniform_holdout
-from leakscope.holdout.decoding import Asked, asked, predictions
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.message_passing import MessagePassing, decode
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.oracle import Budget, BudgetError, Holdout
-from leakscope.holdout.priors import Knowledge, from_logits
+from privacygauge.errors import InputError
+from privacygauge.holdout import message_passing
+from privacygauge.holdout.analysts import play, trials, uniform_holdout
+from privacygauge.holdout.decoding import Asked, asked, predictions
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.message_passing import MessagePassing, decode
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, BudgetError, Holdout
+from privacygauge.holdout.priors import Knowledge, from_logits
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import BudgetError, InputError, LeakScopeError
-from leakscope.holdout.guards import Exact
-from leakscope.holdout.ladder import Ladder, ParameterFreeLadder
-from leakscope.holdout.oracle import Budget, Holdout, most_submissions
+from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
+from privacygauge.holdout.guards import Exact
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.oracle import Budget, Holdout, most_submissions
 
 RNG = np.random.default_rng
 
@@ -77,7 +77,7 @@ def test_the_budget_is_all_or_nothing(holdout):
         oracle.submit_all(guess)
     assert oracle.left() == 1
     oracle.submit(guess[0])
-    with pytest.raises(LeakScopeError):
+    with pytest.raises(PrivacyGaugeError):
         oracle.submit(guess[0])
     assert oracle.used == 3
 

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import trials
-from leakscope.holdout.naive_bayes import NaiveBayes, centred, probabilities
-from leakscope.holdout.oracle import Budget, Holdout
-from leakscope.holdout.priors import Knowledge, from_logits
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import trials
+from privacygauge.holdout.naive_bayes import NaiveBayes, centred, probabilities
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.priors import Knowledge, from_logits
 
 RNG = np.random.default_rng
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from leakscope.holdout import queries as module
-from leakscope.holdout.queries import RandomQueries
-from leakscope.holdout.words import Words, compiled_fill
+from privacygauge.holdout import queries as module
+from privacygauge.holdout.queries import RandomQueries
+from privacygauge.holdout.words import Words, compiled_fill
 
 
 def whole(queries):

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import uniform_holdout
-from leakscope.holdout.bounds import reconstruction_queries
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.oracle import Budget
-from leakscope.holdout.reconstruction import Reconstruction, points_determined, reconstructed
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import uniform_holdout
+from privacygauge.holdout.bounds import reconstruction_queries
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.reconstruction import Reconstruction, points_determined, reconstructed
 from tests.thorough import times
 
 RNG = np.random.default_rng
@@ -106,7 +106,9 @@ def test_another_attack_stands_in_where_answers_are_not_exact():
 
 def test_the_solver_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
-    with pytest.raises(InputError, match=r"needs OR-Tools, .* pip install 'leakscope\[solver\]'$"):
+    with pytest.raises(
+        InputError, match=r"needs OR-Tools, .* pip install 'privacygauge\[solver\]'$"
+    ):
         reconstructed([[0, 1]], [1], 2)
 
 

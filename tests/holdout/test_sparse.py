@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import trials, uniform_holdout
-from leakscope.holdout.closed_form import nb_bias
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.sparse import poisson_bias
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import trials, uniform_holdout
+from privacygauge.holdout.closed_form import nb_bias
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.sparse import poisson_bias
 from tests.thorough import times
 
 RNG = np.random.default_rng

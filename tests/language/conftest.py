@@ -25,14 +25,14 @@ def folders(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def bert(folders):
-    from leakscope.language.model import load_masked
+    from privacygauge.language.model import load_masked
 
     return load_masked(folders())
 
 
 @pytest.fixture(scope="session")
 def gpt(folders):
-    from leakscope.language.model import load_causal
+    from privacygauge.language.model import load_causal
 
     return load_causal(folders("gpt2", tokenizer=byte_pairs(framed=False)))
 
@@ -45,7 +45,7 @@ def texts():
 @pytest.fixture(scope="session")
 def together(bert, texts):
     """Return the energies of `texts` as they are by default."""
-    from leakscope.language.likelihoods import token_log_probabilities
+    from privacygauge.language.likelihoods import token_log_probabilities
 
     return token_log_probabilities(bert, texts)
 

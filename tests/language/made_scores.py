@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from leakscope.language.scores import TextScores, text_scores
+from privacygauge.language.scores import TextScores, text_scores
 
 
 def made_scores(

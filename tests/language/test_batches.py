@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.batches import batch_of, causal_scored, groups, masked_scored
-from leakscope.language.masks import MaskPlan
-from leakscope.language.tokens import Tokens
+from privacygauge.errors import InputError
+from privacygauge.language.batches import batch_of, causal_scored, groups, masked_scored
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.tokens import Tokens
 
 PAD, MASK, FRAME = 0, 1, 2
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.causal import (
+from privacygauge.errors import InputError
+from privacygauge.language.causal import (
     causal_signals,
     min_k_plus_signal,
     min_k_signal,
     ratio_signal,
     zlib_signal,
 )
-from leakscope.language.energies import Energies
+from privacygauge.language.energies import Energies
 from tests.thorough import times
 
 
@@ -106,7 +106,7 @@ def test_masked_models_have_no_spread_over_the_vocabulary():
 @pytest.mark.slow
 @pytest.mark.torch
 def test_a_real_model_gives_all_of_them(gpt, texts):
-    from leakscope.language.likelihoods import token_log_probabilities
+    from privacygauge.language.likelihoods import token_log_probabilities
 
     found = token_log_probabilities(gpt, texts)
     signals = causal_signals(found, texts, found)

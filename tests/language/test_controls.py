@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.evaluate.roc import auc
-from leakscope.language import clauses
-from leakscope.language.controls import (
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import auc
+from privacygauge.language import clauses
+from privacygauge.language.controls import (
     N_FOLDS,
     blind_control,
     blind_scores,
@@ -20,8 +20,8 @@ from leakscope.language.controls import (
     matched_control,
     reference_control,
 )
-from leakscope.language.notes import NotesDesign, made_up_notes
-from leakscope.language.scores import TextScores, text_scores
+from privacygauge.language.notes import NotesDesign, made_up_notes
+from privacygauge.language.scores import TextScores, text_scores
 from tests.language.made_scores import made_scores
 from tests.thorough import times
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.language.energies import Energies
+from privacygauge.errors import InputError
+from privacygauge.language.energies import Energies
 
 
 def energies(**changed):

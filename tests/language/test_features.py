@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_score, recall_score
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import precision, recall
-from leakscope.evaluate.roc import auc
-from leakscope.language.features import ROWS, exposure_features, feature_study, token_frequency
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import precision, recall
+from privacygauge.evaluate.roc import auc
+from privacygauge.language.features import ROWS, exposure_features, feature_study, token_frequency
 
 TEXTS = ["BP 120/80, ok.", "no", "a b a c"]
 TOKENS = [["bp", "120", "/", "80", ",", "ok", "."], ["no"], ["a", "b", "a", "c"]]

@@ -6,21 +6,21 @@ import json
 import numpy as np
 import pytest
 
-from leakscope.core.game import play
-from leakscope.evaluate.decision import false_positive_rate, recall
-from leakscope.evaluate.roc import auc
-from leakscope.language.attacks import energy_attacks
-from leakscope.language.controls import (
+from privacygauge.core.game import play
+from privacygauge.evaluate.decision import false_positive_rate, recall
+from privacygauge.evaluate.roc import auc
+from privacygauge.language.attacks import energy_attacks
+from privacygauge.language.controls import (
     blind_control,
     control_level,
     matched_control,
     reference_control,
 )
-from leakscope.language.names import names_of, with_names
-from leakscope.language.notes import ROLES, NotesDesign, made_up_notes
-from leakscope.language.patients import by_patient
-from leakscope.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
-from leakscope.language.statistic import energy_round, energy_transcript
+from privacygauge.language.names import names_of, with_names
+from privacygauge.language.notes import ROLES, NotesDesign, made_up_notes
+from privacygauge.language.patients import by_patient
+from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
+from privacygauge.language.statistic import energy_round, energy_transcript
 from tests.language.word_pairs import word_pairs
 
 pytestmark = pytest.mark.slow

@@ -6,9 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.language.loading import most_tokens, weights_sha256
-from leakscope.language.model import load_causal, load_masked
+from privacygauge.errors import InputError
+from privacygauge.language.loading import most_tokens, weights_sha256
+from privacygauge.language.model import load_causal, load_masked
 from tests.language.tiny_models import byte_pairs, module, quiet
 
 torch = pytest.importorskip("torch")

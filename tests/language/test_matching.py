@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.roc import auc
-from leakscope.language.controls import matched_control
-from leakscope.language.matching import matched_attack
-from leakscope.language.statistic import energy_transcript
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import auc
+from privacygauge.language.controls import matched_control
+from privacygauge.language.matching import matched_attack
+from privacygauge.language.statistic import energy_transcript
 from tests.language.made_scores import made_scores
 
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.names import (
+from privacygauge.errors import InputError
+from privacygauge.language.names import (
     N_NAMES,
     made_up_names,
     names_of,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.notes import ROLES, NotesDesign, made_up_notes
+from privacygauge.errors import InputError
+from privacygauge.language.notes import ROLES, NotesDesign, made_up_notes
 
 
 def notes_of(seed: int = 0, **knobs: object):

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.overlap import find_overlap
-from leakscope.language.scores import text_scores
+from privacygauge.errors import InputError
+from privacygauge.language.overlap import find_overlap
+from privacygauge.language.scores import text_scores
 
 
 def test_by_id():

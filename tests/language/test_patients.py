@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leakscope.errors import InputError
-from leakscope.evaluate.roc import auc
-from leakscope.language.patients import MeanOfSamples, StandardisedMean, by_patient
-from leakscope.language.scores import TextScores, text_scores
-from leakscope.language.statistic import energy_transcript, signal
+from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import auc
+from privacygauge.language.patients import MeanOfSamples, StandardisedMean, by_patient
+from privacygauge.language.scores import TextScores, text_scores
+from privacygauge.language.statistic import energy_transcript, signal
 from tests.language.made_scores import few_scores, made_scores
 
 

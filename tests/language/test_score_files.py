@@ -7,10 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.language.energy_files import write_energies
-from leakscope.language.score_files import as_text_scores, load_text_scores
-from leakscope.language.scores import TextScores
+from privacygauge.errors import InputError
+from privacygauge.language.energy_files import write_energies
+from privacygauge.language.score_files import as_text_scores, load_text_scores
+from privacygauge.language.scores import TextScores
 from tests.language.made_scores import made_scores
 
 HOSTILE = [

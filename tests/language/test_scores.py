@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.language.patients import by_patient
-from leakscope.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
-from leakscope.language.statistic import signal
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.language.patients import by_patient
+from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
+from privacygauge.language.statistic import signal
 from tests.language.made_scores import few_scores, made_scores
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.language.likelihoods import pair_log_probabilities, token_log_probabilities
-from leakscope.language.masks import MaskPlan
-from leakscope.language.model import MaskedModel, load_masked
-from leakscope.runs.store import read_run
+from privacygauge.errors import InputError
+from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.model import MaskedModel, load_masked
+from privacygauge.runs.store import read_run
 from tests.language.tiny_models import made_texts
 
 torch = pytest.importorskip("torch")
@@ -112,8 +112,8 @@ def test_a_folder_of_something_else_is_left_alone(bert, texts, tmp_path):
 
 SCRIPT = """
 import sys, time
-from leakscope.language.likelihoods import token_log_probabilities
-from leakscope.language.model import MaskedModel, load_masked
+from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.model import MaskedModel, load_masked
 from tests.language.tiny_models import made_texts
 ask = MaskedModel.ask
 def slow(self, batch):

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.text_files import Columns, TextRecords, as_texts, load_texts
+from privacygauge.errors import InputError
+from privacygauge.language.text_files import Columns, TextRecords, as_texts, load_texts
 from tests.thorough import times
 
 TEXTS = ("No fever.", "Grüße, „NA“", "007")

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import play
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import false_positive_rate, positive_predictive_value, recall
-from leakscope.evaluate.roc import auc
-from leakscope.language.attacks import EnergyAttack, energy_attacks
-from leakscope.language.scores import TextScores, text_scores
-from leakscope.language.statistic import energy_round, energy_transcript, signal, statistic
-from leakscope.language.thresholds import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import play
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import false_positive_rate, positive_predictive_value, recall
+from privacygauge.evaluate.roc import auc
+from privacygauge.language.attacks import EnergyAttack, energy_attacks
+from privacygauge.language.scores import TextScores, text_scores
+from privacygauge.language.statistic import energy_round, energy_transcript, signal, statistic
+from privacygauge.language.thresholds import (
     MeanTrainThreshold,
     OracleThreshold,
     PopulationThreshold,

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.language.tokenizer import Encoded
-from leakscope.language.tokens import tokens_of, word_units
+from privacygauge.errors import InputError
+from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokens import tokens_of, word_units
 
 
 class Cut:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from leakscope.errors import InputError
-from leakscope.language.model import load_masked
-from leakscope.language.notes import NotesDesign, made_up_notes
-from leakscope.language.tokenizer_training import SPECIAL, trained_word_pieces
-from leakscope.language.training import train_further, train_reference
-from leakscope.language.training_steps import Course, Vocabulary, batches, masked
+from privacygauge.errors import InputError
+from privacygauge.language.model import load_masked
+from privacygauge.language.notes import NotesDesign, made_up_notes
+from privacygauge.language.tokenizer_training import SPECIAL, trained_word_pieces
+from privacygauge.language.training import train_further, train_reference
+from privacygauge.language.training_steps import Course, Vocabulary, batches, masked
 from tests.language.tiny_models import saved
 from tests.thorough import times
 
@@ -125,7 +125,8 @@ def test_the_vocabulary_depends_on_nothing_but_the_texts():
 def test_the_vocabulary_is_the_same_in_every_process():
     """The trainer's own order of letters follows random numbers of the process."""
     script = (
-        "import sys, json; from leakscope.language.tokenizer_training import trained_word_pieces\n"
+        "import sys, json\n"
+        "from privacygauge.language.tokenizer_training import trained_word_pieces\n"
         "texts = json.load(sys.stdin)\n"
         "print(json.dumps(sorted(trained_word_pieces(texts, 300, 128).get_vocab().items())))"
     )

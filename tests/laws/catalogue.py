@@ -7,21 +7,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscope.core.attacks.bavaria import Bavaria
-from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
-from leakscope.core.attacks.coin import Coin
-from leakscope.core.attacks.lira import (
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.attacks.lira import (
     LiraOffline,
     LiraOnline,
     PerRecordVariance,
     PooledVariance,
     TwoSided,
 )
-from leakscope.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
-from leakscope.core.attacks.rmia import RmiaOffline, RmiaOnline
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.exact import SIGNAL, GaussianGame
-from leakscope.core.game import Attack, Observation, Round
+from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
+from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.exact import SIGNAL, GaussianGame
+from privacygauge.core.game import Attack, Observation, Round
 
 ESTIMATORS: tuple[Estimator, ...] = (
     Isotonic(),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from leakscope.core.game import Shadow
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.core.transcript import Decisions, Transcript
+from privacygauge.core.game import Shadow
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.transcript import Decisions, Transcript
 
 SEEDS = st.integers(0, 2**32 - 1)
 SIZES = st.integers(2, 40)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 import numpy as np
 
-from leakscope.core.release import Worlds
+from privacygauge.core.release import Worlds
 
 Centre = Callable[[Sequence[float]], float]
 Sides = tuple[list[list[float]], list[list[float]]]

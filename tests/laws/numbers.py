@@ -6,8 +6,8 @@ from dataclasses import fields, is_dataclass
 
 import numpy as np
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Play, Scores
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Play, Scores
 
 
 def numbers(value: object) -> list[float]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.audit import audit
-from leakscope.core.attacks.coin import Coin
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import SIGNAL, GaussianGame
+from privacygauge.audit import audit
+from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import SIGNAL, GaussianGame
 from tests.laws.catalogue import ATTACKS, deal, label
 from tests.laws.numbers import numbers
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.attacks.posterior import Isotonic, RiskScore
-from leakscope.core.exact import SIGNAL
-from leakscope.core.game import Attack, Observation, Round, Shadow, play
-from leakscope.core.release import Worlds
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.roc import auc
+from privacygauge.core.attacks.posterior import Isotonic, RiskScore
+from privacygauge.core.exact import SIGNAL
+from privacygauge.core.game import Attack, Observation, Round, Shadow, play
+from privacygauge.core.release import Worlds
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, LEARNT, label
 from tests.laws.numbers import of_play
 from tests.thorough import times

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.claim import Guessed, default_guesses, guessed
-from leakscope.evaluate.claim_bounds import held_out, one_run_bounds, rates_bounds
-from leakscope.evaluate.gaussian_privacy import gaussian_epsilon
-from leakscope.evaluate.one_run import one_run_epsilon
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse, SharedNoiseGame
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.claim import Guessed, default_guesses, guessed
+from privacygauge.evaluate.claim_bounds import held_out, one_run_bounds, rates_bounds
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.evaluate.one_run import one_run_epsilon
 from tests.thorough import quarter, times
 
 QUICK, FULL = 50, quarter(1000)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate import decision
-from leakscope.evaluate.evaluation import best_accuracy
-from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
-from leakscope.evaluate.roc import auc, roc
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.evaluation import best_accuracy
+from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
+from privacygauge.evaluate.roc import auc, roc
 from tests.thorough import times
 
 GAMES = times(600)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.game import Attack
+from privacygauge.core.game import Attack
 from tests.laws.catalogue import ATTACKS, deal, label
 from tests.laws.numbers import of_scores
 

@@ -6,24 +6,24 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from leakscope.core.attacks.bavaria import Bavaria
-from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
-from leakscope.core.attacks.lira import (
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from privacygauge.core.attacks.lira import (
     LiraOffline,
     LiraOnline,
     PerRecordVariance,
     PooledVariance,
 )
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.exact import SIGNAL
-from leakscope.core.game import Attack, Observation, play
-from leakscope.core.release import Worlds
-from leakscope.core.rules import Split
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.epsilon import audit_epsilon
-from leakscope.evaluate.evaluation import best_accuracy
-from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
-from leakscope.evaluate.roc import auc, roc
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.exact import SIGNAL
+from privacygauge.core.game import Attack, Observation, play
+from privacygauge.core.release import Worlds
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.epsilon import audit_epsilon
+from privacygauge.evaluate.evaluation import best_accuracy
+from privacygauge.evaluate.rate_at_fpr import tprs_at_fprs
+from privacygauge.evaluate.roc import auc, roc
 from tests.laws.catalogue import deal, label, mapped
 from tests.laws.draws import SEEDS, transcripts
 from tests.laws.numbers import numbers, of_play, of_scores

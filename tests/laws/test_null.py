@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.attacks import groups
-from leakscope.core.attacks.lira import LiraOnline
-from leakscope.core.exact import OffsetGame
-from leakscope.core.game import Attack, Observation, Round, Scores, play
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.evaluation import evaluate
-from leakscope.evaluate.roc import auc
+from privacygauge.core.attacks import groups
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.exact import OffsetGame
+from privacygauge.core.game import Attack, Observation, Round, Scores, play
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ATTACKS, ON_WORLDS, deal, label
 from tests.laws.numbers import of_play, of_scores
 from tests.thorough import times

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.learned import Learned
-from leakscope.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
-from leakscope.classifier.suite import pool_attacks, single_record_attacks
-from leakscope.core.attacks import groups
-from leakscope.core.game import Attack
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.evaluation import title
-from leakscope.evaluate.roc import auc
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.learned import Learned
+from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.suite import pool_attacks, single_record_attacks
+from privacygauge.core.attacks import groups
+from privacygauge.core.game import Attack
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.evaluation import title
+from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game
 from tests.laws.numbers import of_scores
 from tests.thorough import quarter

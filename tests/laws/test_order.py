@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from leakscope.core.game import Attack, Observation, Round, play
-from leakscope.core.release import Worlds
-from leakscope.evaluate.evaluation import evaluate
+from privacygauge.core.game import Attack, Observation, Round, play
+from privacygauge.core.release import Worlds
+from privacygauge.evaluate.evaluation import evaluate
 from tests.laws.catalogue import LEARNT, ON_WORLDS, deal, label, mapped
 from tests.laws.draws import SEEDS
 from tests.laws.numbers import numbers, of_play, of_scores

@@ -12,22 +12,22 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.core.attacks.bavaria import Bavaria
-from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
-from leakscope.core.attacks.lira import (
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from privacygauge.core.attacks.lira import (
     LiraOffline,
     LiraOnline,
     PerRecordVariance,
     PooledVariance,
     TwoSided,
 )
-from leakscope.core.attacks.rmia import RmiaOffline, RmiaOnline
-from leakscope.core.exact import SIGNAL, OffsetGame
-from leakscope.core.game import Attack, Observation, Round, play
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.roc import auc
+from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
+from privacygauge.core.exact import SIGNAL, OffsetGame
+from privacygauge.core.game import Attack, Observation, Round, play
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.numbers import of_play, of_scores
 
@@ -39,7 +39,7 @@ ERROR = 1 / np.sqrt(3 * N * ROUNDS)
 @pytest.fixture(autouse=True)
 def no_threshold(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     if "guesses" not in request.node.name:
-        monkeypatch.setattr("leakscope.core.attacks.groups.MOST_PLAYED", 0)
+        monkeypatch.setattr("privacygauge.core.attacks.groups.MOST_PLAYED", 0)
 
 
 @cache

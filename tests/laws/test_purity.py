@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.game import Attack, play
-from leakscope.evaluate.epsilon import audit_epsilon
-from leakscope.evaluate.evaluation import evaluate
-from leakscope.evaluate.slices import find_slices
+from privacygauge.core.game import Attack, play
+from privacygauge.evaluate.epsilon import audit_epsilon
+from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.slices import find_slices
 from tests.laws.catalogue import ATTACKS, deal, label
 from tests.laws.numbers import numbers, of_play, of_scores
 

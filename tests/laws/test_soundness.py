@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse
-from leakscope.core.rules import Cut, Split
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.epsilon import (
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse
+from privacygauge.core.rules import Cut, Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.epsilon import (
     audit_epsilon,
     epsilon_lower_bound,
     largest_certifiable_epsilon,

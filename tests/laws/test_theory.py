@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.attacks.posterior import Histogram, RiskScore
-from leakscope.core.exact import SIGNAL, GaussianGame, RandomisedResponse
-from leakscope.core.game import Attack, play
-from leakscope.core.rules import Cut
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.decision import balanced_accuracy
-from leakscope.evaluate.evaluation import best_accuracy, evaluate
-from leakscope.evaluate.rate_at_fpr import tprs_at_fprs
-from leakscope.evaluate.roc import auc, roc
+from privacygauge.core.attacks.posterior import Histogram, RiskScore
+from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse
+from privacygauge.core.game import Attack, play
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.evaluation import best_accuracy, evaluate
+from privacygauge.evaluate.rate_at_fpr import tprs_at_fprs
+from privacygauge.evaluate.roc import auc, roc
 from tests.laws.catalogue import ON_SHADOW, deal, label
 from tests.laws.numbers import of_play
 

@@ -1,4 +1,4 @@
-"""Inputs that LeakScope and other libraries were given alike; `bench/correctness.py` writes them.
+"""Inputs that PrivacyGauge and its peers were given alike; `bench/correctness.py` writes them.
 
 What the others answered is recorded in ``peers.json``. Everything derives from fixed seeds.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
-from leakscope.datasets.files import own_file
+from privacygauge.datasets.files import own_file
 
 FPRS = (0.01, 0.05, 0.1, 0.25)
 GAMES, SIDE = 200, 200

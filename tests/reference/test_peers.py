@@ -1,8 +1,8 @@
 """What other libraries answered to the same inputs, beside ours and the truth by brute force.
 
 Their answers are in ``peers.json``, written by ``bench/correctness.py`` with their versions; no
-other library is needed here. A test of one that errs holds LeakScope to the truth, and shows that
-what was recorded is not. `docs/correctness.md` tells the same in words.
+other library is needed here. A test of one that errs holds PrivacyGauge to the truth, and shows
+that what was recorded is not. `docs/correctness.md` tells the same in words.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from leakscope.audit.released_risk import excess
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.predictions import predictions
-from leakscope.classifier.signals import signals
-from leakscope.core.attacks.lira import LiraOnline, PerRecordVariance
-from leakscope.core.game import Observation, Scores
-from leakscope.core.release import Worlds
-from leakscope.core.rules import Split
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate import decision, rates
-from leakscope.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
-from leakscope.evaluate.rate_at_fpr import tpr_at_fpr
-from leakscope.evaluate.roc import auc, roc
+from privacygauge.audit.released_risk import excess
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.signals import signals
+from privacygauge.core.attacks.lira import LiraOnline, PerRecordVariance
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import decision, rates
+from privacygauge.evaluate.epsilon import audit_epsilon, epsilon_lower_bound
+from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
+from privacygauge.evaluate.roc import auc, roc
 from tests.reference import made_inputs
 from tests.thorough import times
 
@@ -272,11 +272,11 @@ def joined(people: np.ndarray, synthetic: np.ndarray) -> np.ndarray:
 @pytest.mark.slow
 @pytest.mark.torch
 def test_pseudo_log_likelihoods(tmp_path):
-    """minicons and LeakScope mask the same tokens: to 1e-5, float32 in other batches."""
+    """minicons and PrivacyGauge mask the same tokens: to 1e-5, float32 in other batches."""
     pytest.importorskip("transformers")
-    from leakscope.language.likelihoods import token_log_probabilities
-    from leakscope.language.masks import MaskPlan
-    from leakscope.language.model import load_masked
+    from privacygauge.language.likelihoods import token_log_probabilities
+    from privacygauge.language.masks import MaskPlan
+    from privacygauge.language.model import load_masked
 
     made_inputs.save_model(tmp_path)
     found = token_log_probabilities(load_masked(tmp_path), made_inputs.texts(), MaskPlan("single"))

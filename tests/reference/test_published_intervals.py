@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.exact import GaussianGame
-from leakscope.evaluate.rates import clopper_pearson, difference, wilson
-from leakscope.evaluate.slices import holm
+from privacygauge.core.exact import GaussianGame
+from privacygauge.evaluate.rates import clopper_pearson, difference, wilson
+from privacygauge.evaluate.slices import holm
 
 
 # Newcombe (1998), Two-sided confidence intervals for the single proportion, Statistics in

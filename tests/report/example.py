@@ -1,26 +1,26 @@
-"""A realistic `Findings`, made by playing Gaussian scores through `leakscope.evaluate`."""
+"""A realistic `Findings`, made by playing Gaussian scores through `privacygauge.evaluate`."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.rules import Cut, Split
-from leakscope.core.seeds import stream
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate import decision, epsilon
-from leakscope.evaluate.evaluation import evaluate
-from leakscope.evaluate.findings import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.rules import Cut, Split
+from privacygauge.core.seeds import stream
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import decision, epsilon
+from privacygauge.evaluate.evaluation import evaluate
+from privacygauge.evaluate.findings import (
     Fact,
     Findings,
     GameDescription,
     Headline,
     Records,
 )
-from leakscope.evaluate.rates import proportion
-from leakscope.evaluate.risk import Risk, assess_risk
-from leakscope.evaluate.slices import find_slices
+from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.risk import Risk, assess_risk
+from privacygauge.evaluate.slices import find_slices
 
 HOSTILE = (
     "<script>alert('id')</script>",
@@ -98,7 +98,7 @@ def example(
     site[: n // 20] = '<b>rare</b> & "odd"'
     columns = {"age": age, "<i>site</i>": site.astype(str), "class": label}
     return Findings(
-        command="leakscope classifier target.npz --shadow shadow.npz --seed 0",
+        command="privacygauge classifier target.npz --shadow shadow.npz --seed 0",
         version="0.1.0",
         seed=seed,
         level=0.95,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from leakscope.audit.defences import DefenceAudit, audit_defences
-from leakscope.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
-from leakscope.core.attacks.threshold import Threshold
+from privacygauge.audit.defences import DefenceAudit, audit_defences
+from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
+from privacygauge.core.attacks.threshold import Threshold
 from tests.classifier.made import made_up
 
 ATTACKS = tuple(Threshold(x) for x in ("correctness", "confidence", "modified-entropy"))

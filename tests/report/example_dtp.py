@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.classifier.dtp.findings import DtpFindings
-from leakscope.classifier.dtp.learner import DtpRange
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import RemovalPath
-from leakscope.classifier.dtp.variation import Variation
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.core.seeds import stream
-from leakscope.evaluate.rates import proportion
+from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.classifier.dtp.learner import DtpRange
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import RemovalPath
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.seeds import stream
+from privacygauge.evaluate.rates import proportion
 from tests.report.example import HOSTILE
 
 
@@ -58,7 +58,7 @@ def example(
         above = proportion(pdtp > 1)
     repeated = np.abs(rng.normal(np.minimum(pdtp, 6), 0.2, size=(10, r))) if extras else None
     return DtpFindings(
-        command="leakscope dtp --data people.csv --label <income>",
+        command="privacygauge dtp --data people.csv --label <income>",
         version="0.1.0",
         seed=seed,
         level=0.95,

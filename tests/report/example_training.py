@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from leakscope.audit.defences import DefenceAudit
-from leakscope.audit.defended_training import audit_training_defences
-from leakscope.classifier.defences.perturbations import LabelOnly
-from leakscope.classifier.defences.training import OtherTraining
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.claim import PrivacyClaim
-from leakscope.report.defences.findings import AfterEpoch, BestAttack
+from privacygauge.audit.defences import DefenceAudit
+from privacygauge.audit.defended_training import audit_training_defences
+from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.classifier.defences.training import OtherTraining
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.report.defences.findings import AfterEpoch, BestAttack
 from tests.classifier.trainers import Noisy, records
 from tests.report.example_defences import ATTACKS
 

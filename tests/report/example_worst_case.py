@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.claim import PrivacyClaim
-from leakscope.evaluate.rate_at_fpr import RateAtFpr
-from leakscope.evaluate.worst_case import AttackedTargets, TargetRisk, WorstCaseFindings
-from leakscope.report.worst_case.findings import NO_DEFENCE, AttackedTraining, ComparedWorstCases
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.worst_case import AttackedTargets, TargetRisk, WorstCaseFindings
+from privacygauge.report.worst_case.findings import NO_DEFENCE, AttackedTraining, ComparedWorstCases
 
 FPRS = (0.1, 0.01)
 

@@ -11,13 +11,13 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from leakscope.core.estimate import Skipped
-from leakscope.evaluate.claim import Guessed, PrivacyClaim
-from leakscope.evaluate.claim_bounds import one_run_bounds, one_run_curve
-from leakscope.report import claim as report
-from leakscope.report.claim.findings import CanaryScores, ClaimFindings
-from leakscope.report.claim.verdict import GRADES, IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
-from leakscope.report.claim.words import exact
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.claim import Guessed, PrivacyClaim
+from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
+from privacygauge.report import claim as report
+from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
+from privacygauge.report.claim.verdict import GRADES, IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.report.claim.words import exact
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'

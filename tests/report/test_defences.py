@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.report import defences as report
-from leakscope.report.defences.findings import BestAttack
-from leakscope.report.defences.html import pictures
-from leakscope.report.defences.verdict import adversary, grade_of_left, helps
-from leakscope.report.numbers import percent
-from leakscope.report.verdict import LARGE, NONE, SMALL
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.report import defences as report
+from privacygauge.report.defences.findings import BestAttack
+from privacygauge.report.defences.html import pictures
+from privacygauge.report.defences.verdict import adversary, grade_of_left, helps
+from privacygauge.report.numbers import percent
+from privacygauge.report.verdict import LARGE, NONE, SMALL
 from tests.report.example_defences import example
 from tests.report.test_html import Page
 
@@ -180,7 +180,7 @@ def test_names_from_the_user_steer_nothing():
 def test_the_document_holds_what_the_page_shows():
     f = example()
     found = json.loads(report.to_json(f))
-    assert found["schema"] == "leakscope/1"
+    assert found["schema"] == "privacygauge/1"
     assert [d["name"] for d in found["defences"]] == ["rounding", "label-only", "temperature"]
     assert [d["can_be_undone"] for d in found["defences"]] == [False, False, True]
     for told, c in zip(found["defences"], f.compared, strict=True):

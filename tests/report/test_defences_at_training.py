@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from leakscope.core.estimate import Skipped
-from leakscope.report import defences as report
-from leakscope.report.defences.early import worth
-from leakscope.report.defences.html import pictures
-from leakscope.report.defences.plots import plot_accuracy
+from privacygauge.core.estimate import Skipped
+from privacygauge.report import defences as report
+from privacygauge.report.defences.early import worth
+from privacygauge.report.defences.html import pictures
+from privacygauge.report.defences.plots import plot_accuracy
 from tests.report.example_training import CURVE, after, estimate, example
 from tests.report.test_html import Page
 

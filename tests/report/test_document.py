@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.evaluate.findings import Findings
-from leakscope.report import document
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.findings import Findings
+from privacygauge.report import document
 from tests.report.example import example
 
 ESTIMATE = {"value", "low", "high", "level", "n", "method"}
@@ -28,7 +28,7 @@ def strict(text: str) -> dict:
 
 def test_the_contract_of_the_interface(findings: Findings) -> None:
     found = strict(document.to_json(findings))
-    assert found["schema"] == "leakscope/1"
+    assert found["schema"] == "privacygauge/1"
     assert list(found) == [
         "schema", "command", "version", "seed", "level", "game", "verdict", "headline", "attacks",
         "risk", "slices", "facts", "skipped", "warnings", "provenance",
@@ -85,7 +85,7 @@ def test_equal_findings_give_equal_bytes() -> None:
 
 
 def test_undecodable_names_are_written(findings: Findings) -> None:
-    odd = replace(findings, command="leakscope \udcff.npz \x00", warnings=("\ud800",))
+    odd = replace(findings, command="privacygauge \udcff.npz \x00", warnings=("\ud800",))
     text = document.to_json(odd)
     assert text.isascii()
     assert strict(text)["command"] == odd.command

@@ -16,15 +16,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from leakscope.classifier.dtp.findings import DtpFindings
-from leakscope.classifier.dtp.learner import DtpRange
-from leakscope.classifier.dtp.removal import RemovalPath
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError, OutputError
-from leakscope.report import dtp
-from leakscope.report.dtp import plots, tables, views, words
-from leakscope.report.dtp.verdict import ABOVE, CERTAIN, SEEN, reach
-from leakscope.report.writing import write_report
+from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.classifier.dtp.learner import DtpRange
+from privacygauge.classifier.dtp.removal import RemovalPath
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError, OutputError
+from privacygauge.report import dtp
+from privacygauge.report.dtp import plots, tables, views, words
+from privacygauge.report.dtp.verdict import ABOVE, CERTAIN, SEEN, reach
+from privacygauge.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.example_dtp import example
 from tests.report.test_document import ESTIMATE, strict
@@ -166,7 +166,7 @@ def test_the_contract_of_the_interface(findings: DtpFindings) -> None:
         "n_measured", "pdtp", "dtp", "verdict", "certified", "sentences", "advice", "removal",
         "variation", "repeated", "skipped", "warnings", "provenance",
     ]  # fmt: skip
-    assert found["schema"] == "leakscope/1"
+    assert found["schema"] == "privacygauge/1"
     assert found["verdict"] == "do not publish"
     pdtp = found["pdtp"]
     assert set(pdtp["mean_estimate"]) == set(pdtp["share_above_1"]) == ESTIMATE
@@ -490,6 +490,6 @@ def test_a_bad_place_is_refused_before_any_work(
 @pytest.mark.slow
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch", "sklearn")
-    code = f"import sys, leakscope.report.dtp;print([m for m in {heavy!r} if m in sys.modules])"
+    code = f"import sys, privacygauge.report.dtp;print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

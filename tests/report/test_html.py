@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.evaluate.findings import Findings
-from leakscope.report import render_html
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.findings import Findings
+from privacygauge.report import render_html
 from tests.report.example import HOSTILE, example
 
 VOID = {"meta", "link", "br", "img", "input", "hr", "path", "use"}

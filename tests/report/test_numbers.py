@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.report import numbers
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.report import numbers
 
 
 def estimate(value: float, low: float, high: float) -> Estimate:

@@ -9,9 +9,9 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from leakscope.errors import InputError
-from leakscope.evaluate.findings import Findings
-from leakscope.report import curves, plots
+from privacygauge.errors import InputError
+from privacygauge.evaluate.findings import Findings
+from privacygauge.report import curves, plots
 from tests.report.example import example
 
 
@@ -70,7 +70,7 @@ def test_nothing_to_draw_is_an_error(findings: Findings) -> None:
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch")
     code = (
-        "import sys, leakscope.report, leakscope.report.plots, leakscope.report.terminal;"
+        "import sys, privacygauge.report, privacygauge.report.plots, privacygauge.report.terminal;"
         f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

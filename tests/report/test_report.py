@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from leakscope import report
-from leakscope.errors import OutputError
-from leakscope.evaluate.findings import Findings
-from leakscope.report.writing import write_report
+from privacygauge import report
+from privacygauge.errors import OutputError
+from privacygauge.evaluate.findings import Findings
+from privacygauge.report.writing import write_report
 from tests.report.example import example
 
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.seeds import stream
-from leakscope.core.transcript import Transcript
-from leakscope.evaluate.findings import Findings
-from leakscope.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
-from leakscope.evaluate.roc import roc
-from leakscope.report import curves, tables
+from privacygauge.core.seeds import stream
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.findings import Findings
+from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
+from privacygauge.evaluate.roc import roc
+from privacygauge.report import curves, tables
 from tests.report.example import ATTACKS, HOSTILE, example
 
 

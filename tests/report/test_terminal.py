@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from leakscope.core.estimate import Skipped
-from leakscope.evaluate.findings import Findings
-from leakscope.report.terminal import terminal_summary
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.findings import Findings
+from privacygauge.report.terminal import terminal_summary
 from tests.report.example import example
 
 

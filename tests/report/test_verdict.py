@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.report.verdict import GRADES, exposure, grade_of, verdict
+from privacygauge.report.verdict import GRADES, exposure, grade_of, verdict
 from tests.report.example import example
 
 ONE = (("confidence", "", "per-class", 1.0),)

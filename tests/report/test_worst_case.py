@@ -10,13 +10,13 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from leakscope.audit.register import line_of
-from leakscope.report import worst_case as report
-from leakscope.report.register.line import GRAVE, NOTHING
-from leakscope.report.verdict import LARGE, MODERATE, SMALL
-from leakscope.report.verdict import NONE as NO_LEAK
-from leakscope.report.worst_case import plots, views
-from leakscope.report.worst_case.verdict import grade_of_group, grade_of_training
+from privacygauge.audit.register import line_of
+from privacygauge.report import worst_case as report
+from privacygauge.report.register.line import GRAVE, NOTHING
+from privacygauge.report.verdict import LARGE, MODERATE, SMALL
+from privacygauge.report.verdict import NONE as NO_LEAK
+from privacygauge.report.worst_case import plots, views
+from privacygauge.report.worst_case.verdict import grade_of_group, grade_of_training
 from tests.report.example_worst_case import (
     EARLY,
     NONE,
@@ -164,7 +164,7 @@ def test_of_equally_private_trainings_the_most_accurate_is_the_best():
 
 def test_the_document_holds_every_number_and_no_record():
     found = json.loads(report.to_json(example()))
-    assert found["schema"] == "leakscope/worst-case/1"
+    assert found["schema"] == "privacygauge/worst-case/1"
     assert found["fpr"] == 0.01
     assert found["best"] == "private"
     assert found["changed_places"] == [["regularised", "early (epoch 4)"]]

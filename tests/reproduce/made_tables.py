@@ -1,7 +1,7 @@
 """Small tables for tests of what is done with tables."""
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.reproduce import Cell, Reproduction, Row, Table
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.reproduce import Cell, Reproduction, Row, Table
 
 
 def estimate(value, half=0.1, n=20):

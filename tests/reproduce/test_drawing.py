@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.reproduce import Cell, Row, Table
-from leakscope.reproduce.drawing import Lines, draw_dots
-from leakscope.reproduce.drawings import figure_svg
+from privacygauge.errors import InputError
+from privacygauge.reproduce import Cell, Row, Table
+from privacygauge.reproduce.drawing import Lines, draw_dots
+from privacygauge.reproduce.drawings import figure_svg
 from tests.reproduce.made_tables import estimate, reproduction, table
 
 

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError
-from leakscope.holdout.analysts import play
-from leakscope.holdout.closed_form import nb_bias, queries_for_bias
-from leakscope.holdout.naive_bayes import NaiveBayes
-from leakscope.holdout.oracle import Budget, Holdout
-from leakscope.holdout.priors import from_logits
-from leakscope.holdout.scan import LinearScan
-from leakscope.holdout.sparse import poisson_bias
-from leakscope.reproduce import Effort, feldman2019, feldman2019_logits, feldman2019_queries
-from leakscope.reproduce.feldman2019 import feldman_fig3, feldman_fig5, theory
-from leakscope.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2, scan_gain
-from leakscope.reproduce.feldman2019_plays import (
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import play
+from privacygauge.holdout.closed_form import nb_bias, queries_for_bias
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.priors import from_logits
+from privacygauge.holdout.scan import LinearScan
+from privacygauge.holdout.sparse import poisson_bias
+from privacygauge.reproduce import Effort, feldman2019, feldman2019_logits, feldman2019_queries
+from privacygauge.reproduce.feldman2019 import feldman_fig3, feldman_fig5, theory
+from privacygauge.reproduce.feldman2019_logits import feldman_fig1, feldman_fig2, scan_gain
+from privacygauge.reproduce.feldman2019_plays import (
     Given,
     Series,
     Uniform,
@@ -28,7 +28,7 @@ from leakscope.reproduce.feldman2019_plays import (
     plays,
     point,
 )
-from leakscope.reproduce.feldman2019_queries import (
+from privacygauge.reproduce.feldman2019_queries import (
     feldman_fig4,
     first_attained,
     queries_from,

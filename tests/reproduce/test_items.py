@@ -4,11 +4,11 @@ from collections import Counter
 
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.reproduce import ITEMS, REPRODUCTIONS, Item, Status
-from leakscope.reproduce.catalogue import JUDGEMENTS, judgement
-from leakscope.reproduce.page import results_in
-from leakscope.reproduce.result import FULL
+from privacygauge.errors import InputError
+from privacygauge.reproduce import ITEMS, REPRODUCTIONS, Item, Status
+from privacygauge.reproduce.catalogue import JUDGEMENTS, judgement
+from privacygauge.reproduce.page import results_in
+from privacygauge.reproduce.result import FULL
 from tests.test_docs import ROOT
 
 PRINTED = {

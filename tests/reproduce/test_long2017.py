@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
-from leakscope.audit.candidates import audit_candidates
-from leakscope.classifier.candidates import PerTargetDesign
-from leakscope.core.estimate import Skipped
-from leakscope.evaluate.per_target import PerTarget
-from leakscope.reproduce import Effort, long2017
-from leakscope.reproduce.long2017 import TABLE_1, TABLE_2, long_fig2, long_table1, long_table2
+from privacygauge.audit.candidates import audit_candidates
+from privacygauge.classifier.candidates import PerTargetDesign
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.per_target import PerTarget
+from privacygauge.reproduce import Effort, long2017
+from privacygauge.reproduce.long2017 import TABLE_1, TABLE_2, long_fig2, long_table1, long_table2
 from tests.thorough import only_thorough
 
 

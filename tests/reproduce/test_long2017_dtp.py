@@ -10,19 +10,25 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from leakscope.audit.candidates import audit_candidates
-from leakscope.classifier.candidates import PerTargetDesign
-from leakscope.classifier.dtp.indirect import nearest_example
-from leakscope.classifier.dtp.nearest import NearestNeighbours
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import RemovalPath
-from leakscope.classifier.dtp.variation import Variation
-from leakscope.core.estimate import Skipped
-from leakscope.datasets.adult import adult
-from leakscope.reproduce import Effort, long2017, long2017_dtp, long2017_removal, long2017_stability
-from leakscope.reproduce.long2017_dtp import deviation, long_fig3, long_fig7, long_fig8
-from leakscope.reproduce.long2017_removal import complete_adult, long_fig6, made_up, said
-from leakscope.reproduce.long2017_stability import (
+from privacygauge.audit.candidates import audit_candidates
+from privacygauge.classifier.candidates import PerTargetDesign
+from privacygauge.classifier.dtp.indirect import nearest_example
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import RemovalPath
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core.estimate import Skipped
+from privacygauge.datasets.adult import adult
+from privacygauge.reproduce import (
+    Effort,
+    long2017,
+    long2017_dtp,
+    long2017_removal,
+    long2017_stability,
+)
+from privacygauge.reproduce.long2017_dtp import deviation, long_fig3, long_fig7, long_fig8
+from privacygauge.reproduce.long2017_removal import complete_adult, long_fig6, made_up, said
+from privacygauge.reproduce.long2017_stability import (
     CLASSIFIERS,
     SmallData,
     leave_each_out,

@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.reproduce import REPRODUCTIONS, Effort, Table, make
-from leakscope.reproduce.make import make_all
+from privacygauge.errors import InputError
+from privacygauge.reproduce import REPRODUCTIONS, Effort, Table, make
+from privacygauge.reproduce.make import make_all
 from tests.reproduce.made_tables import reproduction, table
 
 EFFORT = Effort(quick=True, n_jobs=1)

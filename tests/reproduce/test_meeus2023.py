@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.datasets.census import SAMPLE
-from leakscope.datasets.files import own_file
-from leakscope.reproduce import Effort, meeus2023, reproduction
-from leakscope.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
-from leakscope.synthetic.attacks.closest import ClosestDistance
-from leakscope.synthetic.attacks.meta import Screened
-from leakscope.synthetic.attacks.query_based import QueryBased
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.datasets.census import SAMPLE
+from privacygauge.datasets.files import own_file
+from privacygauge.reproduce import Effort, meeus2023, reproduction
+from privacygauge.reproduce.meeus2023 import DATA, TABLE_2, TABLE_3, Size
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.attacks.meta import Screened
+from privacygauge.synthetic.attacks.query_based import QueryBased
 from tests.synthetic.made_tables import table_of
 from tests.thorough import only_thorough
 

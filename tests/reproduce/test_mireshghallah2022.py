@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.datasets.mtsamples import PARTS, Sentences
-from leakscope.language.patients import by_patient
-from leakscope.language.text_files import TextRecords
-from leakscope.language.training_kept import DONE
-from leakscope.reproduce import Cell, Effort, Row, mireshghallah2022, reproduction
-from leakscope.reproduce import mireshghallah2022_cells as cells
-from leakscope.reproduce import mireshghallah2022_claims as claims
-from leakscope.reproduce import mireshghallah2022_figures as figures
-from leakscope.reproduce.mireshghallah2022_setting import (
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.datasets.mtsamples import PARTS, Sentences
+from privacygauge.language.patients import by_patient
+from privacygauge.language.text_files import TextRecords
+from privacygauge.language.training_kept import DONE
+from privacygauge.reproduce import Cell, Effort, Row, mireshghallah2022, reproduction
+from privacygauge.reproduce import mireshghallah2022_cells as cells
+from privacygauge.reproduce import mireshghallah2022_claims as claims
+from privacygauge.reproduce import mireshghallah2022_figures as figures
+from privacygauge.reproduce.mireshghallah2022_setting import (
     FOLDER,
     SIDES,
     Asked,
@@ -306,7 +306,7 @@ def made_up_part(part: str) -> Sentences:
 @pytest.fixture
 def recorded(monkeypatch):
     """Read made-up notes, and keep what is trained and asked in place of doing it."""
-    found, module = Recorded(), "leakscope.reproduce.mireshghallah2022_setting"
+    found, module = Recorded(), "privacygauge.reproduce.mireshghallah2022_setting"
     monkeypatch.setattr(f"{module}.mtsamples", made_up_part)
     monkeypatch.setattr(f"{module}.train_further", found.further)
     monkeypatch.setattr(f"{module}.train_reference", found.reference)

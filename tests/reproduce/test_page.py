@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.reproduce import catalogue, page
-from leakscope.reproduce.result import Result
+from privacygauge.errors import InputError
+from privacygauge.reproduce import catalogue, page
+from privacygauge.reproduce.result import Result
 from tests.reproduce.made_tables import reproduction, table
 from tests.test_docs import ROOT
 
@@ -41,7 +41,7 @@ def written(folder, form=None):
 def test_the_page_is_what_the_command_writes():
     shown = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
     assert shown == page.page(ROOT / "docs" / "results", ROOT / "docs" / "reproduction"), (
-        "leakscope reproduce --page docs/reproduction.md --out docs/results mends it"
+        "privacygauge reproduce --page docs/reproduction.md --out docs/results mends it"
     )
 
 

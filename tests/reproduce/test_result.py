@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.reproduce import Judgement
-from leakscope.reproduce.result import Result, read_result
-from leakscope.reproduce.verdict import above
+from privacygauge.errors import InputError
+from privacygauge.reproduce import Judgement
+from privacygauge.reproduce.result import Result, read_result
+from privacygauge.reproduce.verdict import above
 from tests.reproduce.made_tables import table
 
 JUDGEMENT = Judgement(("first", "second"), (above("it is there", ("first", "x")),))

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.reproduce import Effort, song2021
-from leakscope.reproduce.song2021 import TABLE_4, song_table4
+from privacygauge.core.estimate import Skipped
+from privacygauge.reproduce import Effort, song2021
+from privacygauge.reproduce.song2021 import TABLE_4, song_table4
 from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
 

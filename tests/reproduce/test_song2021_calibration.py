@@ -3,26 +3,26 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.neural import NeuralNasr
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.reproduce import (
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.reproduce import (
     Effort,
     song2021_architectures,
     song2021_calibration,
     song2021_classifiers,
     song2021_distribution,
 )
-from leakscope.reproduce.song2021_architectures import (
+from privacygauge.reproduce.song2021_architectures import (
     LARGEST,
     Architecture,
     architectures,
     draw_fig4,
     song_fig4,
 )
-from leakscope.reproduce.song2021_bins import BINS, bin_label, bin_rows, over_models
-from leakscope.reproduce.song2021_calibration import draw_fig3, song_fig3
-from leakscope.reproduce.song2021_classifiers import (
+from privacygauge.reproduce.song2021_bins import BINS, bin_label, bin_rows, over_models
+from privacygauge.reproduce.song2021_calibration import draw_fig3, song_fig3
+from privacygauge.reproduce.song2021_classifiers import (
     CLASSIFIERS,
     REGULARISED,
     STOPPED,
@@ -30,8 +30,8 @@ from leakscope.reproduce.song2021_classifiers import (
     Pair,
     Scored,
 )
-from leakscope.reproduce.song2021_distribution import CUTS, cut_label, draw_fig5, song_fig5
-from leakscope.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.song2021_distribution import CUTS, cut_label, draw_fig5, song_fig5
+from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
 from tests.classifier.made import made_up
 
 LEAKS = {UNDEFENDED: 2.5, REGULARISED: 1.0, STOPPED: 1.0}

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.defences.by_epoch import Trajectories
-from leakscope.classifier.neural import NeuralNasr
-from leakscope.core.estimate import Skipped
-from leakscope.reproduce import Effort, song2021_classifiers, song2021_epochs
-from leakscope.reproduce.song2021_classifiers import (
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.defences.by_epoch import Trajectories
+from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.core.estimate import Skipped
+from privacygauge.reproduce import Effort, song2021_classifiers, song2021_epochs
+from privacygauge.reproduce.song2021_classifiers import (
     ATTACKS,
     CLASSIFIERS,
     EARLY,
@@ -17,7 +17,7 @@ from leakscope.reproduce.song2021_classifiers import (
     classifiers,
     scored,
 )
-from leakscope.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
 from tests.classifier.made import made_up
 
 N = 40

@@ -1,13 +1,13 @@
 import pytest
 
-from leakscope.classifier.defences.memguard import MemGuard
-from leakscope.classifier.suite import METRICS
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.reproduce import Effort, song2021_defences
-from leakscope.reproduce.song2021 import TABLE_4
-from leakscope.reproduce.song2021_defences import (
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.suite import METRICS
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.reproduce import Effort, song2021_defences
+from privacygauge.reproduce.song2021 import TABLE_4
+from privacygauge.reproduce.song2021_defences import (
     AUTHORS,
     MEMGUARD,
     over_fits,
@@ -63,7 +63,7 @@ def test_every_defence_has_a_row_for_every_attack_and_the_papers_numbers_where_i
 
 
 def test_without_the_authors_predictions_it_says_what_is_missing(monkeypatch):
-    monkeypatch.delenv("LEAKSCOPE_DATA", raising=False)
+    monkeypatch.delenv("PRIVACYGAUGE_DATA", raising=False)
     with pytest.raises(InputError, match="location_labels_membership"):
         song_table4_defences(Effort(quick=True))
 

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.classifier.networks import SONG_MITTAL_2021_RELU
-from leakscope.classifier.white_box import WhiteBoxSide
-from leakscope.classifier.white_box_signals import WhiteBoxSignals
-from leakscope.errors import InputError
-from leakscope.reproduce import Effort, song2021_embedding, song2021_neighbours
-from leakscope.reproduce.song2021_embedding import draw_fig9, song_fig9
-from leakscope.reproduce.song2021_neighbours import HIGH, LOW, extreme_classes, kept_class
-from leakscope.reproduce.song2021_settings import LOCATION, Setting, Side
-from leakscope.reproduce.table import Table
+from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
+from privacygauge.classifier.white_box import WhiteBoxSide
+from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.errors import InputError
+from privacygauge.reproduce import Effort, song2021_embedding, song2021_neighbours
+from privacygauge.reproduce.song2021_embedding import draw_fig9, song_fig9
+from privacygauge.reproduce.song2021_neighbours import HIGH, LOW, extreme_classes, kept_class
+from privacygauge.reproduce.song2021_settings import LOCATION, Setting, Side
+from privacygauge.reproduce.table import Table
 from tests.thorough import only_thorough, times
 
 K = 10

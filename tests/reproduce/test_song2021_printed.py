@@ -2,11 +2,11 @@
 
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.reproduce import song2021_printed as printed
-from leakscope.reproduce.catalogue import judgement
-from leakscope.reproduce.markdown import numbers_tables
-from leakscope.reproduce.table import Table
+from privacygauge.core.estimate import Skipped
+from privacygauge.reproduce import song2021_printed as printed
+from privacygauge.reproduce.catalogue import judgement
+from privacygauge.reproduce.markdown import numbers_tables
+from privacygauge.reproduce.table import Table
 
 ALL = [
     ("song-table2", printed.TABLE_2),

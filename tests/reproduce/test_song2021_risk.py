@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Estimate
-from leakscope.reproduce import Effort, song2021_risk
-from leakscope.reproduce.catalogue import judgement
-from leakscope.reproduce.song2021_risk import (
+from privacygauge.core.estimate import Estimate
+from privacygauge.reproduce import Effort, song2021_risk
+from privacygauge.reproduce.catalogue import judgement
+from privacygauge.reproduce.song2021_risk import (
     song_fig6,
     song_fig8,
     song_fig10,

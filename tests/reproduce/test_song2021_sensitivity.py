@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.reproduce import Effort, song2021_sensitivity
-from leakscope.reproduce.song2021 import TARGET
-from leakscope.reproduce.song2021_sensitivity import _folds, song_fig7
+from privacygauge.core.estimate import Skipped
+from privacygauge.reproduce import Effort, song2021_sensitivity
+from privacygauge.reproduce.song2021 import TARGET
+from privacygauge.reproduce.song2021_sensitivity import _folds, song_fig7
 
 
 def test_every_member_is_removed_once():

@@ -1,7 +1,7 @@
 import pytest
 
-from leakscope.reproduce import Effort, song2021_thresholds
-from leakscope.reproduce.song2021_thresholds import SIGNALS, song_table3
+from privacygauge.reproduce import Effort, song2021_thresholds
+from privacygauge.reproduce.song2021_thresholds import SIGNALS, song_table3
 from tests.classifier.made import made_up
 from tests.reproduce.made_tables import measured
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.by_epoch import Trajectories
-from leakscope.core.estimate import Skipped
-from leakscope.reproduce import song2021_epochs, song2021_training
-from leakscope.reproduce.song2021_training import song_fig2, song_table2
-from leakscope.reproduce.table import Effort
+from privacygauge.classifier.defences.by_epoch import Trajectories
+from privacygauge.core.estimate import Skipped
+from privacygauge.reproduce import song2021_epochs, song2021_training
+from privacygauge.reproduce.song2021_training import song_fig2, song_table2
+from privacygauge.reproduce.table import Effort
 from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
 

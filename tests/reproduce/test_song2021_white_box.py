@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.attack_network import Network
-from leakscope.classifier.white_box import GRADIENT_NORM, PARTS, WhiteBox, WhiteBoxSide
-from leakscope.classifier.white_box_signals import WhiteBoxSignals
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError
-from leakscope.reproduce import Effort, song2021_white_box
-from leakscope.reproduce.song2021_white_box import over_pairs, song_table5, trained_sides
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.white_box import GRADIENT_NORM, PARTS, WhiteBox, WhiteBoxSide
+from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.reproduce import Effort, song2021_white_box
+from privacygauge.reproduce.song2021_white_box import over_pairs, song_table5, trained_sides
 from tests.classifier.made import logits_labels_member
 from tests.reproduce.made_tables import measured
 from tests.thorough import only_thorough
@@ -75,7 +75,7 @@ def test_sides_are_the_members_and_non_members_of_their_models(monkeypatch, data
     pytest.importorskip("torch")
     from dataclasses import replace
 
-    from leakscope.classifier.networks import MLP
+    from privacygauge.classifier.networks import MLP
 
     small = MLP((8,), "relu")
     networks = replace(song2021_white_box.NETWORKS, make=small, epochs=1)

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError
-from leakscope.reproduce import REPRODUCTIONS, Cell, Row, Table, reproduction
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.reproduce import REPRODUCTIONS, Cell, Row, Table, reproduction
 
 TABLE = Table(
     "t",
@@ -35,7 +35,7 @@ def test_a_table_is_one_line_for_every_cell():
 
 
 def test_a_skipped_cell_moves_no_other_number(capsys, monkeypatch):
-    from leakscope.cli.output import emit_rows
+    from privacygauge.cli.output import emit_rows
 
     monkeypatch.setenv("COLUMNS", "200")
     emit_rows(TABLE.lines(), None)

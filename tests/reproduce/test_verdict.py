@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.reproduce import Cell, Judgement, Row, Table
-from leakscope.reproduce.verdict import above, alike, below, falls, grows, larger, smaller
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.reproduce import Cell, Judgement, Row, Table
+from privacygauge.reproduce.verdict import above, alike, below, falls, grows, larger, smaller
 from tests.reproduce.made_tables import estimate, table
 from tests.thorough import times
 

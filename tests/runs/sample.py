@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscope.core.seeds import stream
-from leakscope.runs.contents import Static
-from leakscope.runs.execute import complete
-from leakscope.runs.plan import ArraySpec, Plan, Task
-from leakscope.runs.store import Run, open_run
+from privacygauge.core.seeds import stream
+from privacygauge.runs.contents import Static
+from privacygauge.runs.execute import complete
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run, open_run
 
 N_MODELS, N_RECORDS, N_CLASSES = 17, 40, 3
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscope.errors import LeakScopeError
-from leakscope.runs.execute import complete
-from leakscope.runs.plan import Task
-from leakscope.runs.store import open_run
+from privacygauge.errors import PrivacyGaugeError
+from privacygauge.runs.execute import complete
+from privacygauge.runs.plan import Task
+from privacygauge.runs.store import open_run
 from tests.runs.sample import Work, plan, static
 
 
@@ -107,7 +107,7 @@ def main() -> int:
                 work,
                 progress=lambda *now: told.append(now),
             )
-        except LeakScopeError as error:
+        except PrivacyGaugeError as error:
             say(f"{type(error).__name__}: {error}")
             return 2
     say(f"told {len(told)} {told[0]} {told[-1]}")

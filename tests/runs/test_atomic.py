@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.errors import OutputError
-from leakscope.runs import atomic
+from privacygauge.errors import OutputError
+from privacygauge.runs import atomic
 
 FILES = {"a.html": b"new a", "b.json": b"new b" * 1000, "c.csv": b""}
 

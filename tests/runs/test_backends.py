@@ -87,8 +87,9 @@ def test_workers_that_always_die_end_in_one_line(backend: str, tmp_path: Path) -
     ended = script(tmp_path / "run", "--backend", backend, *options)
     assert ended.returncode == 2, ended.stderr
     assert (
-        "\nLeakScopeError: workers died 3 times without finishing a task (out of memory?): start "
-        f"again with fewer workers or more memory; the 0 models done in {tmp_path / 'run'} are kept"
+        "\nPrivacyGaugeError: workers died 3 times without finishing a task (out of memory?): "
+        "start again with fewer workers or more memory; "
+        f"the 0 models done in {tmp_path / 'run'} are kept"
     ) in ended.stdout
 
 

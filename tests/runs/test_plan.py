@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.runs.plan import ArraySpec, Plan, Task, difference
+from privacygauge.errors import InputError
+from privacygauge.runs.plan import ArraySpec, Plan, Task, difference
 from tests.runs.sample import plan
 
 NAMES = st.from_regex(r"[a-z][a-z_]{0,6}", fullmatch=True)

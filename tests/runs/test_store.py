@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError, OutputError
-from leakscope.runs.contents import Static
-from leakscope.runs.execute import complete
-from leakscope.runs.folder import Folder
-from leakscope.runs.store import Run, Summary, open_run, read_run, runs_in
+from privacygauge.errors import InputError, OutputError
+from privacygauge.runs.contents import Static
+from privacygauge.runs.execute import complete
+from privacygauge.runs.folder import Folder
+from privacygauge.runs.store import Run, Summary, open_run, read_run, runs_in
 from tests.runs.sample import N_CLASSES, N_MODELS, N_RECORDS, Work, contents, made, plan, static
 
 
@@ -127,10 +127,12 @@ def test_a_folder_of_an_interrupted_first_write_is_no_obstacle(tmp_path: Path) -
 
 
 def test_a_later_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leakscope.runs.record._FORMAT", 2)
+    monkeypatch.setattr("privacygauge.runs.record._FORMAT", 2)
     open_run(tmp_path, plan())
     monkeypatch.undo()
-    with pytest.raises(InputError, match="the run has format 2, this version of LeakScope reads 1"):
+    with pytest.raises(
+        InputError, match="the run has format 2, this version of PrivacyGauge reads 1"
+    ):
         read_run(tmp_path)
 
 
@@ -222,7 +224,7 @@ def test_a_folder_that_went_away(tmp_path: Path) -> None:
 
 
 def test_two_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("leakscope.runs.folder._PATIENCE", 0.1)
+    monkeypatch.setattr("privacygauge.runs.folder._PATIENCE", 0.1)
     run = open_run(tmp_path, plan())
     with Folder(str(tmp_path)).held(), pytest.raises(OutputError, match="another process is worki"):
         complete(run, Work())
@@ -257,7 +259,7 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_remote_folder(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")
-    run = open_run("memory://leakscope-test", plan(), static())
+    run = open_run("memory://privacygauge-test", plan(), static())
     complete(run, Work())
     assert read_run(run.path).missing() == []
     remote = {key: run.folder.get(key) for key in contents_of_local(tmp_path)}
@@ -285,7 +287,7 @@ def test_xarray_knows_the_dimensions(tmp_path: Path) -> None:
         np.testing.assert_array_equal(data["prediction"].values, run.array("prediction")[:])
         assert (
             Path(tmp_path, "run.json").read_text()
-            == json.dumps(data.attrs["leakscope"], indent=2) + "\n"
+            == json.dumps(data.attrs["privacygauge"], indent=2) + "\n"
         )
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.errors import LeakScopeError
-from leakscope.runs.execute import complete
-from leakscope.runs.plan import Task
-from leakscope.runs.store import Run, open_run
+from privacygauge.errors import PrivacyGaugeError
+from privacygauge.runs.execute import complete
+from privacygauge.runs.plan import Task
+from privacygauge.runs.store import Run, open_run
 from tests.runs.sample import N_MODELS, Work, contents, made, plan, static
 from tests.thorough import times
 
@@ -248,5 +248,5 @@ def test_workers_that_started_elsewhere_write_to_the_same_folder(tmp_path, monke
 def test_results_that_are_nowhere_to_be_seen_are_an_error(tmp_path, monkeypatch):
     run = open_run(tmp_path / "run", plan(), static())
     monkeypatch.setattr(Run, "write", lambda self, task, values: None)
-    with pytest.raises(LeakScopeError, match="all machines must see the same folder"):
+    with pytest.raises(PrivacyGaugeError, match="all machines must see the same folder"):
         complete(run, Work())

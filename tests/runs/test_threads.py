@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
-from leakscope.runs.threads import keep_one_thread, limited_to, one_thread
+from privacygauge.runs.threads import keep_one_thread, limited_to, one_thread
 
 
 def n_threads() -> set[int]:

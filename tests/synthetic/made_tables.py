@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from leakscope.synthetic.frames import read_table
+from privacygauge.synthetic.frames import read_table
 
 
 def frame_of(rng, n, n_cat, n_cont, *, n_values=4, missing=0.0, levels=None):

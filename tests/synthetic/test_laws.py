@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from leakscope.core.seeds import stream
-from leakscope.evaluate.by_target import TargetScores, mean_auc
-from leakscope.runs.plan import Task
-from leakscope.synthetic.attacks.meta import Forest
-from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
-from leakscope.synthetic.games.game import Block
-from leakscope.synthetic.games.games import GAMES, Average, Shared, Specific
-from leakscope.synthetic.games.releases import Making, Storage
-from leakscope.synthetic.games.scores import Scoring
-from leakscope.synthetic.games.setting import Setting, Sizes
-from leakscope.synthetic.generators.generator import BayNet, Identity, Silence
-from leakscope.synthetic.generators.named import GENERATORS, generator_named
-from leakscope.synthetic.selection import Vulnerable
-from leakscope.synthetic.table import Table
+from privacygauge.core.seeds import stream
+from privacygauge.evaluate.by_target import TargetScores, mean_auc
+from privacygauge.runs.plan import Task
+from privacygauge.synthetic.attacks.meta import Forest
+from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
+from privacygauge.synthetic.games.game import Block
+from privacygauge.synthetic.games.games import GAMES, Average, Shared, Specific
+from privacygauge.synthetic.games.releases import Making, Storage
+from privacygauge.synthetic.games.scores import Scoring
+from privacygauge.synthetic.games.setting import Setting, Sizes
+from privacygauge.synthetic.generators.generator import BayNet, Identity, Silence
+from privacygauge.synthetic.generators.named import GENERATORS, generator_named
+from privacygauge.synthetic.selection import Vulnerable
+from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import auc
 from tests.synthetic.made_tables import table_of
 from tests.thorough import times

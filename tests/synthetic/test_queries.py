@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.synthetic import conditions, queries
-from leakscope.synthetic.conditions import masks, masks_of_targets
-from leakscope.synthetic.queries import answers, answers_of
-from leakscope.synthetic.queries_large import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic import conditions, queries
+from privacygauge.synthetic.conditions import masks, masks_of_targets
+from privacygauge.synthetic.queries import answers, answers_of
+from privacygauge.synthetic.queries_large import (
     bitmaps,
     bitmaps_of,
     bits_of,

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.synthetic.frames import infer_schema, read_schema, read_table
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table, advice
+from privacygauge.errors import InputError
+from privacygauge.synthetic.frames import infer_schema, read_schema, read_table
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table, advice
 from tests.thorough import times
 
 
@@ -141,7 +141,7 @@ def test_an_edit_that_breaks_a_rule_is_named(change, message):
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "leakscope-schema/1"}'])
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "privacygauge-schema/1"}'])
 def test_what_is_no_schema(text):
     with pytest.raises(InputError, match="write it anew"):
         Schema.from_json(text)

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 from scipy.stats import binomtest
 
-from leakscope.errors import InputError
-from leakscope.synthetic.distance import Minkowski
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.selection import LogLikelihood, Random, RareValue, Vulnerable
-from leakscope.synthetic.vulnerability import vulnerability_scores
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Minkowski
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Vulnerable
+from privacygauge.synthetic.vulnerability import vulnerability_scores
 from tests.synthetic.made_tables import table_of
 
 SELECTORS = (Random(), RareValue(), LogLikelihood(), Vulnerable(), Vulnerable(3, Minkowski(1)))

@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy.stats import chi2_contingency, spearmanr
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import BayNet, Marginals, Silence
-from leakscope.synthetic.utility import utility
-from leakscope.synthetic.utility.association import associations
-from leakscope.synthetic.utility.learning import learnt, possible_labels
-from leakscope.synthetic.utility.marginals import column_sets, marginal_distances
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import BayNet, Marginals, Silence
+from privacygauge.synthetic.utility import utility
+from privacygauge.synthetic.utility.association import associations
+from privacygauge.synthetic.utility.learning import learnt, possible_labels
+from privacygauge.synthetic.utility.marginals import column_sets, marginal_distances
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people
 

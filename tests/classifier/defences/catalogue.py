@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.classifier.defences.attack_classifier import AttackClassifier
-from leakscope.classifier.defences.defence import Defence, Identity
-from leakscope.classifier.defences.memguard import MemGuard
-from leakscope.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.attack_classifier import AttackClassifier
+from privacygauge.classifier.defences.defence import Defence, Identity
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.perturbations import (
     Binning,
     LabelOnly,
     Rounding,

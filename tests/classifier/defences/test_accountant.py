@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from leakscope.classifier.defences.accountant import (
+from privacygauge.classifier.defences.accountant import (
     ORDERS,
     SubsampledGaussian,
     epsilon_of,
     noise_for,
 )
-from leakscope.errors import InputError
-from leakscope.evaluate.gaussian_privacy import gaussian_epsilon
+from privacygauge.errors import InputError
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from tests.thorough import times
 
 SETTINGS = [(0.01, 1.0), (0.2, 0.8), (0.9, 3.0), (1e-4, 0.6)]

@@ -4,18 +4,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.adversarial_regularisation import (
+from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     AttackNetworkSizes,
     HeldBack,
     ReferenceRows,
 )
-from leakscope.classifier.defences.by_epoch import trajectories
-from leakscope.classifier.defences.early_stopping import EarlyStopping
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.classifier.trainer import Trainer
-from leakscope.core.seeds import stream
-from leakscope.errors import InputError
+from privacygauge.classifier.defences.by_epoch import trajectories
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
 from tests.classifier.networks import made
 
 pytestmark = pytest.mark.torch

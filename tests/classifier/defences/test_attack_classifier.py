@@ -5,14 +5,14 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.attack_classifier import (
+from privacygauge.classifier.defences.attack_classifier import (
     AttackClassifier,
     LearntClassifier,
     NeuralJia,
 )
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Observation
-from leakscope.errors import InputError
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation
+from privacygauge.errors import InputError
 from tests.classifier.defences.catalogue import TINY, owners_rows
 
 

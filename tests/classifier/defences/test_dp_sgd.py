@@ -7,15 +7,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from leakscope.audit.training_defences import audit_dp_sgd
-from leakscope.classifier.defences.accountant import noise_for
-from leakscope.classifier.defences.dp_sgd import DpSgd, clipped_sum
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.classifier.trainer import Trainer
-from leakscope.core.rules import Split
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import balanced_accuracy
+from privacygauge.audit.training_defences import audit_dp_sgd
+from privacygauge.classifier.defences.accountant import noise_for
+from privacygauge.classifier.defences.dp_sgd import DpSgd, clipped_sum
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
 from tests.classifier.networks import made
 from tests.thorough import times
 

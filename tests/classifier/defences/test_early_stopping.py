@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.defences.by_epoch import trajectories
-from leakscope.classifier.defences.early_stopping import (
+from privacygauge.classifier.defences.by_epoch import trajectories
+from privacygauge.classifier.defences.early_stopping import (
     EarlyStopping,
     first_epoch,
     nearest_epoch,
 )
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.classifier.networks.dropout import Dropout
-from leakscope.classifier.trainer import Trainer
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
 from tests.classifier.networks import made
 
 NETS = Networks(MLP((6,), "tanh"), epochs=4, batch_size=8, learning_rate=0.05, dtype="float64")

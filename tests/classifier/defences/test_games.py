@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.defence import defended
-from leakscope.classifier.defences.games import defence_attacks, defence_games
-from leakscope.classifier.defences.perturbations import LabelOnly
-from leakscope.errors import InputError
-from leakscope.evaluate.evaluation import title
+from privacygauge.classifier.defences.defence import defended
+from privacygauge.classifier.defences.games import defence_attacks, defence_games
+from privacygauge.classifier.defences.perturbations import LabelOnly
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import title
 from tests.classifier.made import made_up
 
 

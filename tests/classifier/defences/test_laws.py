@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from leakscope.classifier.defences.defence import Identity, defended
-from leakscope.classifier.predictions import predictions
-from leakscope.classifier.signals import signals
+from privacygauge.classifier.defences.defence import Identity, defended
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.signals import signals
 from tests.classifier.defences.catalogue import DEFENCES, label, owners_rows
 from tests.classifier.made import logits_labels_member, made_up, softmax
 from tests.thorough import times

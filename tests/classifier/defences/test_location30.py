@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.defence import defended
-from leakscope.classifier.defences.memguard import MemGuard
-from leakscope.reproduce.song2021_defences import authors_predictions
+from privacygauge.classifier.defences.defence import defended
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.reproduce.song2021_defences import authors_predictions
 
 
 @pytest.mark.slow

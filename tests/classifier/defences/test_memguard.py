@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.memguard import FittedMemGuard, MemGuard
-from leakscope.errors import InputError
+from privacygauge.classifier.defences.memguard import FittedMemGuard, MemGuard
+from privacygauge.errors import InputError
 from tests.classifier.defences.catalogue import TINY, owners_rows
 from tests.classifier.defences.test_attack_classifier import drawn
 from tests.classifier.made import softmax

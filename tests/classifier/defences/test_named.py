@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from leakscope.classifier.defences.memguard import MemGuard
-from leakscope.classifier.defences.named import DEFENCES, defence_named
-from leakscope.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.named import DEFENCES, defence_named
+from privacygauge.classifier.defences.perturbations import (
     Binning,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
 )
-from leakscope.errors import InputError
+from privacygauge.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""DP-SGD by Opacus: the same as LeakScope's own, for more modules, and what it spends."""
+"""DP-SGD by Opacus: the same as PrivacyGauge's own, for more modules, and what it spends."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.audit.training_defences import audit_dp_sgd
-from leakscope.classifier.defences.accountant import SubsampledGaussian, noise_for
-from leakscope.classifier.defences.dp_sgd import DpSgd
-from leakscope.classifier.defences.opacus_dp_sgd import (
+from privacygauge.audit.training_defences import audit_dp_sgd
+from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
+from privacygauge.classifier.defences.dp_sgd import DpSgd
+from privacygauge.classifier.defences.opacus_dp_sgd import (
     OpacusDpSgd,
     opacus_epsilon,
     opacus_noise_for,
 )
-from leakscope.classifier.defences.training import ByOpacus, Private, Undefended
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.classifier.trainer import Trainer
-from leakscope.core.rules import Split
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.evaluate.decision import balanced_accuracy
+from privacygauge.classifier.defences.training import ByOpacus, Private, Undefended
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
 from tests.classifier.defences.test_dp_sgd import known_by_heart, lower
 from tests.classifier.networks import made
 

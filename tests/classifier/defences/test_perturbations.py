@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.perturbations import (
+from privacygauge.classifier.defences.perturbations import (
     Binning,
     LabelOnly,
     Rounding,
     Temperature,
     TopK,
 )
-from leakscope.errors import InputError
+from privacygauge.errors import InputError
 from tests.classifier.made import softmax
 
 RNG = np.random.default_rng(0)

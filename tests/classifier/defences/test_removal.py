@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.audit.model import audit_model
-from leakscope.classifier.defences.removal import (
+from privacygauge.audit.model import audit_model
+from privacygauge.classifier.defences.removal import (
     Number,
     PdtpRisk,
     RemoveRisky,
@@ -16,14 +16,14 @@ from leakscope.classifier.defences.removal import (
     Share,
     naive_bayes_for,
 )
-from leakscope.classifier.dtp.logistic import Logistic
-from leakscope.classifier.dtp.naive_bayes import naive_bayes_of
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import LearnerRecords, remove_riskiest
-from leakscope.classifier.shadows import train_all
-from leakscope.classifier.trainer import Cohort, Trainer
-from leakscope.core.attacks.lira import LiraOnline
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import LearnerRecords, remove_riskiest
+from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted, records
 from tests.thorough import times
 

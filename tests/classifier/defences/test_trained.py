@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.classifier.defences.early_stopping import EarlyStopping
-from leakscope.classifier.defences.trained import recorded_epochs, train_each_way
-from leakscope.classifier.defences.trainings import Trainings
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.runs.store import read_run
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.trained import recorded_epochs, train_each_way
+from privacygauge.classifier.defences.trainings import Trainings
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.runs.store import read_run
 from tests.classifier.trainers import Counted, records
 
 X, Y = records(40)

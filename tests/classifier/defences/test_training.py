@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.classifier.defences.adversarial_regularisation import ReferenceRows
-from leakscope.classifier.defences.dp_sgd import DpSgd
-from leakscope.classifier.defences.early_stopping import EarlyStopping
-from leakscope.classifier.defences.named import (
+from privacygauge.classifier.defences.adversarial_regularisation import ReferenceRows
+from privacygauge.classifier.defences.dp_sgd import DpSgd
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.named import (
     DEFENCES,
     TRAINING_DEFENCES,
     any_defence_named,
     defence_named,
     training_defence_named,
 )
-from leakscope.classifier.defences.removal import Number, Share
-from leakscope.classifier.defences.training import (
+from privacygauge.classifier.defences.removal import Number, Share
+from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     ByOpacus,
     HiddenDropout,
@@ -31,9 +31,9 @@ from leakscope.classifier.defences.training import (
     WeightDecay,
     WithoutRiskiest,
 )
-from leakscope.classifier.networks import MLP, Networks
-from leakscope.classifier.networks.dropout import Dropout
-from leakscope.errors import InputError
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.errors import InputError
 from tests.classifier.trainers import Counted
 from tests.thorough import times
 

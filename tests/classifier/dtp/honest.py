@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 
-from leakscope.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
+from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
 
 
 def honest_without(learner, x, y, rows, n_classes):

@@ -3,13 +3,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.dtp import discriminant
-from leakscope.classifier.dtp.discriminant import LinearDiscriminant
-from leakscope.classifier.dtp.learner import Learner, box_of
-from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.errors import InputError
-from leakscope.runs.threads import one_thread
+from privacygauge.classifier.dtp import discriminant
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.learner import Learner, box_of
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.errors import InputError
+from privacygauge.runs.threads import one_thread
 from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
 
 

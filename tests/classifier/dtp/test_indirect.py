@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leakscope.classifier.dtp import indirect
-from leakscope.classifier.dtp.bayes_inference import BayesInference
-from leakscope.classifier.dtp.indirect import Planted, nearest_example, search
-from leakscope.classifier.dtp.learner import Fitted, Learner
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.nearest import NearestNeighbours
-from leakscope.classifier.dtp.ratios import cap, log_ratio
-from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp import indirect
+from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.indirect import Planted, nearest_example, search
+from privacygauge.classifier.dtp.learner import Fitted, Learner
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import assert_honest
 from tests.thorough import times
 

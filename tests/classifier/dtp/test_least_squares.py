@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.dtp.learner import Learner
-from leakscope.classifier.dtp.least_squares import KernelRidge, LeastSquares, Linear, Rbf
-from leakscope.errors import InputError
-from leakscope.runs.threads import one_thread
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares, Linear, Rbf
+from privacygauge.errors import InputError
+from privacygauge.runs.threads import one_thread
 from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
 from tests.thorough import quarter
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax
 
-from leakscope.classifier.dtp.learner import Box
-from leakscope.classifier.dtp.lipschitz import (
+from privacygauge.classifier.dtp.learner import Box
+from privacygauge.classifier.dtp.lipschitz import (
     RELU,
     SIGMOID,
     TANH,
@@ -18,7 +18,7 @@ from leakscope.classifier.dtp.lipschitz import (
     network_bound,
     network_constant,
 )
-from leakscope.errors import InputError
+from privacygauge.errors import InputError
 from tests.thorough import times
 
 ROUNDING = 1 + 1e-9

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_softmax, softmax
 
-from leakscope.classifier.dtp.learner import Box, box_of
-from leakscope.classifier.dtp.log_linear import log_linear_dtp
-from leakscope.classifier.dtp.logistic import Logistic
-from leakscope.classifier.dtp.ratios import cap, log_ratio
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.learner import Box, box_of
+from privacygauge.classifier.dtp.log_linear import log_linear_dtp
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.errors import InputError
 from tests.thorough import times
 
 

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.classifier.dtp import logistic_optimum
-from leakscope.classifier.dtp.learner import Bounded, Learner
-from leakscope.classifier.dtp.logistic import Logistic
-from leakscope.datasets.files import own_file
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp import logistic_optimum
+from privacygauge.classifier.dtp.learner import Bounded, Learner
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.datasets.files import own_file
+from privacygauge.errors import InputError
 from tests.thorough import times
 
 CLOSE = 1e-7
@@ -115,7 +115,7 @@ def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
     x, y = records(np.random.default_rng(1), 40, 4, 3)
     model, rows = Logistic(0.1).fit(x, y, n_classes=3), np.arange(40)
     expected = model.without(rows)
-    monkeypatch.setattr("leakscope.classifier.dtp.logistic_chords._CHORDS", 1)
+    monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords._CHORDS", 1)
     np.testing.assert_allclose(model.without(rows), expected, rtol=0, atol=1e-9)
 
 
@@ -131,7 +131,7 @@ def test_blocks_change_nothing(monkeypatch):
     x, y = records(np.random.default_rng(2), 700, 4, 3)
     whole = Logistic().fit(x, y, n_classes=3).without(np.arange(90))
     monkeypatch.setattr(logistic_optimum, "BLOCK", 50)
-    monkeypatch.setattr("leakscope.classifier.dtp.logistic_chords.BLOCK", 50)
+    monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords.BLOCK", 50)
     parts = Logistic().fit(x, y, n_classes=3).without(np.arange(90))
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-10)
 
@@ -224,9 +224,9 @@ def test_too_many_parameters_are_refused_with_a_way_out(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(own_file("adult.data") is None, reason="LEAKSCOPE_DATA holds no adult.data")
+@pytest.mark.skipif(own_file("adult.data") is None, reason="PRIVACYGAUGE_DATA holds no adult.data")
 def test_records_of_adult_are_left_out_as_by_honest_refits():
-    from leakscope.datasets.adult import adult, adult_binary
+    from privacygauge.datasets.adult import adult, adult_binary
 
     x, y = adult_binary(adult()[:3000])
     x, y = x[:1000], y[:1000]

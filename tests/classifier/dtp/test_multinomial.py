@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.dtp.learner import Learner
-from leakscope.classifier.dtp.multinomial import MultinomialNaiveBayes
-from leakscope.classifier.dtp.records import class_probabilities, matrix, training_set
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
+from privacygauge.classifier.dtp.records import class_probabilities, matrix, training_set
+from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_all, assert_honest
 
 

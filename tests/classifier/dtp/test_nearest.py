@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.dtp import nearest as module
-from leakscope.classifier.dtp.learner import Bounded, Learner
-from leakscope.classifier.dtp.nearest import NearestNeighbours, nearest
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp import nearest as module
+from privacygauge.classifier.dtp.learner import Bounded, Learner
+from privacygauge.classifier.dtp.nearest import NearestNeighbours, nearest
+from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_all, assert_honest
 
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.classifier.dtp.learner import Bounded, Learner, box_of
-from leakscope.classifier.dtp.random_trees import RandomDecisionTrees, random_trees_of
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.learner import Bounded, Learner, box_of
+from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees, random_trees_of
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_codes, assert_honest
 
 SIZES = (2, 3, 2)

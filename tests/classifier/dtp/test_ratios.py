@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leakscope.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.errors import InputError
 
 NAN = float("nan")
 

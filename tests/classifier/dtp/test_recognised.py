@@ -3,14 +3,14 @@ import warnings
 import numpy as np
 import pytest
 
-from leakscope.classifier.dtp import recognised as module
-from leakscope.classifier.dtp.discriminant import LinearDiscriminant
-from leakscope.classifier.dtp.logistic import Logistic
-from leakscope.classifier.dtp.multinomial import MultinomialNaiveBayes
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.nearest import NearestNeighbours
-from leakscope.classifier.dtp.quadratic import QuadraticDiscriminant
-from leakscope.classifier.dtp.recognised import recognised
+from privacygauge.classifier.dtp import recognised as module
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.recognised import recognised
 from tests.classifier.dtp.honest import adult_all, adult_codes, adult_numbers
 
 pytest.importorskip("sklearn")

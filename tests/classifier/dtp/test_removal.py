@@ -10,17 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leakscope.classifier.dtp.learner import Box
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.removal import (
+from privacygauge.classifier.dtp.learner import Box
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import (
     LearnerRecords,
     Measure,
     categorical_records,
     remove_riskiest,
 )
-from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 from tests.thorough import times
 
 NO_BOX = Box(np.zeros(0), np.zeros(0))

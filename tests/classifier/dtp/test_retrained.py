@@ -11,12 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.retrained import failures, retrained
-from leakscope.classifier.estimators import as_trainer
-from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.retrained import failures, retrained
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 
 
 def records(n: int = 30, seed: int = 0) -> tuple[Floats, Ints]:
@@ -105,7 +105,7 @@ def test_one_class_alone_cannot_be_trained() -> None:
 @pytest.mark.torch
 def test_networks_are_trained_many_at_once_with_the_same_draws() -> None:
     pytest.importorskip("torch")
-    from leakscope.classifier.networks import MLP, Networks
+    from privacygauge.classifier.networks import MLP, Networks
 
     x, y = records(40)
     made = Networks(MLP((8,), "tanh"), epochs=3, batch_size=8, learning_rate=0.1, optimiser="sgd")

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from leakscope.classifier.dtp.indirect import nearest_example
-from leakscope.classifier.dtp.learner import Box
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes, naive_bayes_of
-from leakscope.classifier.dtp.nearest import NearestNeighbours
-from leakscope.classifier.dtp.ratios import log_ratio
-from leakscope.classifier.dtp.stability import (
+from privacygauge.classifier.dtp.indirect import nearest_example
+from privacygauge.classifier.dtp.learner import Box
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes, naive_bayes_of
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.stability import (
     StabilityBound,
     bayes_inference_delta,
     dtp_bound,
@@ -29,8 +29,8 @@ from leakscope.classifier.dtp.stability import (
     naive_bayes_delta,
     random_trees_delta,
 )
-from leakscope.core.checks import Bools, Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_codes
 from tests.thorough import times
 

@@ -7,13 +7,13 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.classifier.dtp.naive_bayes import NaiveBayes
-from leakscope.classifier.dtp.training import LearnerTrainer
-from leakscope.classifier.dtp.variation import Variation, variation
-from leakscope.classifier.estimators import as_trainer
-from leakscope.classifier.trainer import Cohort
-from leakscope.core.checks import Floats, Ints
-from leakscope.errors import InputError
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.dtp.variation import Variation, variation
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 
 
 def population(n: int = 60) -> tuple[Floats, Ints]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscope.classifier.trainer import Cohort
-from leakscope.core.seeds import stream
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.core.seeds import stream
 
 
 def data(n=40, d=5, k=3, m=4, least=1, seed=0):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope.classifier.networks import MLP, Networks
+from privacygauge.classifier.networks import MLP, Networks
 from tests.classifier.networks import made
 
 pytest.importorskip("torch")

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from leakscope.classifier.networks import MLP, Networks, memory, stacks
-from leakscope.classifier.networks.engines import ENGINES
-from leakscope.errors import InputError
+from privacygauge.classifier.networks import MLP, Networks, memory, stacks
+from privacygauge.classifier.networks.engines import ENGINES
+from privacygauge.errors import InputError
 from tests.classifier.networks import made
 
 torch = pytest.importorskip("torch")

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 import pytest
 
-from leakscope.classifier.networks import LONG_2017, MLP, SONG_MITTAL_2021, Networks
-from leakscope.classifier.trainer import Trainer
-from leakscope.errors import InputError
+from privacygauge.classifier.networks import LONG_2017, MLP, SONG_MITTAL_2021, Networks
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.errors import InputError
 from tests.classifier.networks import made
 
 torch = pytest.importorskip("torch")
@@ -168,7 +168,7 @@ def test_factories_are_checked():
 
 def test_without_torch_the_way_out_is_told(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(InputError, match=r"pip install 'leakscope\[torch\]'"):
+    with pytest.raises(InputError, match=r"pip install 'privacygauge\[torch\]'"):
         Networks().train(made.cohort())
 
 

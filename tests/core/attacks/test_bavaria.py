@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from scipy import integrate, stats
 
-from leakscope.core.attacks.bavaria import (
+from privacygauge.core.attacks.bavaria import (
     Bavaria,
     InverseGamma,
     _log_predictive,
     means_prior,
     variance_prior,
 )
-from leakscope.core.attacks.groups import Group, groups
-from leakscope.core.attacks.lira import LiraOnline, PooledVariance
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Observation, Scores
-from leakscope.core.release import Worlds, coin_flips
+from privacygauge.core.attacks.groups import Group, groups
+from privacygauge.core.attacks.lira import LiraOnline, PooledVariance
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds, coin_flips
 from tests.laws import naive
 from tests.laws.draws import worlds
 from tests.thorough import times

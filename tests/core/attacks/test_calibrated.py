@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leakscope.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Attack, Observation, Scores
-from leakscope.core.release import Worlds
+from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Scores
+from privacygauge.core.release import Worlds
 from tests.laws import naive
 from tests.laws.draws import worlds
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from leakscope.core.attacks.coin import Coin
-from leakscope.core.exact import GaussianGame
-from leakscope.core.game import play
+from privacygauge.core.attacks.coin import Coin
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.game import play
 
 
 def test_a_coin_is_uniform_whatever_leaks() -> None:

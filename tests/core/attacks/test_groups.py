@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from leakscope.core.attacks.calibrated import CalibratedOnline
-from leakscope.core.attacks.groups import average, groups, total
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Attack, Observation, Scores
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.core.thresholds import best_threshold
-from leakscope.errors import InputError
+from privacygauge.core.attacks.calibrated import CalibratedOnline
+from privacygauge.core.attacks.groups import average, groups, total
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Scores
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.thresholds import best_threshold
+from privacygauge.errors import InputError
 from tests.laws import naive
 from tests.laws.catalogue import ON_WORLDS, label
 from tests.laws.draws import SEEDS, worlds

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
-from leakscope.core.attacks.groups import groups
-from leakscope.core.attacks.lira import (
+from privacygauge.core.attacks.groups import groups
+from privacygauge.core.attacks.lira import (
     AutoVariance,
     LiraOffline,
     LiraOnline,
@@ -17,11 +17,11 @@ from leakscope.core.attacks.lira import (
     TwoSided,
     Variance,
 )
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import OffsetGame
-from leakscope.core.game import Observation, Scores
-from leakscope.core.release import Worlds, coin_flips
-from leakscope.errors import InputError
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import OffsetGame
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.errors import InputError
 from tests.laws import naive
 from tests.laws.draws import worlds
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
-from leakscope.core.estimate import Skipped
-from leakscope.core.exact import GaussianGame
-from leakscope.core.game import Observation, Scores, Shadow
-from leakscope.errors import InputError
+from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import GaussianGame
+from privacygauge.core.game import Observation, Scores, Shadow
+from privacygauge.errors import InputError
 from tests.laws.catalogue import ESTIMATORS, label
 from tests.laws.draws import SEEDS, shadows
 

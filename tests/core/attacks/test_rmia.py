@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from scipy.special import log_expit
 
-from leakscope.core.attacks.rmia import RmiaOffline, RmiaOnline
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Attack, Observation, Scores
-from leakscope.core.release import Worlds
-from leakscope.errors import InputError
+from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Scores
+from privacygauge.core.release import Worlds
+from privacygauge.errors import InputError
 from tests.laws import naive
 from tests.laws.draws import worlds
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from leakscope.core.attacks.threshold import Threshold
-from leakscope.core.estimate import Skipped
-from leakscope.core.game import Observation, Round, Scores, Shadow, play
-from leakscope.core.thresholds import best_threshold
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Round, Scores, Shadow, play
+from privacygauge.core.thresholds import best_threshold
 from tests.laws.draws import SEEDS, shadows
 
 ANY = np.random.default_rng(0)

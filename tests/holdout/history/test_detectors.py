@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.holdout.history import answers, votes
-from leakscope.holdout.history.detectors import ALL, detector_named
-from leakscope.holdout.history.inspection import inspect
-from leakscope.holdout.history.made import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.holdout.history import answers, votes
+from privacygauge.holdout.history.detectors import ALL, detector_named
+from privacygauge.holdout.history.inspection import inspect
+from privacygauge.holdout.history.made import (
     ATTACKS,
     HABITS,
     Work,
@@ -20,9 +20,9 @@ from leakscope.holdout.history.made import (
     honest_history,
     mixed,
 )
-from leakscope.holdout.history.nearness import nearness
-from leakscope.holdout.history.record import in_time
-from leakscope.holdout.history.scores import chance_scores, score_scan
+from privacygauge.holdout.history.nearness import nearness
+from privacygauge.holdout.history.record import in_time
+from privacygauge.holdout.history.scores import chance_scores, score_scan
 
 RNG = np.random.default_rng
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from leakscope.holdout.history.evidence import best_group, log_excess, log_run_tail, longest_run
+from privacygauge.holdout.history.evidence import best_group, log_excess, log_run_tail, longest_run
 
 
 @given(st.lists(st.booleans(), max_size=30))

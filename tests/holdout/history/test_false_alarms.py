@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from leakscope.core.seeds import stream
-from leakscope.holdout.history.inspection import inspect
-from leakscope.holdout.history.made import ATTACKS, attacked_history, honest_history
-from leakscope.holdout.history.record import History, in_time
+from privacygauge.core.seeds import stream
+from privacygauge.holdout.history.inspection import inspect
+from privacygauge.holdout.history.made import ATTACKS, attacked_history, honest_history
+from privacygauge.holdout.history.record import History, in_time
 from tests.thorough import quarter
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.holdout.history.reading import read_history
-from leakscope.holdout.history.record import disagreeing, in_time
+from privacygauge.errors import InputError
+from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.history.record import disagreeing, in_time
 
 ANSWERS = np.array([[0, 1, 1, 0], [1, 1, 1, 0], [0, 0, 1, 0]])
 LABELS = np.array([0, 1, 1, 1])

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.history.made import honest_history
-from leakscope.holdout.history.record import in_time
-from leakscope.holdout.history.replay import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.history.made import honest_history
+from privacygauge.holdout.history.record import in_time
+from privacygauge.holdout.history.replay import (
     best_so_far,
     improvements,
     noise_curve,
@@ -18,8 +18,8 @@ from leakscope.holdout.history.replay import (
     scores_ladder,
     winner,
 )
-from leakscope.holdout.oracle import Holdout
-from leakscope.holdout.selection import honest_best_of_k
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.selection import honest_best_of_k
 
 RNG = np.random.default_rng
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 SRC = Path(__file__).resolve().parents[3] / "src"
-START = "from leakscope.cli.holdout.serve import app; app()"
+START = "from privacygauge.cli.holdout.serve import app; app()"
 
 
 def labels_of(seed: int, n: int, m: int) -> np.ndarray:
@@ -100,7 +100,7 @@ def post_until_answered(url: str, token: str, labels, key: str, seconds: float =
 
 def replayed(guard, truth, m, submissions, key):
     """Return a guard's answers to submissions, as it gives them without any database."""
-    from leakscope.holdout.mechanism import Marked
+    from privacygauge.holdout.mechanism import Marked
 
     state, answers = guard.start(key), []
     for labels in submissions:

@@ -14,16 +14,16 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DatabaseError
 
-from leakscope.errors import BudgetError, InputError
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.mechanism import GuardState
-from leakscope.holdout.oracle import Budget
-from leakscope.holdout.server import open_board, score
-from leakscope.holdout.server.accounts import add_account
-from leakscope.holdout.server.board import KeyConflictError
-from leakscope.holdout.server.database import connect, reading
-from leakscope.holdout.server.schema import BOARD, state_columns, state_of
-from leakscope.holdout.server.standings import log, standings
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.mechanism import GuardState
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import open_board, score
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.board import KeyConflictError
+from privacygauge.holdout.server.database import connect, reading
+from privacygauge.holdout.server.schema import BOARD, state_columns, state_of
+from privacygauge.holdout.server.standings import log, standings
 from tests.holdout.server.serving import SRC, labels_of, replayed
 
 N, M = 60, 3
@@ -221,8 +221,8 @@ def test_the_log_takes_additions_only(board, statement):
 
 def test_another_version_of_the_schema_is_refused(file, board):
     with board.engine.begin() as connection:
-        connection.execute(text("UPDATE leakscope_schema SET version = 2"))
-    with pytest.raises(InputError, match="schema \\[2\\], this LeakScope reads 1"):
+        connection.execute(text("UPDATE privacygauge_schema SET version = 2"))
+    with pytest.raises(InputError, match="schema \\[2\\], this PrivacyGauge reads 1"):
         open_board(file, TRUTH)
 
 
@@ -299,7 +299,7 @@ def test_threads_at_the_same_instant(file):
 KILLED = """
 import sys
 import numpy as np
-from leakscope.holdout.server import open_board
+from privacygauge.holdout.server import open_board
 truth = np.arange(60) % 3
 board = open_board(sys.argv[1], truth, n_classes=3, guard="ladder")
 board.admit("ann")

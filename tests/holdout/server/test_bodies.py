@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.holdout.server.board import submitted_labels
-from leakscope.holdout.server.bodies import (
+from privacygauge.errors import InputError
+from privacygauge.holdout.server.board import submitted_labels
+from privacygauge.holdout.server.bodies import (
     JSON,
     NPY,
     BodyError,

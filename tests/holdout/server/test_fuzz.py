@@ -7,10 +7,10 @@ from contextlib import suppress
 
 import pytest
 
-from leakscope.holdout.server import open_board
-from leakscope.holdout.server.accounts import add_account
-from leakscope.holdout.server.running import JsonLines
-from leakscope.holdout.server.web import Rates, application
+from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.running import JsonLines
+from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer
 
 # Labels that no counter, length or digest is likely to hold.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.holdout.server import limits
-from leakscope.holdout.server.limits import RateLimit, network
+from privacygauge.holdout.server import limits
+from privacygauge.holdout.server.limits import RateLimit, network
 
 
 class Clock:

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.server import open_board
-from leakscope.holdout.server.accounts import add_account
-from leakscope.holdout.server.database import connect, reading
-from leakscope.holdout.server.schema import BOARD
-from leakscope.holdout.server.standings import log
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.database import connect, reading
+from privacygauge.holdout.server.schema import BOARD
+from privacygauge.holdout.server.standings import log
 from tests.holdout.server.serving import (
     Server,
     labels_of,

@@ -9,7 +9,7 @@ import urllib.request
 import numpy as np
 import pytest
 
-from leakscope.holdout.server import open_board
+from privacygauge.holdout.server import open_board
 from tests.holdout.server.serving import labels_of, npy, served
 
 TRUTH = labels_of(0, 400, 5)

@@ -19,10 +19,10 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import DatabaseError
 
-from leakscope.holdout.guards import guard_named
-from leakscope.holdout.server import open_board, score
-from leakscope.holdout.server.accounts import add_account
-from leakscope.holdout.server.standings import log
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.server import open_board, score
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.standings import log
 from tests.holdout.server.serving import Server, labels_of, npy, post, post_until_answered, replayed
 from tests.holdout.server.test_board import key_of
 
@@ -42,7 +42,7 @@ def programs() -> Path:
 @pytest.fixture(scope="module")
 def cluster():
     """The URL of a PostgreSQL server, without the database's name."""
-    bin_, folder = programs(), Path(tempfile.mkdtemp(prefix="leakscope-"))
+    bin_, folder = programs(), Path(tempfile.mkdtemp(prefix="privacygauge-"))
     # It refuses to run as root.
     who = {}
     if os.geteuid() == 0:

@@ -1,4 +1,4 @@
-"""`leakscope holdout serve`: what its owner types, and one line for what is wrong."""
+"""`privacygauge holdout serve`: what its owner types, and one line for what is wrong."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope.cli.holdout.serve import app
-from leakscope.errors import InputError
-from leakscope.holdout.history.reading import read_history
-from leakscope.holdout.oracle import Budget
-from leakscope.holdout.server import extra, open_board
-from leakscope.holdout.server.running import address, listening
+from privacygauge.cli.holdout.serve import app
+from privacygauge.errors import InputError
+from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import extra, open_board
+from privacygauge.holdout.server.running import address, listening
 from tests.holdout.server.serving import labels_of
 
 TRUTH = labels_of(0, 60, 3)
@@ -95,7 +95,7 @@ def test_small_answers_are_sent_at_once():
 
 def test_a_missing_extra(run, monkeypatch):
     monkeypatch.setattr(extra, "find_spec", lambda name: None if name == "fastapi" else name)
-    with pytest.raises(InputError, match="needs fastapi: pip install 'leakscope\\[serve\\]'"):
+    with pytest.raises(InputError, match="needs fastapi: pip install 'privacygauge\\[serve\\]'"):
         run("--labels", "labels.npy")
     with pytest.raises(InputError, match="needs fastapi"):
         open_board("board.sqlite", TRUTH, budget=Budget())

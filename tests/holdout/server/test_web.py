@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from leakscope.holdout.oracle import Budget
-from leakscope.holdout.server import open_board
-from leakscope.holdout.server.accounts import add_account, renew_token, revoke_token
-from leakscope.holdout.server.running import JsonLines
-from leakscope.holdout.server.web import Rates, application
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server.accounts import add_account, renew_token, revoke_token
+from privacygauge.holdout.server.running import JsonLines
+from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer, labels_of, npy
 
 N, M = 60, 3
@@ -173,10 +173,10 @@ def test_fifty_thousand_labels(tmp_path):
 
 
 def test_lines_of_the_log_say_who_and_what_but_no_token_and_no_label(client, token, caplog):
-    with caplog.at_level(logging.INFO, "leakscope.server"):
+    with caplog.at_level(logging.INFO, "privacygauge.server"):
         client.post(f"/submissions?claimed=0.5&t={token}", json=[0, 7], headers=bearer(token))
         client.get(f"/{token}")
-    lines = [JsonLines().format(r) for r in caplog.records if r.name == "leakscope.server"]
+    lines = [JsonLines().format(r) for r in caplog.records if r.name == "privacygauge.server"]
     first, second = map(json.loads, lines)
     assert (first["method"], first["path"], first["status"]) == ("POST", "/submissions", 422)
     assert (first["account"], first["address"]) == ("ann", "testclient")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from matplotlib.axes import Axes
 from rich.console import Console
 
-import leakscope as ls
-from leakscope.core.estimate import Estimate
-from leakscope.report.holdout import attack, bound
-from leakscope.report.holdout.attack.verdict import LARGE, MODERATE, NONE, SMALL, grade_of
-from leakscope.report.holdout.words import SCORES, points, points_estimate, submissions
+import privacygauge as pg
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.holdout import attack, bound
+from privacygauge.report.holdout.attack.verdict import LARGE, MODERATE, NONE, SMALL, grade_of
+from privacygauge.report.holdout.words import SCORES, points, points_estimate, submissions
 from tests.report.example import HOSTILE
 from tests.report.test_document import strict
 from tests.report.test_html import Page
@@ -24,13 +24,13 @@ from tests.report.test_html import Page
 
 @pytest.fixture(scope="module")
 def bounded():
-    return ls.holdout_bounds(10_000, 2, 100, accounts=20)
+    return pg.holdout_bounds(10_000, 2, 100, accounts=20)
 
 
 @pytest.fixture(scope="module")
 def attacked():
     labels = np.random.default_rng(0).integers(0, 2, 200)
-    return ls.attack_holdout(
+    return pg.attack_holdout(
         labels, 80, attacks=["nb", "designed"], guards=["exact", "ladder"], trials=3
     )
 
@@ -128,7 +128,7 @@ def test_the_verdict_on_bounds_says_the_three_numbers(bounded):
     assert "gains up to 1.37 points" in first
     assert "gains 50.0 points above chance (designed queries)" in first
     assert "No guarantee holds" in bound.verdict(bounded).sentences[1]
-    ladder = ls.holdout_bounds(10_000, 2, 200, guard="ladder:0.1")
+    ladder = pg.holdout_bounds(10_000, 2, 200, guard="ladder:0.1")
     assert "No attack without a model gains more than" in bound.verdict(ladder).sentences[1]
     assert not any("Ladder" in line for line in bound.verdict(ladder).advice)
 

@@ -13,17 +13,17 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from leakscope.audit.language import audit_language
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import OutputError
-from leakscope.language.scores import text_scores
-from leakscope.report import language
-from leakscope.report.language import html, views
-from leakscope.report.language.findings import ControlFinding
-from leakscope.report.language.units import attacks_of, signals_of
-from leakscope.report.language.verdict import UNKNOWN
-from leakscope.report.svg import Picture
-from leakscope.report.verdict import LARGE, MODERATE, NONE, SMALL
+from privacygauge.audit.language import audit_language
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import OutputError
+from privacygauge.language.scores import text_scores
+from privacygauge.report import language
+from privacygauge.report.language import html, views
+from privacygauge.report.language.findings import ControlFinding
+from privacygauge.report.language.units import attacks_of, signals_of
+from privacygauge.report.language.verdict import UNKNOWN
+from privacygauge.report.svg import Picture
+from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL
 from tests.language.made_scores import made_scores
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
@@ -188,7 +188,7 @@ def test_the_contract_of_the_interface(found):
         "schema", "command", "version", "seed", "level", "verdict", "controls", "game", "headline",
         "attacks", "thresholds", "patients", "lengths", "risk", "skipped", "warnings", "provenance",
     ]  # fmt: skip
-    assert told["schema"] == "leakscope/1"
+    assert told["schema"] == "privacygauge/1"
     for attack in (*told["attacks"], *told["patients"]["attacks"]):
         assert attack["name"] in ("likelihood-ratio", "loss")
         assert attack["thresholds"] == "global"

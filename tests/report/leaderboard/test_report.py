@@ -13,13 +13,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from leakscope.audit.leaderboard import audit_leaderboard
-from leakscope.cli.holdout.log import log
-from leakscope.errors import InputError
-from leakscope.holdout.history.made import attacked_history, honest_history
-from leakscope.holdout.history.record import History
-from leakscope.report import leaderboard
-from leakscope.report.leaderboard import plot_history, verdict
+from privacygauge.audit.leaderboard import audit_leaderboard
+from privacygauge.cli.holdout.log import log
+from privacygauge.errors import InputError
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.record import History
+from privacygauge.report import leaderboard
+from privacygauge.report.leaderboard import plot_history, verdict
 
 EVIL = '<script>alert(1)</script> & "[red]" \x1b[31m'
 
@@ -90,7 +90,7 @@ def _values(found):
 
 def test_the_document_has_every_finding_with_its_null(audit):
     document = json.loads(audit.to_json())
-    assert document["schema"] == "leakscope/1"
+    assert document["schema"] == "privacygauge/1"
     assert document["suspects"] == [EVIL]
     assert len(document["findings"]) == len(audit.findings) > 0
     assert all(x["null"] and x["adjusted"] <= 0.05 for x in document["findings"])

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leakscope as ls
-from leakscope.audit.register import line_of
-from leakscope.errors import InputError
-from leakscope.report.model_card import block, metadata, render, section
-from leakscope.report.model_card.markdown import escaped
-from leakscope.report.numbers import plain
+import privacygauge as pg
+from privacygauge.audit.register import line_of
+from privacygauge.errors import InputError
+from privacygauge.report.model_card import block, metadata, render, section
+from privacygauge.report.model_card.markdown import escaped
+from privacygauge.report.numbers import plain
 from tests.report.register.documents import (
     CLASSIFIER,
     DTP,
@@ -160,12 +160,12 @@ def test_no_id_is_in_a_card(tmp_path):
 
     folder = written(tmp_path / "audit", CLASSIFIER)
     pq.write_table(pa.table({"id": ["patient-7"], "risk": [0.9]}), folder / "records.parquet")
-    assert "patient-7" in ls.risk_register([folder]).to_json()
-    card = ls.model_card(folder)
+    assert "patient-7" in pg.risk_register([folder]).to_json()
+    card = pg.model_card(folder)
     assert "patient-7" not in card
     (model,) = front_matter(card)[0]["model-index"]
     assert model["name"] == "audit"
     assert model["results"][0]["dataset"]["name"] == "people.csv"
-    assert "triage" in ls.model_card(folder / "report.json", name="triage", dataset="x")
+    assert "triage" in pg.model_card(folder / "report.json", name="triage", dataset="x")
     with pytest.raises(InputError, match="does not exist"):
-        ls.model_card(tmp_path / "nowhere")
+        pg.model_card(tmp_path / "nowhere")

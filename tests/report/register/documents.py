@@ -26,7 +26,7 @@ def verdict(grade: str, headline: str = "What was found") -> dict[str, Any]:
 
 def _of(**content: Any) -> dict[str, Any]:
     return {
-        "schema": "leakscope/1",
+        "schema": "privacygauge/1",
         "command": "made",
         "version": "0.1.0",
         "seed": 7,
@@ -149,7 +149,7 @@ WORST_CASE = _of(
             ],
         },
     ],
-) | {"schema": "leakscope/worst-case/1"}
+) | {"schema": "privacygauge/worst-case/1"}
 BOUND = _of(
     n=10_000,
     classes=2,

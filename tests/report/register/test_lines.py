@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import leakscope
-from leakscope.audit.register import line_of
-from leakscope.errors import InputError
-from leakscope.report.register.kinds import KINDS
-from leakscope.report.register.line import GRAVE, MODERATE, NOTHING, SMALL, UNJUDGED, UNTOLD
+import privacygauge
+from privacygauge.audit.register import line_of
+from privacygauge.errors import InputError
+from privacygauge.report.register.kinds import KINDS
+from privacygauge.report.register.line import GRAVE, MODERATE, NOTHING, SMALL, UNJUDGED, UNTOLD
 from tests.report.register.documents import (
     ATTACK,
     BOUND,
@@ -83,9 +83,9 @@ def test_the_words_are_those_of_the_report():
 
 
 def test_every_package_that_writes_reports_has_a_kind():
-    source = Path(leakscope.__file__).parent
-    writes = re.compile(r'"schema": (SCHEMA|"leakscope/1")')
-    own = re.compile(r'^SCHEMA = "leakscope/register/', re.MULTILINE)
+    source = Path(privacygauge.__file__).parent
+    writes = re.compile(r'"schema": (SCHEMA|"privacygauge/1")')
+    own = re.compile(r'^SCHEMA = "privacygauge/register/', re.MULTILINE)
     texts = {path: path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     packages = {
         ".".join(path.relative_to(source.parent).with_suffix("").parts).removesuffix(".document")

@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-import leakscope as ls
-from leakscope.audit.register import read_line, risk_register
-from leakscope.report.writing import write_report
+import privacygauge as pg
+from privacygauge.audit.register import read_line, risk_register
+from privacygauge.report.writing import write_report
 from tests.report.register.documents import EVERY
 
 pytestmark = pytest.mark.slow
@@ -19,79 +19,79 @@ pytestmark = pytest.mark.slow
 def classifier(folder):
     from tests.report.example import example
 
-    return _write("leakscope.report", example(400), folder)
+    return _write("privacygauge.report", example(400), folder)
 
 
 def dtp(folder):
     from tests.report.example_dtp import example
 
-    return _write("leakscope.report.dtp", example(200, measured=100), folder)
+    return _write("privacygauge.report.dtp", example(200, measured=100), folder)
 
 
 def vulnerable(folder):
     import pandas as pd
 
-    from leakscope.cli.vulnerable import _write as write
+    from privacygauge.cli.vulnerable import _write as write
 
     folder.mkdir()
     values = np.random.default_rng(0).normal(size=(30, 3))
-    write(ls.vulnerable_records(pd.DataFrame(values, columns=list("abc"))), folder, 10)
+    write(pg.vulnerable_records(pd.DataFrame(values, columns=list("abc"))), folder, 10)
     return None
 
 
 def synthetic(folder):
     from tests.report.synthetic.example import example
 
-    return _write("leakscope.report.synthetic", example(), folder)
+    return _write("privacygauge.report.synthetic", example(), folder)
 
 
 def released(folder):
     from tests.report.synthetic.released.test_report import audited
 
-    return _write("leakscope.report.synthetic.released", audited(), folder)
+    return _write("privacygauge.report.synthetic.released", audited(), folder)
 
 
 def language(folder):
-    from leakscope.audit.language import audit_language
+    from privacygauge.audit.language import audit_language
     from tests.report.language.test_language_report import scores
 
-    return _write("leakscope.report.language", audit_language(scores()), folder)
+    return _write("privacygauge.report.language", audit_language(scores()), folder)
 
 
 def claim(folder):
     from tests.report.test_claim import example
 
-    return _write("leakscope.report.claim", example(), folder)
+    return _write("privacygauge.report.claim", example(), folder)
 
 
 def defences(folder):
     from tests.report.example_defences import example
 
-    return _write("leakscope.report.defences", example(), folder)
+    return _write("privacygauge.report.defences", example(), folder)
 
 
 def worst_case(folder):
     from tests.report.example_worst_case import EARLY, NONE, compared
 
-    return _write("leakscope.report.worst_case", compared(NONE, EARLY), folder)
+    return _write("privacygauge.report.worst_case", compared(NONE, EARLY), folder)
 
 
 def bound(folder):
-    found = ls.holdout_bounds(10_000, 2, 100, accounts=20)
-    return _write("leakscope.report.holdout.bound", found, folder)
+    found = pg.holdout_bounds(10_000, 2, 100, accounts=20)
+    return _write("privacygauge.report.holdout.bound", found, folder)
 
 
 def attack(folder):
     labels = np.random.default_rng(0).integers(0, 2, 200)
-    found = ls.attack_holdout(labels, 80, attacks=["nb"], trials=3)
-    return _write("leakscope.report.holdout.attack", found, folder)
+    found = pg.attack_holdout(labels, 80, attacks=["nb"], trials=3)
+    return _write("privacygauge.report.holdout.attack", found, folder)
 
 
 def history(folder):
-    from leakscope.audit.leaderboard import audit_leaderboard
+    from privacygauge.audit.leaderboard import audit_leaderboard
     from tests.report.leaderboard.test_report import history as made
 
-    return _write("leakscope.report.leaderboard", audit_leaderboard(made()), folder)
+    return _write("privacygauge.report.leaderboard", audit_leaderboard(made()), folder)
 
 
 MAKERS = {
@@ -156,11 +156,11 @@ def test_made_up_reports_resemble_the_real_ones(made, kind):
 
 
 def test_the_worst_ids_are_those_of_the_page(made):
-    from leakscope.report import views
-    from leakscope.report.language.views import worst as patients
-    from leakscope.report.numbers import plain
-    from leakscope.report.synthetic.released.views import riskiest as members
-    from leakscope.report.synthetic.rows import riskiest as targets
+    from privacygauge.report import views
+    from privacygauge.report.language.views import worst as patients
+    from privacygauge.report.numbers import plain
+    from privacygauge.report.synthetic.released.views import riskiest as members
+    from privacygauge.report.synthetic.rows import riskiest as targets
 
     def shown(kind):
         return read_line(made[kind][0]).told.worst.ids

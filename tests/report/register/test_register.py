@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from leakscope.audit.register import RiskRegister, line_of, names_of, risk_register
-from leakscope.audit.register import _together as together_of
-from leakscope.errors import InputError
-from leakscope.report.register.line import SEVERITIES
-from leakscope.report.register.verdict import RULE, SCALE
+from privacygauge.audit.register import RiskRegister, line_of, names_of, risk_register
+from privacygauge.audit.register import _together as together_of
+from privacygauge.errors import InputError
+from privacygauge.report.register.line import SEVERITIES
+from privacygauge.report.register.verdict import RULE, SCALE
 from tests.report.register.documents import (
     BOUND,
     CLASSIFIER,
@@ -176,7 +176,7 @@ def test_the_page_shows_every_line(register):
 
 def test_the_document_is_strict_and_says_the_same(register):
     found = strict(register.to_json())
-    assert found["schema"] == "leakscope/register/1"
+    assert found["schema"] == "privacygauge/register/1"
     assert [x["name"] for x in found["lines"]] == [x.name for x in register.lines]
     assert [x["severity"] for x in found["lines"]] == [SEVERITIES[i] for i in severities(register)]
     for told in found["lines"]:
@@ -232,14 +232,14 @@ def test_names_are_those_of_the_folders_and_told_apart(tmp_path):
         ("", "is damaged or no JSON"),
         ("{", "is damaged or no JSON"),
         ("[" * 100_000, "is damaged or no JSON"),
-        ('{"schema": "leakscope/1", "level": NaN}', "NaN is no JSON"),
-        ("[]", "is no report of LeakScope"),
-        ("3", "is no report of LeakScope"),
-        ('{"schema": "leakscope/2"}', "use the newer version"),
-        ('{"schema": "leakscope/register/1"}', "is a register already"),
-        ('{"schema": "other"}', "is no report of LeakScope (its schema must be leakscope/1"),
-        ('{"schema": ["leakscope/1"]}', "is no report of LeakScope"),
-        ('{"schema": "leakscope/1"}', "is of no kind of audit"),
+        ('{"schema": "privacygauge/1", "level": NaN}', "NaN is no JSON"),
+        ("[]", "is no report of PrivacyGauge"),
+        ("3", "is no report of PrivacyGauge"),
+        ('{"schema": "privacygauge/2"}', "use the newer version"),
+        ('{"schema": "privacygauge/register/1"}', "is a register already"),
+        ('{"schema": "other"}', "is no report of PrivacyGauge (its schema must be privacygauge/1"),
+        ('{"schema": ["privacygauge/1"]}', "is no report of PrivacyGauge"),
+        ('{"schema": "privacygauge/1"}', "is of no kind of audit"),
         (json.dumps({**CLASSIFIER, **BOUND}), "is of no kind of audit"),
         (json.dumps({**CLASSIFIER, "version": None}), "version must be a text"),
     ],

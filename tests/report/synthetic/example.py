@@ -8,17 +8,17 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.core.seeds import stream
-from leakscope.evaluate import rates
-from leakscope.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
-from leakscope.evaluate.correlation import rank_correlation
-from leakscope.evaluate.findings import GameDescription
-from leakscope.report.synthetic.findings import Group, Headline, SyntheticFindings, Targets
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.games.setting import Sizes
-from leakscope.synthetic.generators.generator import BayNet
-from leakscope.synthetic.utility.summary import Utility, utility
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.seeds import stream
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
+from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.findings import GameDescription
+from privacygauge.report.synthetic.findings import Group, Headline, SyntheticFindings, Targets
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.setting import Sizes
+from privacygauge.synthetic.generators.generator import BayNet
+from privacygauge.synthetic.utility.summary import Utility, utility
 from tests.report.example import HOSTILE
 
 ATTACKS = (  # name, variant, share of the shift, notes
@@ -69,7 +69,7 @@ def example(
     ids[: len(HOSTILE)] = HOSTILE[:r]
     foreseen = rank_correlation(vulnerability, played[best].aucs)
     return SyntheticFindings(
-        command="leakscope synthetic people.csv --generator <baynet>",
+        command="privacygauge synthetic people.csv --generator <baynet>",
         version="0.1.0",
         seed=seed,
         level=0.95,

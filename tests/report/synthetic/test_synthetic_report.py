@@ -16,14 +16,14 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import OutputError
-from leakscope.report import synthetic
-from leakscope.report.synthetic import plots, rows, views
-from leakscope.report.synthetic.findings import SyntheticFindings
-from leakscope.report.synthetic.verdict import grade_of
-from leakscope.report.verdict import LARGE, MODERATE, NONE, SMALL
-from leakscope.report.writing import write_report
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import OutputError
+from privacygauge.report import synthetic
+from privacygauge.report.synthetic import plots, rows, views
+from privacygauge.report.synthetic.findings import SyntheticFindings
+from privacygauge.report.synthetic.verdict import grade_of
+from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL
+from privacygauge.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.synthetic.example import ATTACKS, COLUMN, example, repeated
 from tests.report.test_document import ESTIMATE, strict
@@ -198,7 +198,7 @@ def test_the_contract_of_the_interface(findings: SyntheticFindings) -> None:
         "n_records", "n_tables", "verdict", "headline", "attacks", "targets", "groups",
         "foreseen", "utility", "skipped", "warnings", "provenance",
     ]  # fmt: skip
-    assert found["schema"] == "leakscope/1"
+    assert found["schema"] == "privacygauge/1"
     assert found["generator"]["settings"]["order"] is None
     assert len(found["attacks"]) == len(ATTACKS)
     for told, attack in zip(found["attacks"], findings.attacks, strict=True):
@@ -603,7 +603,8 @@ def test_a_bad_place_is_refused_before_any_work(
 def test_the_report_imports_no_heavy_package() -> None:
     heavy = ("matplotlib", "pandas", "pyarrow", "jinja2", "rich", "torch", "sklearn")
     code = (
-        f"import sys, leakscope.report.synthetic;print([m for m in {heavy!r} if m in sys.modules])"
+        "import sys, privacygauge.report.synthetic;"
+        f"print([m for m in {heavy!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

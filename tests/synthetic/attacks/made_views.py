@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from leakscope.synthetic.attacks.attack import View
-from leakscope.synthetic.table import Table
+from privacygauge.synthetic.attacks.attack import View
+from privacygauge.synthetic.table import Table
 from tests.synthetic.made_tables import table_of
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks import attention_network as network
-from leakscope.synthetic.attacks.attention import Encoding, Reader, TargetAttention, closeness
-from leakscope.synthetic.distance import Cosine
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks import attention_network as network
+from privacygauge.synthetic.attacks.attention import Encoding, Reader, TargetAttention, closeness
+from privacygauge.synthetic.distance import Cosine
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
 from tests.synthetic.made_tables import table_of
 
@@ -250,7 +250,7 @@ def test_it_is_skipped_with_few_tables_or_without_torch(monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "torch", None)
     skipped = TargetAttention(folds=3).score(view, np.random.default_rng(0))
-    assert skipped == Skipped("target-attention", "needs torch: pip install 'leakscope[torch]'")
+    assert skipped == Skipped("target-attention", "needs torch: pip install 'privacygauge[torch]'")
 
 
 def test_its_numbers_are_checked():

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks.matching import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.matching import (
     answers_on,
     asked_once,
     check_comparisons,
@@ -16,9 +16,9 @@ from leakscope.synthetic.attacks.matching import (
     same_bin,
     subsets_up_to,
 )
-from leakscope.synthetic.generators.binning import Binning
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import view_of
 
 COMPARISONS = ("at most", "equal", "same bin")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks.meta import Forest, Screened, separation, stratified_folds
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.meta import Forest, Screened, separation, stratified_folds
 from tests.synthetic.attacks.made_views import auc
 from tests.thorough import times
 

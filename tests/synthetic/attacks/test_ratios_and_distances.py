@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.synthetic.attacks.closest import ClosestDistance, distances_to
-from leakscope.synthetic.attacks.density import DensityRatio
-from leakscope.synthetic.attacks.marginal_ratio import MarginalRatio
-from leakscope.synthetic.attacks.meta import separation
-from leakscope.synthetic.distance import Cosine, Minkowski, space_of
-from leakscope.synthetic.generators.binning import Binning
-from leakscope.synthetic.generators.network import largest, learn_structure
-from leakscope.synthetic.table import Table
+from privacygauge.synthetic.attacks.closest import ClosestDistance, distances_to
+from privacygauge.synthetic.attacks.density import DensityRatio
+from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.meta import separation
+from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import view_of
 
 rng_0 = np.random.default_rng

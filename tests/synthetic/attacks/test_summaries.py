@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.synthetic.attacks.summaries import Groundhog, features_of
-from leakscope.synthetic.generators.binning import Binning
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.core.estimate import Skipped
+from privacygauge.synthetic.attacks.summaries import Groundhog, features_of
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 from tests.synthetic.attacks.made_views import view_of
 
 

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks.attack import Answer
-from leakscope.synthetic.attacks.closest import ClosestDistance
-from leakscope.synthetic.attacks.density import DensityRatio
-from leakscope.synthetic.attacks.marginal_ratio import MarginalRatio
-from leakscope.synthetic.attacks.meta import Forest, Screened
-from leakscope.synthetic.attacks.query_based import QueryBased, distinct_columns
-from leakscope.synthetic.attacks.suite import suite_for_few, suite_for_many
-from leakscope.synthetic.attacks.summaries import Groundhog
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.attack import Answer
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.attacks.density import DensityRatio
+from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.meta import Forest, Screened
+from privacygauge.synthetic.attacks.query_based import QueryBased, distinct_columns
+from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
+from privacygauge.synthetic.attacks.summaries import Groundhog
 from tests.synthetic.attacks.made_views import auc, view_of, with_tables
 from tests.thorough import times
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.synthetic.attacks.attack import Answer
-from leakscope.synthetic.games.games import GAMES, Average, Shared, Specific, game_named
-from leakscope.synthetic.games.releases import Making, Storage, make_releases
-from leakscope.synthetic.games.scores import score_releases
-from leakscope.synthetic.games.setting import Setting, Sizes, enough_tests
-from leakscope.synthetic.generators.generator import Identity, Marginals, Silence
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.attack import Answer
+from privacygauge.synthetic.games.games import GAMES, Average, Shared, Specific, game_named
+from privacygauge.synthetic.games.releases import Making, Storage, make_releases
+from privacygauge.synthetic.games.scores import score_releases
+from privacygauge.synthetic.games.setting import Setting, Sizes, enough_tests
+from privacygauge.synthetic.generators.generator import Identity, Marginals, Silence
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 from tests.synthetic.made_tables import table_of
 
 SIZES = Sizes(shadows=10, tests=12, records=30)

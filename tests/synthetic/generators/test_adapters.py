@@ -16,13 +16,13 @@ import pandas as pd
 import pytest
 from joblib import Parallel, delayed
 
-from leakscope.errors import InputError
-from leakscope.synthetic.generators.adapters import Call, FitSample
-from leakscope.synthetic.generators.foreign import require_sendable
-from leakscope.synthetic.generators.origin import origin
-from leakscope.synthetic.generators.returned import table_from
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.adapters import Call, FitSample
+from privacygauge.synthetic.generators.foreign import require_sendable
+from privacygauge.synthetic.generators.origin import origin
+from privacygauge.synthetic.generators.returned import table_from
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 
 SCHEMA = Schema(
     (

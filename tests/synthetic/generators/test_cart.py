@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from leakscope.core.checks import Bools, Floats
-from leakscope.errors import InputError
-from leakscope.synthetic.generators.cart import learn_cart
-from leakscope.synthetic.generators.controls import Bootstrap, Independent
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.cart import learn_cart
+from privacygauge.synthetic.generators.controls import Bootstrap, Independent
 
 
 def table(n: int, seed: int = 0) -> tuple[Floats, Bools]:

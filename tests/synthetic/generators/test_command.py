@@ -14,13 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from leakscope.errors import InputError
-from leakscope.synthetic.generators import command as commands
-from leakscope.synthetic.generators.command import Command
-from leakscope.synthetic.generators.csv_text import csv_of, frame_of_csv
-from leakscope.synthetic.generators.returned import table_from
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators import command as commands
+from privacygauge.synthetic.generators.command import Command
+from privacygauge.synthetic.generators.csv_text import csv_of, frame_of_csv
+from privacygauge.synthetic.generators.returned import table_from
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 from tests.synthetic.made_tables import table_of
 from tests.thorough import times
 
@@ -125,7 +125,7 @@ def test_it_is_told_how_many_and_which_seed():
     )
     script = (
         "import os, sys; e = os.environ\n"
-        "assert (e['LEAKSCOPE_N'], e['LEAKSCOPE_SEED']) == tuple(sys.argv[1:3])\n"
+        "assert (e['PRIVACYGAUGE_N'], e['PRIVACYGAUGE_SEED']) == tuple(sys.argv[1:3])\n"
         "print('y,x')\n"
         "for _ in range(int(sys.argv[1])): print(sys.argv[3] + ',' + sys.argv[2])"
     )

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leakscope.errors import InputError
-from leakscope.synthetic.generators.binning import Binning
-from leakscope.synthetic.generators.generator import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.generators.generator import (
     BayNet,
     Generator,
     Identity,
@@ -22,8 +22,8 @@ from leakscope.synthetic.generators.generator import (
     Silence,
     SynthPop,
 )
-from leakscope.synthetic.schema import Column, Schema
-from leakscope.synthetic.table import Table
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
 
 SCHEMA = Schema(
     (

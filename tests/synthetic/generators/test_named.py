@@ -7,10 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.synthetic.generators.adapters import Call, FitSample
-from leakscope.synthetic.generators.command import Command
-from leakscope.synthetic.generators.generator import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.adapters import Call, FitSample
+from privacygauge.synthetic.generators.command import Command
+from privacygauge.synthetic.generators.generator import (
     BayNet,
     Identity,
     Marginals,
@@ -18,7 +18,7 @@ from leakscope.synthetic.generators.generator import (
     Silence,
     SynthPop,
 )
-from leakscope.synthetic.generators.named import (
+from privacygauge.synthetic.generators.named import (
     GENERATORS,
     as_generator,
     generator_named,

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from leakscope.core.checks import Ints
-from leakscope.core.transcript import Decisions
-from leakscope.errors import InputError
-from leakscope.evaluate.epsilon import epsilon_lower_bound
-from leakscope.synthetic.generators import privbayes
-from leakscope.synthetic.generators.bayes_net import learn_bayes_net
-from leakscope.synthetic.generators.network import (
+from privacygauge.core.checks import Ints
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.epsilon import epsilon_lower_bound
+from privacygauge.synthetic.generators import privbayes
+from privacygauge.synthetic.generators.bayes_net import learn_bayes_net
+from privacygauge.synthetic.generators.network import (
     Network,
     Node,
     joint_counts,
@@ -28,7 +28,7 @@ from leakscope.synthetic.generators.network import (
     normalised,
     pairwise_information,
 )
-from leakscope.synthetic.generators.privbayes import (
+from privacygauge.synthetic.generators.privbayes import (
     exponential_mechanism,
     information_sensitivity,
     learn_privbayes,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import Identity
-from leakscope.synthetic.released.tables import Released
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import Identity
+from privacygauge.synthetic.released.tables import Released
 
 
 def people(rng, n):

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.synthetic.distance import Minkowski, space_of
-from leakscope.synthetic.generators.generator import Silence, SynthPop
-from leakscope.synthetic.released.copies import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Minkowski, space_of
+from privacygauge.synthetic.generators.generator import Silence, SynthPop
+from privacygauge.synthetic.released.copies import (
     NO_EVIDENCE,
     ClosestRecords,
     as_many,
     closest_records,
     copies,
 )
-from leakscope.synthetic.released.tables import Released, stacked
+from privacygauge.synthetic.released.tables import Released, stacked
 from tests.synthetic.released.made_released import released, without_holdout
 from tests.thorough import times
 

@@ -7,17 +7,17 @@ import pandas as pd
 import pytest
 from scipy.stats import mannwhitneyu
 
-from leakscope.core.estimate import Skipped
-from leakscope.core.transcript import Transcript
-from leakscope.errors import InputError
-from leakscope.synthetic.distance import Minkowski
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import Silence, SynthPop
-from leakscope.synthetic.generators.network import largest, learn_structure
-from leakscope.synthetic.released.bins import QuantileBins
-from leakscope.synthetic.released.density import log_densities, log_shares
-from leakscope.synthetic.released.judged import Judged, Signals, judged
-from leakscope.synthetic.released.membership import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Minkowski
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import Silence, SynthPop
+from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.released.bins import QuantileBins
+from privacygauge.synthetic.released.density import log_densities, log_shares
+from privacygauge.synthetic.released.judged import Judged, Signals, judged
+from privacygauge.synthetic.released.membership import (
     ClosestDistance,
     DensityRatio,
     DistanceRatio,
@@ -25,7 +25,7 @@ from leakscope.synthetic.released.membership import (
     blind,
     membership,
 )
-from leakscope.synthetic.released.tables import NO_CONTROL, Released, read_together
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.synthetic.distance import Cosine, Minkowski, space_of
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.released import neighbours
-from leakscope.synthetic.released.neighbours import nearest
-from leakscope.synthetic.rough import rough_of
+from privacygauge.synthetic.distance import Cosine, Minkowski, space_of
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released import neighbours
+from privacygauge.synthetic.released.neighbours import nearest
+from privacygauge.synthetic.rough import rough_of
 from tests.synthetic.made_tables import table_of
 
 

@@ -5,22 +5,22 @@ import pandas as pd
 import pytest
 from scipy.stats import fisher_exact
 
-from leakscope.core.estimate import Skipped
-from leakscope.errors import InputError
-from leakscope.synthetic.distance import Minkowski, space_of
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.generators.generator import Silence, SynthPop
-from leakscope.synthetic.released import linkability as linking
-from leakscope.synthetic.released.hits import Hits
-from leakscope.synthetic.released.inference import (
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Minkowski, space_of
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import Silence, SynthPop
+from privacygauge.synthetic.released import linkability as linking
+from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.inference import (
     agrees,
     guessed,
     inference,
     most_often_right,
 )
-from leakscope.synthetic.released.linkability import Halves, linkability
-from leakscope.synthetic.released.singling_out import Predicate, isolating, singling_out
-from leakscope.synthetic.released.tables import NO_CONTROL, Released, columns_of, stacked
+from privacygauge.synthetic.released.linkability import Halves, linkability
+from privacygauge.synthetic.released.singling_out import Predicate, isolating, singling_out
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, columns_of, stacked
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 
@@ -126,7 +126,7 @@ def test_predicates_isolate_one_record_as_a_loop_finds(form, most):
 def test_no_record_is_passed_over_that_a_loop_can_isolate(monkeypatch):
     # A glance at the first few records must not change which predicates are found.
     table = released(np.random.default_rng(2), 300, SynthPop()).synthetic
-    from leakscope.synthetic.released import singling_out as module
+    from privacygauge.synthetic.released import singling_out as module
 
     found = isolating(table, 50, np.random.default_rng(0), "tails", 2)
     monkeypatch.setattr(module, "_GLANCE", 0)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.synthetic.frames import read_table
-from leakscope.synthetic.released.tables import (
+from privacygauge.errors import InputError
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released.tables import (
     NO_CONTROL,
     Released,
     columns_of,
@@ -17,7 +17,7 @@ from leakscope.synthetic.released.tables import (
     read_together,
     recoded,
 )
-from leakscope.synthetic.schema import Column, Schema
+from privacygauge.synthetic.schema import Column, Schema
 from tests.synthetic.made_tables import table_of
 from tests.synthetic.released.made_released import people, released
 

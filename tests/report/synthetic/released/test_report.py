@@ -11,15 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from leakscope.audit.released import audit_released
-from leakscope.core.estimate import Estimate, Skipped
-from leakscope.errors import InputError, OutputError
-from leakscope.evaluate.findings import Fact
-from leakscope.report.synthetic import released
-from leakscope.report.synthetic.released import plots, views
-from leakscope.report.synthetic.released.verdict import UNKNOWN, worst
-from leakscope.report.verdict import GRADES, NONE
-from leakscope.report.writing import write_report
+from privacygauge.audit.released import audit_released
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError, OutputError
+from privacygauge.evaluate.findings import Fact
+from privacygauge.report.synthetic import released
+from privacygauge.report.synthetic.released import plots, views
+from privacygauge.report.synthetic.released.verdict import UNKNOWN, worst
+from privacygauge.report.verdict import GRADES, NONE
+from privacygauge.report.writing import write_report
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
@@ -266,7 +266,7 @@ def test_rendering_is_repeatable(found, text):
 
 def test_the_contract_of_the_interface(found):
     document = strict(released.to_json(found))
-    assert document["schema"] == "leakscope/1"
+    assert document["schema"] == "privacygauge/1"
     assert list(document) == [
         "schema", "command", "version", "seed", "level", "n_real", "n_synthetic", "n_holdout",
         "game", "headline", "attacks", "verdict", "blind", "risk", "furthest", "copies", "closest",

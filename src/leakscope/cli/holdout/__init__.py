@@ -1,1 +1,0 @@
-"""`leakscope holdout`: what a test set gives away that is used again and again."""

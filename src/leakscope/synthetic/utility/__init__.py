@@ -1,5 +1,0 @@
-"""What a synthetic table is good for, beside what it gives away."""
-
-from leakscope.synthetic.utility.summary import Utility, utility
-
-__all__ = ["Utility", "utility"]

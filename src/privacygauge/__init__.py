@@ -1,0 +1,368 @@
+"""PrivacyGauge: what a released model, table or leaderboard gives away about the data behind it.
+
+>>> import privacygauge as pg
+>>> result = pg.audit_classifier("target.npz", "shadow.npz")  # doctest: +SKIP
+>>> print(result.summary())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    __version__: str
+
+    from privacygauge.audit import (
+        Audit,
+        CandidateAudit,
+        DtpAudit,
+        Fitted,
+        LanguageAudit,
+        ReleasedAudit,
+        SyntheticAudit,
+        audit_candidates,
+        audit_classifier,
+        audit_dtp,
+        audit_language,
+        audit_model,
+        audit_pool,
+        audit_released,
+        audit_synthetic,
+    )
+    from privacygauge.audit.defences import DefenceAudit, audit_defences, audit_defended
+    from privacygauge.audit.defended_training import audit_training_defences
+    from privacygauge.audit.holdout import HoldoutAudit, attack_holdout
+    from privacygauge.audit.holdout_bounds import HoldoutBounds, holdout_bounds
+    from privacygauge.audit.language_models import audit_causal, audit_masked
+    from privacygauge.audit.leaderboard import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audit.privacy_claim import (
+        ClaimAudit,
+        ManyRuns,
+        OneRun,
+        audit_privacy_claim,
+    )
+    from privacygauge.audit.register import RiskRegister, model_card, risk_register
+    from privacygauge.audit.training_defences import audit_dp_sgd, risk_by_epoch
+    from privacygauge.audit.white_box import ShadowModule, audit_white_box
+    from privacygauge.audit.worst_case import WorstCaseAudit, audit_worst_case
+    from privacygauge.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
+    from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
+    from privacygauge.classifier.defences.adversarial_regularisation import (
+        AdversarialRegularisation,
+    )
+    from privacygauge.classifier.defences.dp_sgd import DpSgd
+    from privacygauge.classifier.defences.early_stopping import EarlyStopping
+    from privacygauge.classifier.defences.memguard import MemGuard
+    from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
+    from privacygauge.classifier.defences.perturbations import (
+        Binning,
+        LabelOnly,
+        Rounding,
+        Temperature,
+        TopK,
+    )
+    from privacygauge.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
+    from privacygauge.classifier.defences.training import (
+        AgainstAttacker,
+        ByOpacus,
+        HiddenDropout,
+        OtherTraining,
+        Private,
+        StopAfter,
+        WeightDecay,
+        WithoutRiskiest,
+    )
+    from privacygauge.classifier.dtp.bayes_inference import BayesInference
+    from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+    from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares
+    from privacygauge.classifier.dtp.logistic import Logistic
+    from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
+    from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+    from privacygauge.classifier.dtp.nearest import NearestNeighbours
+    from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+    from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+    from privacygauge.classifier.files import load_predictions, save_predictions
+    from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
+    from privacygauge.classifier.networks import MLP, Networks
+    from privacygauge.classifier.pool import Pool
+    from privacygauge.classifier.predictions import Predictions, predictions
+    from privacygauge.classifier.suite import pool_attacks, prediction_attacks
+    from privacygauge.classifier.trainer import Cohort
+    from privacygauge.classifier.training import train_predictions
+    from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
+    from privacygauge.core.attacks.threshold import Threshold
+    from privacygauge.core.estimate import Estimate, Skipped
+    from privacygauge.core.transcript import Decisions, Transcript
+    from privacygauge.errors import BudgetError, InputError, OutputError, PrivacyGaugeError
+    from privacygauge.evaluate.claim import PrivacyClaim
+    from privacygauge.evaluate.epsilon import epsilon_lower_bound
+    from privacygauge.evaluate.evaluation import Evaluation
+    from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
+    from privacygauge.evaluate.roc import auc, roc
+    from privacygauge.language.training import train_further, train_reference
+    from privacygauge.synthetic.distance import Cosine, Minkowski
+    from privacygauge.synthetic.frames import read_table
+    from privacygauge.synthetic.generators.command import Command
+    from privacygauge.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
+    from privacygauge.synthetic.schema import Schema
+    from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
+
+# Resolved on first use: `import privacygauge` itself loads nothing but this file.
+_HOME = {
+    "Audit": "audit",
+    "CandidateAudit": "audit",
+    "DefenceAudit": "audit.defences",
+    "audit_defences": "audit.defences",
+    "audit_defended": "audit.defences",
+    "AgainstAttacker": "classifier.defences.training",
+    "HiddenDropout": "classifier.defences.training",
+    "OtherTraining": "classifier.defences.training",
+    "Private": "classifier.defences.training",
+    "ByOpacus": "classifier.defences.training",
+    "StopAfter": "classifier.defences.training",
+    "WeightDecay": "classifier.defences.training",
+    "WithoutRiskiest": "classifier.defences.training",
+    "OpacusDpSgd": "classifier.defences.opacus_dp_sgd",
+    "audit_training_defences": "audit.defended_training",
+    "MemGuard": "classifier.defences.memguard",
+    "Binning": "classifier.defences.perturbations",
+    "LabelOnly": "classifier.defences.perturbations",
+    "Rounding": "classifier.defences.perturbations",
+    "Temperature": "classifier.defences.perturbations",
+    "TopK": "classifier.defences.perturbations",
+    "audit_dp_sgd": "audit.training_defences",
+    "risk_by_epoch": "audit.training_defences",
+    "ShadowModule": "audit.white_box",
+    "audit_white_box": "audit.white_box",
+    "WorstCaseAudit": "audit.worst_case",
+    "audit_worst_case": "audit.worst_case",
+    "WorstCaseComparison": "audit.worst_case_comparison",
+    "compare_worst_cases": "audit.worst_case_comparison",
+    "LeastLikelyLabel": "classifier.mislabelled",
+    "UniformLabel": "classifier.mislabelled",
+    "PdtpRisk": "classifier.defences.removal",
+    "RemoveRisky": "classifier.defences.removal",
+    "ScoreRisk": "classifier.defences.removal",
+    "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
+    "DpSgd": "classifier.defences.dp_sgd",
+    "EarlyStopping": "classifier.defences.early_stopping",
+    "DtpAudit": "audit",
+    "Fitted": "audit",
+    "HoldoutAudit": "audit.holdout",
+    "HoldoutBounds": "audit.holdout_bounds",
+    "LanguageAudit": "audit",
+    "ReleasedAudit": "audit",
+    "SyntheticAudit": "audit",
+    "attack_holdout": "audit.holdout",
+    "audit_candidates": "audit",
+    "audit_classifier": "audit",
+    "audit_dtp": "audit",
+    "audit_language": "audit",
+    "audit_causal": "audit.language_models",
+    "audit_masked": "audit.language_models",
+    "train_further": "language.training",
+    "train_reference": "language.training",
+    "audit_model": "audit",
+    "audit_pool": "audit",
+    "LeaderboardAudit": "audit.leaderboard",
+    "audit_leaderboard": "audit.leaderboard",
+    "ClaimAudit": "audit.privacy_claim",
+    "ManyRuns": "audit.privacy_claim",
+    "OneRun": "audit.privacy_claim",
+    "audit_privacy_claim": "audit.privacy_claim",
+    "PrivacyClaim": "evaluate.claim",
+    "RiskRegister": "audit.register",
+    "model_card": "audit.register",
+    "risk_register": "audit.register",
+    "audit_released": "audit",
+    "audit_synthetic": "audit",
+    "holdout_bounds": "audit.holdout_bounds",
+    "BayesInference": "classifier.dtp.bayes_inference",
+    "KernelRidge": "classifier.dtp.least_squares",
+    "LeastSquares": "classifier.dtp.least_squares",
+    "LinearDiscriminant": "classifier.dtp.discriminant",
+    "Logistic": "classifier.dtp.logistic",
+    "MultinomialNaiveBayes": "classifier.dtp.multinomial",
+    "NaiveBayes": "classifier.dtp.naive_bayes",
+    "NearestNeighbours": "classifier.dtp.nearest",
+    "QuadraticDiscriminant": "classifier.dtp.quadratic",
+    "RandomDecisionTrees": "classifier.dtp.random_trees",
+    "Pool": "classifier.pool",
+    "PerTargetDesign": "classifier.candidates",
+    "SharedDesign": "classifier.candidates",
+    "load_predictions": "classifier.files",
+    "save_predictions": "classifier.files",
+    "MLP": "classifier.networks",
+    "Networks": "classifier.networks",
+    "Predictions": "classifier.predictions",
+    "predictions": "classifier.predictions",
+    "pool_attacks": "classifier.suite",
+    "prediction_attacks": "classifier.suite",
+    "Cohort": "classifier.trainer",
+    "train_predictions": "classifier.training",
+    "Histogram": "core.attacks.posterior",
+    "Isotonic": "core.attacks.posterior",
+    "RiskScore": "core.attacks.posterior",
+    "Threshold": "core.attacks.threshold",
+    "Estimate": "core.estimate",
+    "Skipped": "core.estimate",
+    "Decisions": "core.transcript",
+    "Transcript": "core.transcript",
+    "BudgetError": "errors",
+    "InputError": "errors",
+    "PrivacyGaugeError": "errors",
+    "OutputError": "errors",
+    "epsilon_lower_bound": "evaluate.epsilon",
+    "Evaluation": "evaluate.evaluation",
+    "auc": "evaluate.roc",
+    "roc": "evaluate.roc",
+    "tpr_at_fpr": "evaluate.rate_at_fpr",
+    "Cosine": "synthetic.distance",
+    "Minkowski": "synthetic.distance",
+    "read_table": "synthetic.frames",
+    "BayNet": "synthetic.generators.generator",
+    "Command": "synthetic.generators.command",
+    "PrivBayes": "synthetic.generators.generator",
+    "SynthPop": "synthetic.generators.generator",
+    "Schema": "synthetic.schema",
+    "VulnerableRecords": "synthetic.vulnerability",
+    "vulnerable_records": "synthetic.vulnerability",
+}
+
+__all__ = [
+    "MLP",
+    "AdversarialRegularisation",
+    "AgainstAttacker",
+    "Audit",
+    "BayNet",
+    "BayesInference",
+    "Binning",
+    "BudgetError",
+    "ByOpacus",
+    "CandidateAudit",
+    "ClaimAudit",
+    "Cohort",
+    "Command",
+    "Cosine",
+    "Decisions",
+    "DefenceAudit",
+    "DpSgd",
+    "DtpAudit",
+    "EarlyStopping",
+    "Estimate",
+    "Evaluation",
+    "Fitted",
+    "HiddenDropout",
+    "Histogram",
+    "HoldoutAudit",
+    "HoldoutBounds",
+    "InputError",
+    "Isotonic",
+    "KernelRidge",
+    "LabelOnly",
+    "LanguageAudit",
+    "LeaderboardAudit",
+    "LeastLikelyLabel",
+    "LeastSquares",
+    "LinearDiscriminant",
+    "Logistic",
+    "ManyRuns",
+    "MemGuard",
+    "Minkowski",
+    "MultinomialNaiveBayes",
+    "NaiveBayes",
+    "NearestNeighbours",
+    "Networks",
+    "OneRun",
+    "OpacusDpSgd",
+    "OtherTraining",
+    "OutputError",
+    "PdtpRisk",
+    "PerTargetDesign",
+    "Pool",
+    "Predictions",
+    "PrivBayes",
+    "PrivacyClaim",
+    "PrivacyGaugeError",
+    "Private",
+    "QuadraticDiscriminant",
+    "RandomDecisionTrees",
+    "ReleasedAudit",
+    "RemoveRisky",
+    "RiskRegister",
+    "RiskScore",
+    "Rounding",
+    "Schema",
+    "ScoreRisk",
+    "ShadowModule",
+    "SharedDesign",
+    "Skipped",
+    "StopAfter",
+    "SynthPop",
+    "SyntheticAudit",
+    "Temperature",
+    "Threshold",
+    "TopK",
+    "Transcript",
+    "UniformLabel",
+    "VulnerableRecords",
+    "WeightDecay",
+    "WithoutRiskiest",
+    "WorstCaseAudit",
+    "WorstCaseComparison",
+    "attack_holdout",
+    "auc",
+    "audit_candidates",
+    "audit_causal",
+    "audit_classifier",
+    "audit_defences",
+    "audit_defended",
+    "audit_dp_sgd",
+    "audit_dtp",
+    "audit_language",
+    "audit_leaderboard",
+    "audit_masked",
+    "audit_model",
+    "audit_pool",
+    "audit_privacy_claim",
+    "audit_released",
+    "audit_synthetic",
+    "audit_training_defences",
+    "audit_white_box",
+    "audit_worst_case",
+    "compare_worst_cases",
+    "epsilon_lower_bound",
+    "holdout_bounds",
+    "load_predictions",
+    "model_card",
+    "pool_attacks",
+    "prediction_attacks",
+    "predictions",
+    "read_table",
+    "risk_by_epoch",
+    "risk_register",
+    "roc",
+    "save_predictions",
+    "tpr_at_fpr",
+    "train_further",
+    "train_predictions",
+    "train_reference",
+    "vulnerable_records",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from privacygauge.core.versions import own_version
+
+        return own_version()
+    if name not in _HOME:
+        raise AttributeError(f"module 'privacygauge' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"privacygauge.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

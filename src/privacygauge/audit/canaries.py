@@ -1,0 +1,112 @@
+"""Canaries' scores and bits from whatever holds them, checked before use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
+from privacygauge.errors import InputError
+from privacygauge.report.claim.findings import CanaryScores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike
+"""What `as_canaries` takes."""
+
+_NEEDED = ("score", "member")
+
+
+def as_canaries(given: CanariesLike, name: str = "canaries") -> CanaryScores:
+    """Return canaries' scores and bits from whatever holds them.
+
+    Parameters
+    ----------
+    given : CanaryScores, path, mapping of arrays, or data frame
+        With ``score`` (n,), higher for members, ``member`` (n,), 0 or 1, and optionally ``id``
+        (n,). Files: ``.csv``, ``.parquet``, ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one
+        object a line. Everything else in them is not looked at.
+    name : str
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    if isinstance(given, CanaryScores):
+        return given
+    if isinstance(given, str | Path):
+        return _of_columns(_read(Path(given)), str(given))
+    if isinstance(given, Mapping):
+        return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name)
+    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+    if not hasattr(frame, "columns"):
+        raise InputError(
+            f"{name} must be a path, a mapping of arrays or a data frame, got "
+            f"{type(given).__name__}"
+        )
+    return _of_columns(_of_frame(frame), name)
+
+
+def _read(path: Path) -> Mapping[str, NDArray[Any]]:
+    if path.name.lower().endswith(LINES):
+        return _of_lines(path)
+    if path.suffix.lower() not in (".npz", ".csv", ".parquet"):
+        raise InputError(f"{path} must end in .npz, .parquet, .csv or .jsonl")
+    content = read_content(path, "canary")
+    return content if isinstance(content, Mapping) else _of_frame(content)
+
+
+def _of_frame(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    known = [name for name in ("id", *_NEEDED) if name in frame.columns]
+    for name in known:
+        if frame[name].isna().any():
+            row = int(np.flatnonzero(frame[name].isna())[0])
+            raise InputError(f"column {name} must have a value in every row, got none in row {row}")
+    # The names of all columns are kept for the message about those that are missing.
+    return {str(name): frame[name].to_numpy() for name in frame.columns}
+
+
+def _of_lines(path: Path) -> dict[str, NDArray[Any]]:
+    rows = read_json_lines(path, "canary")
+    if not rows:
+        raise InputError(f"{path} is empty")
+    names = list(rows[0][1])
+    known = [name for name in ("id", *_NEEDED) if name in names]
+    for number, row in rows:
+        for name in known:
+            if row.get(name) is None:
+                raise InputError(f"{path}: line {number} has no {name}; every line must have one")
+            if name != "id" and not isinstance(row[name], bool | int | float):
+                raise InputError(f"{path}: line {number}: {name} must be a number")
+    found = {name: np.array([row[name] for _, row in rows]) for name in known}
+    return {**{name: np.empty(0) for name in names}, **found}
+
+
+def _of_columns(columns: Mapping[str, NDArray[Any]], name: str) -> CanaryScores:
+    missing = [needed for needed in _NEEDED if needed not in columns]
+    if missing:
+        raise InputError(
+            f"{name}: missing {checks.listed(missing)}; it has "
+            f"{checks.listed(columns, most=12) or 'nothing'} (score and member are needed, id may "
+            "follow)"
+        )
+    try:
+        score = checks.floats(columns["score"], "score")
+        member = checks.bools(columns["member"], "member", length=len(score))
+        ids = np.arange(len(score)) if "id" not in columns else columns["id"]
+        found = CanaryScores(checks.vector(ids, "id", length=len(score)), member, score)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+    if member.all() or not member.any():
+        which = "left out" if len(member) and member.all() else "put in"
+        raise InputError(f"{name}: canaries of both kinds are needed, got none that was {which}")
+    return found

@@ -1,0 +1,143 @@
+"""What the reader of a classifier audit has to know: the game, the models, what may mislead."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import Fact, GameDescription
+from privacygauge.evaluate.rates import difference, proportion
+from privacygauge.evaluate.risk import Risk
+
+SidesOfAModel = tuple[Bools, Bools]
+"""Which members, and which non-members, a model predicts rightly."""
+
+_SIDES = ("members", "non-members")
+_DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
+_GIVEN = (
+    "came with the data: no coins were drawn, so members and non-members may also differ in "
+    "other ways than membership, and this audit cannot tell the two apart"
+)
+
+
+def game_description(
+    target: Predictions, shadow: Predictions | None, drawn: bool
+) -> GameDescription:
+    """Return the game on predictions in words."""
+    if shadow is None:
+        has = "and knows the membership of half of the records, to learn thresholds on"
+        learnt = "on the other half of the target's own records, both ways (cross-fitting)"
+    else:
+        has = f"and has shadow predictions of its own, on {shadow.n_in:,} members and "
+        has += f"{shadow.n_out:,} non-members"
+        learnt = "on the shadow model's records only"
+    return GameDescription(
+        "membership inference from predictions",
+        "Was this record in the model's training set?",
+        "Sees the model's full prediction and the true class of a record (black box), " + has,
+        _DRAWN if drawn else _GIVEN,
+        learnt,
+        target.n_in,
+        target.n_out,
+    )
+
+
+def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bool) -> list[str]:
+    """Return a warning where classes lack shadow records, or raise where that is not allowed."""
+    if shadow is None:
+        return []
+    missing = np.setdiff1d(target.labels, shadow.labels)
+    if not len(missing):
+        return []
+    shown = checks.listed(missing)
+    if not allowed:
+        raise InputError(
+            f"class(es) {shown} of the target have no shadow records, so they have no thresholds "
+            "of their own: add shadow predictions for them, or allow missing classes to use the "
+            "global threshold there (--allow-missing-classes)"
+        )
+    return [f"class(es) {shown} have no shadow records and use the global threshold"]
+
+
+def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
+    """Raise where target and shadow are the same predictions."""
+    if shadow is not None and all(
+        np.array_equal(getattr(target, field), getattr(shadow, field))
+        for field in ("labels", "member", "values")
+    ):
+        raise InputError(
+            "target and shadow hold the same predictions, so thresholds would be learnt on the "
+            "rows they are judged on: give another model's, or none to cross-fit"
+        )
+
+
+def accuracies(
+    target: SidesOfAModel, shadow: SidesOfAModel | None, level: float
+) -> tuple[tuple[Fact, ...], list[str]]:
+    """Return the models' accuracies, and warnings where target and shadow differ.
+
+    For each model: whether it predicts its members rightly, and its non-members.
+    """
+    facts, warnings = [], []
+    for name, model in (("target", target), ("shadow", shadow)):
+        for side, hits in zip(_SIDES, model or (), strict=False):
+            estimate = proportion(hits, level=level)
+            facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
+    if shadow is not None:
+        for side, ours, theirs in zip(_SIDES, target, shadow, strict=True):
+            gap = difference(ours, theirs, level)
+            if gap.excludes(0.0) and abs(gap.value) > 0.02:
+                warnings.append(
+                    f"the target's accuracy on {side} differs from the shadow model's by "
+                    f"{100 * gap.value:+.1f} points ({100 * gap.low:+.1f} to "
+                    f"{100 * gap.high:+.1f}): thresholds and risk scores learnt on the shadow may "
+                    "not fit the target; see the risk score's calibration"
+                )
+    return tuple(facts), warnings
+
+
+def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
+    """Return warnings about what so many records cannot tell."""
+    warnings = []
+    unresolved = [r.fpr for r in evaluation.tpr_at_fpr if not r.resolved]
+    if unresolved:
+        rates = ", ".join(f"{100 * fpr:g}%" for fpr in unresolved)
+        warnings.append(
+            f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
+            "than 10 false positives are expected there, and the intervals are wide"
+        )
+    if len(np.unique(target.ids)) < len(target):
+        warnings.append("some ids occur more than once: rows are told apart by their position")
+    return warnings
+
+
+def uncalibrated(risk: Risk) -> list[str]:
+    """Return a warning where the risk score is far from the realised share of members."""
+    rmse, noise = risk.reliability.rmse, risk.reliability.noise
+    if rmse.low <= noise + 0.05:
+        return []
+    return [
+        f"the privacy risk score is off by {rmse.value:.2f} on average ({rmse.low:.2f} to "
+        f"{rmse.high:.2f}; chance alone gives {noise:.2f}): read it as a ranking of the records, "
+        "not as a probability"
+    ]
+
+
+def pool_description(target: Predictions, pool: Pool, *, drawn: bool) -> GameDescription:
+    """Return the game against a pool of shadow models in words."""
+    return GameDescription(
+        "membership inference with shadow models",
+        "Was this record in the model's training set?",
+        "Sees the model's full prediction and the true class of a record (black box), knows the "
+        "candidate records and how the model is trained, and has trained "
+        f"{len(pool)} models of its own on candidates that fair coins put in them",
+        _DRAWN if drawn else _GIVEN,
+        "on the shadow models' records only",
+        target.n_in,
+        target.n_out,
+    )

@@ -1,0 +1,89 @@
+"""Hidden labels and a base model's logits, from arrays or files, checked and never unpickled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
+from privacygauge.datasets.reading import Content, read_content
+from privacygauge.errors import InputError
+
+LABEL_FILES = ".npy, .npz (one array, or one called labels) or .csv and .parquet (one column)"
+"""What label files can be."""
+
+
+def read_labels(given: ArrayLike | str | Path) -> Ints:
+    """Return hidden labels, (n,), integers of at least 0.
+
+    Parameters
+    ----------
+    given : array_like of shape (n,), str or pathlib.Path
+        A file as in `LABEL_FILES`.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    if not isinstance(given, str | Path):
+        return checks.classes(given, "labels")
+    return checks.classes(_array(Path(given), "labels"), f"labels in {given}")
+
+
+def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
+    """Return a base model's logits, (n, m), as they are.
+
+    Parameters
+    ----------
+    given : array_like of shape (n, m), str or pathlib.Path
+        An ``.npy`` file, or an ``.npz`` file with one array or one called ``logits``.
+    """
+    if isinstance(given, str | Path):
+        return _array(Path(given), "logits")
+    return np.asarray(given)
+
+
+def _array(path: Path, name: str) -> NDArray[Any]:
+    if path.suffix.lower() == ".npy":
+        return _npy(path, name)
+    content = read_content(path, name)
+    if isinstance(content, Mapping):
+        return _only(content, name, path)
+    if content.shape[1] != 1:
+        raise InputError(f"{path} must have one column, the {name}, got {content.shape[1]}")
+    title, column = str(content.columns[0]), content.iloc[:, 0].to_numpy()
+    # A file without a header: its first label was taken for one.
+    return np.concatenate([[int(title)], column]) if title.isdecimal() else column
+
+
+def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
+    if name in content:
+        return content[name]
+    if len(content) != 1:
+        raise InputError(
+            f"{path} must hold one array, or one called {name}, got {checks.listed(content)}"
+        )
+    return next(iter(content.values()))
+
+
+def _npy(path: Path, name: str) -> NDArray[Any]:
+    try:
+        with path.open("rb") as stream:
+            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+            return array
+    except FileNotFoundError as error:
+        raise InputError(f"{path} does not exist") from error
+    except IsADirectoryError as error:
+        raise InputError(f"{path} is a directory, not a file of {name}") from error
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(
+            f"{path} is damaged or no npy file of numbers: write it with numpy.save"
+        ) from error

@@ -1,0 +1,252 @@
+"""The audit of a claimed (epsilon, delta) by canaries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.audit.canaries import CanariesLike, as_canaries
+from privacygauge.audit.rendered import Rendered
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.transcript import Transcript
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.claim import (
+    Guessed,
+    PrivacyBound,
+    PrivacyClaim,
+    coins_p_value,
+    default_guesses,
+    guessed,
+)
+from privacygauge.evaluate.claim_bounds import (
+    BoundCurve,
+    held_out,
+    one_run_bounds,
+    one_run_curve,
+    rates_bounds,
+    rates_curve,
+    steps,
+)
+from privacygauge.evaluate.findings import Fact
+from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_UNFAIR, _DOUBTFUL = 1e-6, 0.01
+"""Below such a probability of the share of members coins are refused, or doubted."""
+
+_FEW = 30
+"""Below so many rows an audit certifies next to nothing."""
+
+
+@dataclass(frozen=True)
+class OneRun:
+    """All canaries in one training run, each put in by a fair coin of its own."""
+
+    n_guesses: tuple[int, ...] = ()
+    """How many canaries are guessed, fixed before the scores were seen; several are corrected
+    for. Where nothing is given: 3%, 10%, 25%, 50% and 90% of the canaries."""
+
+    def __post_init__(self) -> None:
+        for number in self.n_guesses:
+            if number < 1:
+                raise InputError(f"n_guesses must be at least 1, got {number}")
+
+
+@dataclass(frozen=True)
+class ManyRuns:
+    """A training run of its own for every row, with or without a canary."""
+
+
+ONE_RUN = OneRun()
+"""The default: it is valid for many runs too, if coins were drawn."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClaimAudit(Rendered, ClaimFindings):
+    """What an audit of a privacy claim found, with ways to look at it."""
+
+    REPORT = "privacygauge.report.claim"
+
+    def __repr__(self) -> str:
+        from privacygauge.report import claim
+
+        return f"<ClaimAudit of {len(self.canaries.score):,} rows: {claim.verdict(self).headline}>"
+
+    def plot_curve(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bound by the number of guesses."""
+        from privacygauge.report import claim
+
+        return claim.plot_curve(self, ax)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What one of the designs gives."""
+
+    name: str
+    """``one-run`` or ``many-runs``."""
+    bounds: tuple[PrivacyBound, ...]
+    """As in `ClaimFindings`."""
+    guessed: Guessed | None
+    """As in `ClaimFindings`."""
+    rates: tuple[Fact, ...]
+    """As in `ClaimFindings`."""
+    curve: BoundCurve
+    """As in `ClaimFindings`."""
+    skipped: tuple[Skipped, ...]
+    """As in `ClaimFindings`."""
+
+
+def audit_privacy_claim(
+    canaries: CanariesLike,
+    epsilon: float,
+    delta: float = 0.0,
+    *,
+    design: OneRun | ManyRuns = ONE_RUN,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_privacy_claim",
+    provenance: Mapping[str, str] | None = None,
+) -> ClaimAudit:
+    """Compare a claimed (epsilon, delta) with what is guessed about canaries.
+
+    Parameters
+    ----------
+    canaries : path, mapping of arrays, or data frame
+        ``score``, higher for members, ``member``, 0 or 1, and optionally ``id``; see
+        `as_canaries`. A score may use all that the adversary sees, but not the bits.
+    epsilon : float
+        Claimed, at least 0; of adding or removing one record.
+    delta : float
+        Claimed, in [0, 1).
+    design : OneRun or ManyRuns
+        Whether all rows come from one training, or each from its own.
+    seed : int
+        Orders equal scores, and draws the rows that choose thresholds.
+    level : float
+        Of all bounds together, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+
+    Returns
+    -------
+    ClaimAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out; also where the bits of one run cannot be fair
+        coins, since nothing would hold.
+
+    Notes
+    -----
+    One run: `one_run_bounds`. Many runs: `rates_bounds`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> member = rng.random(1000) < 0.5
+    >>> noisy = rng.normal(size=1000) + 3 * member
+    >>> audit_privacy_claim({"score": noisy, "member": member}, 1.0, 1e-5)
+    <ClaimAudit of 1,000 rows: The claim is refuted: epsilon is at least ...>
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    claim = PrivacyClaim(epsilon, delta)
+    rows = as_canaries(canaries)
+    transcript = Transcript(rows.score, rows.member)
+    if isinstance(design, OneRun):
+        p_value = _checked_coins(rows)
+        found = _one_run(transcript, design, claim, seed, level)
+    else:
+        p_value = 1.0
+        found = _many_runs(transcript, claim, seed, level)
+    return ClaimAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        claim,
+        found.name,
+        found.bounds,
+        found.guessed,
+        found.rates,
+        found.curve,
+        rows,
+        found.skipped,
+        _warnings(rows, p_value),
+        {**versions("pandas"), **(provenance or {})},
+    )
+
+
+def _one_run(
+    transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
+) -> _Found:
+    numbers = _numbers(design, len(transcript))
+    found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+    shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
+    bounds, skipped = one_run_bounds(found, claim.delta, level)
+    curve = one_run_curve(len(transcript), shown, claim.delta, level)
+    return _Found("one-run", bounds, found, (), curve, skipped)
+
+
+def _many_runs(transcript: Transcript, claim: PrivacyClaim, seed: int, level: float) -> _Found:
+    found = held_out(transcript, claim.delta, level, seed)
+    bounds, skipped = rates_bounds(found, claim.delta, level)
+    rates = [
+        Fact("TPR, threshold for epsilon", decision.recall(found.for_epsilon, level)),
+        Fact("FPR, threshold for epsilon", decision.false_positive_rate(found.for_epsilon, level)),
+    ]
+    if claim.delta > 0:
+        rates += [
+            Fact("TPR, threshold for mu", decision.recall(found.for_mu, level)),
+            Fact("FPR, threshold for mu", decision.false_positive_rate(found.for_mu, level)),
+        ]
+    curve = rates_curve(found, claim.delta, level)
+    return _Found("many-runs", bounds, None, tuple(rates), curve, skipped)
+
+
+def _numbers(design: OneRun, n: int) -> Ints:
+    if not design.n_guesses:
+        return default_guesses(n)
+    largest = max(design.n_guesses)
+    if largest > n:
+        raise InputError(f"n_guesses must be at most {n} (the canaries), got {largest}")
+    return np.unique(design.n_guesses).astype(np.int64)
+
+
+def _checked_coins(rows: CanaryScores) -> float:
+    """Return how likely fair coins give so many members; refuse what they cannot give."""
+    n_in, n = int(rows.member.sum()), len(rows.member)
+    p_value = coins_p_value(n_in, n)
+    if p_value < _UNFAIR:
+        raise InputError(
+            f"in one run member must come from fair coins, got {n_in:,} of {n:,} put in; if every "
+            "row is a training run of its own, say so (many runs)"
+        )
+    return p_value
+
+
+def _warnings(rows: CanaryScores, p_value: float) -> tuple[str, ...]:
+    n = len(rows.member)
+    told = []
+    if p_value < _DOUBTFUL:
+        told.append(
+            f"{int(rows.member.sum()):,} of {n:,} canaries were put in: fair coins give so uneven "
+            f"a share with probability {p_value:.1g}. Without fair coins no bound holds."
+        )
+    if n < _FEW:
+        told.append(f"There are {n:,} rows only: hardly any claim can be refuted with so few.")
+    return tuple(told)

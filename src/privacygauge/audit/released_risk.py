@@ -1,0 +1,144 @@
+"""From attempts to risks: what an attack achieves on the real records beyond a control."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.report.synthetic.released_findings import ReleaseRisk
+from privacygauge.synthetic.released.hits import Hits
+
+LOWEST = -1.0
+"""A risk below it is given as this: that the control does better says nothing more."""
+
+
+def excess(
+    attack: Bools,
+    control: Bools,
+    level: float = 0.95,
+    *,
+    correlation: float = 0.0,
+    units: tuple[Ints | None, Ints | None] = (None, None),
+) -> Estimate:
+    """Return (attack - control) / (1 - control) of two shares of successes, in [-1, 1].
+
+    Parameters
+    ----------
+    attack, control : ndarray of bool, shapes (n,) and (m,)
+        Successes of attempts, at least one attempt each.
+    level : float
+        In (0, 1).
+    correlation : float
+        Between the successes of an attempt in both, where they are paired, in [-1, 1].
+    units : pair of ndarray of int, shapes (n,) and (m,)
+        The independent unit of each attempt, as in `rates.proportion`; each its own by default.
+
+    Returns
+    -------
+    Estimate
+        0 where the attack does as well as the control, also where both always succeed; `n` is
+        the smaller number of units. What is below -1 is given as -1.
+
+    Raises
+    ------
+    InputError
+        If there are no attempts, or level or correlation lie outside of their ranges.
+
+    Notes
+    -----
+    One minus the ratio of the shares of failures. The interval holds the ratios r for which 0 is
+    between the limits of ``attack's failures - r * control's failures``, put together from the
+    exact limits of both shares (Clopper-Pearson), as Donner & Zou (2012) do for other limits,
+    "Closed-form confidence intervals for functions of the normal mean and standard deviation".
+    With exact limits it covers at least its level, where Wilson's fall short near 0 and 1.
+    """
+    if not len(attack) or not len(control):
+        raise InputError("a risk needs attempts on both sides, got none on one")
+    if not -1.0 <= correlation <= 1.0:
+        raise InputError(f"correlation must be in [-1, 1], got {correlation}")
+    first, second = (
+        rates.proportion(~hit, unit, level)
+        for hit, unit in zip((attack, control), units, strict=True)
+    )
+    ours, ours_low, ours_high = first.value, first.low, first.high
+    others, others_low, others_high = second.value, second.low, second.high
+    product = ours * others
+    least = _smaller_root(
+        others_high * (2 * others - others_high),
+        product - correlation * (ours - ours_low) * (others_high - others),
+        ours_low * (2 * ours - ours_low),
+    )
+    most = _larger_root(
+        others_low * (2 * others - others_low),
+        product - correlation * (ours_high - ours) * (others - others_low),
+        ours_high * (2 * ours - ours_high),
+    )
+    value = _at_least(1 - ours / others if others else (0.0 if not ours else -np.inf))
+    low, high = min(_at_least(1 - most), value), max(_at_least(1 - least), value)
+    n = min(first.n, second.n)
+    return Estimate(value, low, high, level, n, "ratio of exact limits (MOVER)")
+
+
+def correlation_of(hits: Hits) -> float:
+    """Return the correlation that an interval has to allow for, in [-1, 0].
+
+    Attempts that are easy or hard on both sides alike make an interval that ignores it too wide,
+    which does no harm; those that succeed on one side or the other make it too narrow.
+    """
+    if not hits.paired or hits.control is None:
+        return 0.0
+    spreads = float(hits.attack.std() * hits.control.std())
+    if spreads == 0.0:
+        return 0.0
+    covariance = float(np.mean(hits.attack & hits.control))
+    covariance -= float(hits.attack.mean() * hits.control.mean())
+    return float(np.clip(covariance / spreads, -1.0, 0.0))
+
+
+def risk_of(hits: Hits, level: float) -> Estimate | None:
+    """Return what the attack achieves beyond the control; None where there is no control."""
+    if hits.control is None:
+        return None
+    units = hits.attack_unit, hits.control_unit
+    correlation = correlation_of(hits)
+    return excess(hits.attack, hits.control, level, correlation=correlation, units=units)
+
+
+def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
+    """Return attempts as a risk with intervals; notes that are known already are left out."""
+    control = None
+    notes = [note for note in hits.notes if note not in known]
+    if hits.control is not None:
+        control = rates.proportion(hits.control, hits.control_unit, level)
+        if control.value == 1.0:
+            notes.append("The control always succeeds, so no attack can go beyond it.")
+    return ReleaseRisk(
+        hits.name,
+        hits.variant,
+        hits.meaning,
+        rates.proportion(hits.attack, hits.attack_unit, level),
+        control,
+        rates.proportion(hits.baseline, hits.baseline_unit, level),
+        risk_of(hits, level),
+        tuple(notes),
+    )
+
+
+def _smaller_root(a: float, b: float, c: float) -> float:
+    """Return the least r of at least 0 with a r^2 - 2 b r + c = 0, 0 where c is."""
+    return c / (b + _root(a, b, c)) if c > 0 else 0.0
+
+
+def _larger_root(a: float, b: float, c: float) -> float:
+    return (b + _root(a, b, c)) / a if a > 0 else np.inf
+
+
+def _root(a: float, b: float, c: float) -> float:
+    return float(np.sqrt(max(0.0, b * b - a * c)))
+
+
+def _at_least(value: float) -> float:
+    return max(LOWEST, value)

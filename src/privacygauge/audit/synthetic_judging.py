@@ -1,0 +1,98 @@
+"""What attacks on a generator achieve: by target, by selection, at best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
+from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.report.synthetic.findings import Group, Headline, Targets
+from privacygauge.synthetic.games.scores import Scored, Scores
+from privacygauge.synthetic.selection import Selection
+
+
+def evaluated(
+    scores: Scores, level: float
+) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
+    """Return the attacks that were played, and why others were not.
+
+    Raises
+    ------
+    InputError
+        If none was.
+    """
+    played: list[AttackEvaluation] = []
+    skipped: dict[Skipped, None] = {}
+    for place, attack in enumerate(scores.attacks):
+        found = list(scores.of(place))
+        reasons = [x for x in found if isinstance(x, Skipped)]
+        if reasons:
+            skipped.update(dict.fromkeys(reasons))
+            continue
+        scored = [x for x in found if isinstance(x, Scored)]
+        notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
+        rows = list(_scores(scored))
+        played.append(
+            evaluate_targets(attack.name, rows, level, variant=attack.variant, notes=notes)
+        )
+    if not played:
+        raise InputError(f"no attack could be played: {next(iter(skipped)).reason}")
+    return tuple(played), tuple(skipped)
+
+
+def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:
+    for found in scored:
+        blocks = found.blocks
+        lengths = [len(block.secret) for block in blocks]
+        release = np.concatenate(
+            [np.arange(block.released.start, block.released.stop) for block in blocks]
+        )
+        yield TargetScores(
+            np.stack([answer.own for answer in found.answers]),
+            np.stack([block.inside for block in blocks]),
+            found.released,
+            found.secret,
+            release,
+            np.repeat(np.arange(len(blocks)), lengths),
+        )
+
+
+def group_of(
+    selection: Selection, rows: Ints, played: Sequence[AttackEvaluation], level: float
+) -> Group:
+    """Return the mean AUC of every attack over the records of a selection; `rows` are of all."""
+    positions = np.searchsorted(rows, selection.rows)
+    means, deviations = [], []
+    for attack in played:
+        values = attack.aucs[positions]
+        if len(values) > 1:
+            found = rates.mean(values, level, unit="records")
+            # No mean of areas lies outside of 0..1.
+            low, high = max(0.0, found.low), min(1.0, found.high)
+            means.append(Estimate(found.value, low, high, level, found.n, found.method))
+            deviations.append(float(np.std(values, ddof=1)))
+        else:
+            means.append(attack.targets[int(positions[0])].auc)
+            deviations.append(0.0)
+    return Group(selection.method, positions, tuple(means), tuple(deviations))
+
+
+def headline_of(played: Sequence[AttackEvaluation]) -> Headline:
+    """Return the attack with the highest mean AUC, and the record that it tells best."""
+    best = int(np.argmax([attack.own_auc.mean() for attack in played]))
+    worst = int(np.argmax(played[best].own_auc))
+    return Headline(best, worst, played[best].auc, played[best].targets[worst])
+
+
+def foreseen(targets: Targets, best: AttackEvaluation, level: float) -> Estimate | Skipped:
+    """Return the rank correlation of the vulnerability scores with the AUCs of an attack."""
+    found = rank_correlation(targets.scores, best.aucs, level)
+    if isinstance(found, Skipped):
+        return Skipped("vulnerability against AUC", found.reason)
+    return found

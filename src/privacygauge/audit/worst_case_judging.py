@@ -1,0 +1,197 @@
+"""What every audit of worst-case records does: deal, play all models, judge both groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.mislabelled import (
+    Targets,
+    WrongLabel,
+    every_model_as_target,
+    targets,
+)
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.shadows import failures
+from privacygauge.classifier.suite import METRICS
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOnline
+from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
+from privacygauge.core.attacks.rmia import RmiaOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.game import Attack
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import title
+from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings, attacked_targets
+
+FPRS = (0.1, 0.01, 0.001)
+"""The false-positive rates that are reported."""
+
+ATTACKS: tuple[Attack, ...] = (
+    LiraOnline(),
+    LiraOffline(),
+    CalibratedOnline(),
+    RmiaOnline(),
+    Bavaria(),
+    *(Threshold(metric, per_class=False) for metric in METRICS),
+)
+"""Attacks on single records, and the metric attacks that most evaluations stop at."""
+
+_FEWEST = 4
+
+
+@dataclass(frozen=True)
+class AskedOfTargets:
+    """What every group of targets is asked."""
+
+    attacks: tuple[Attack, ...]
+    """On signals and worlds; at least one."""
+    fprs: tuple[float, ...]
+    """False-positive rates, all different; at least one."""
+    seed: int
+    """Every attack draws from a generator of its own."""
+    level: float
+    """Of every interval."""
+    n_together: int
+    """How many numbers the corrected intervals hold for together."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.level)
+        seeds.non_negative(self.seed)
+        if not self.attacks or not self.fprs:
+            raise InputError("attacks and fprs must have at least one entry each")
+        for fpr in self.fprs:
+            checks.level(fpr, "fpr")
+            if self.fprs.count(fpr) > 1:
+                raise InputError(f"fprs must all be different, got {fpr} more than once")
+
+
+def dealt(
+    x: NDArray[Any],
+    y: Ints,
+    n_canaries: int,
+    n_ordinary: int | None,
+    label: WrongLabel,
+    *,
+    n_models: int,
+    seed: int,
+) -> tuple[Targets, Bools]:
+    """Return which records are asked about, and who is trained on which, (n_models, n)."""
+    if n_models < _FEWEST:
+        raise InputError(f"n_models must be at least {_FEWEST}, got {n_models}")
+    chosen = targets(
+        x,
+        y,
+        n_canaries,
+        seeds.stream(seed, "worst-case", "targets"),
+        n_ordinary=n_ordinary,
+        label=label,
+    )
+    return chosen, chosen.membership(n_models, seeds.stream(seed, "worst-case", "coins"))
+
+
+def judged(
+    trainer: Trainer,
+    values: NDArray[Any],
+    inside: Bools,
+    chosen: Targets,
+    label: str,
+    asked: AskedOfTargets,
+) -> WorstCaseFindings | Skipped:
+    """Return what attacks achieve on both groups; skipped where too few models could be trained.
+
+    Parameters
+    ----------
+    trainer : Trainer
+        What trained them.
+    values : ndarray, shape (m, a, k)
+        Predictions of every model on the canaries, then on the ordinary targets.
+    inside : ndarray of bool, shape (m, n)
+    chosen : Targets
+    label : str
+        Which wrong class canaries got.
+    asked : AskedOfTargets
+    """
+    finite = np.array([bool(np.isfinite(model).all()) for model in values])
+    if finite.sum() < _FEWEST:
+        return Skipped(
+            trainer.name,
+            f"training failed for {int((~finite).sum())} of {len(finite)} models: their "
+            "predictions are not finite, or their records hold a single class",
+        )
+    pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
+    found = [_risk(group, pool, asked) for group, pool in pools.items()]
+    return WorstCaseFindings(
+        trainer.name,
+        label,
+        found[0][0],
+        found[1][0],
+        _accuracy(pools["ordinary"], asked.level),
+        asked.seed,
+        asked.level,
+        found[0][1],
+        tuple(failures(np.flatnonzero(~finite), len(finite))),
+    )
+
+
+def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -> dict[str, Pool]:
+    c = len(chosen.canaries)
+    groups = {
+        "canaries": (slice(None, c), chosen.canaries),
+        "ordinary": (slice(c, None), chosen.ordinary),
+    }
+    return {
+        name: Pool(values[:, part], logits, inside[:, rows], chosen.y[rows])
+        for name, (part, rows) in groups.items()
+    }
+
+
+def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tuple[Skipped, ...]]:
+    """Return all attacks on one group of targets, and those that were skipped."""
+    scores: list[list[Floats]] = [[] for _ in asked.attacks]
+    skipped: dict[int, Skipped] = {}
+    for number, round_ in enumerate(every_model_as_target(pool)):
+        for i, attack in enumerate(asked.attacks):
+            rng = seeds.stream(asked.seed, "attack", attack.name, attack.variant, name, number)
+            answer = attack.score(round_.observation, rng)
+            if isinstance(answer, Skipped):
+                skipped.setdefault(i, answer)
+            else:
+                scores[i].append(answer.value)
+    found = tuple(
+        attacked_targets(
+            title(attack.name, attack.variant, ""),
+            _transcript(scores[i], pool),
+            asked.fprs,
+            asked.level,
+            n_together=asked.n_together,
+        )
+        for i, attack in enumerate(asked.attacks)
+        if i not in skipped
+    )
+    if not found:
+        raise InputError("no attack could be played: give at least one on signals or worlds")
+    return TargetRisk(name, pool.n_targets, len(pool), found), tuple(skipped.values())
+
+
+def _transcript(scores: Sequence[Floats], pool: Pool) -> Transcript:
+    m, n = pool.inside.shape
+    target, model = np.tile(np.arange(n), m), np.repeat(np.arange(m), n)
+    return Transcript(np.concatenate(scores), pool.inside.ravel(), target, model)
+
+
+def _accuracy(pool: Pool, level: float) -> Estimate:
+    right = pool.values.argmax(axis=2) == pool.labels
+    outside = ~pool.inside
+    record = np.broadcast_to(np.arange(pool.n_targets), right.shape)
+    return proportion(right[outside], record[outside], level)

@@ -1,0 +1,335 @@
+"""The candidate-set game of Long et al. (2017), section 5.4.
+
+A candidate set is cut in two halves; a target model is trained on one half and then one on the
+other, so every record is once in and once out and guessing gives exactly one half. The adversary
+knows the candidates, the size of the training set and how models are trained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.binning import BIN
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.shadows import Progress, train_all
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.game import Round
+from privacygauge.core.release import coin_flips
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import kept_or_scratch
+
+
+@dataclass(frozen=True)
+class PerTargetDesign:
+    """For each target pairs of shadow models, with it and without it, as in the paper."""
+
+    pairs: int = 5
+    """Pairs for each target, M in the paper."""
+    general: int = 20
+    """Shadow models beside them, for attacks that are not aimed at one record."""
+
+    name: ClassVar[Literal["per-target"]] = "per-target"
+
+    def n_models(self, n_targets: int) -> int:
+        """Return how many shadow models are trained."""
+        return 2 * self.pairs * n_targets + self.general
+
+
+@dataclass(frozen=True)
+class SharedDesign:
+    """One pool of shadow models for all targets, each trained on what fair coins put in it."""
+
+    models: int = 64
+    """Shadow models."""
+
+    name: ClassVar[Literal["shared"]] = "shared"
+
+    def n_models(self, n_targets: int) -> int:
+        """Return how many shadow models are trained."""
+        return self.models
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateGame:
+    """Targets trained on both halves of a candidate set, and the adversary's own models."""
+
+    trainer: Trainer
+    """Trains every model."""
+    x: NDArray[Any]
+    """(n, d) The candidates."""
+    y: Ints
+    """(n,) Their classes, in 0..k-1."""
+    iterations: int = 100
+    """How often the candidates are cut in halves; each gives two target models."""
+    n_targets: int = 100
+    """Records that the adversary attacks, drawn at random from the candidates."""
+    design: PerTargetDesign | SharedDesign = SharedDesign()
+    """Which shadow models are trained."""
+    seed: int = 0
+    """All draws derive from it."""
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise InputError(f"iterations must be at least 1, got {self.iterations}")
+        if not 1 <= self.n_targets <= len(self.y):
+            raise InputError(
+                f"n_targets must be in 1..{len(self.y)}, the number of candidates, got "
+                f"{self.n_targets}"
+            )
+
+    @property
+    def targets(self) -> Ints:
+        """(t,) Rows of the attacked records, ascending."""
+        rng = seeds.stream(self.seed, "candidates", "targets")
+        return np.sort(rng.choice(len(self.y), self.n_targets, replace=False))
+
+    def halves(self) -> Bools:
+        """Return who is in which target model, (2 * iterations, n): each half, then the other."""
+        n = len(self.y)
+        inside = np.zeros((self.iterations, 2, n), np.bool_)
+        for i, both in enumerate(inside):
+            order = seeds.stream(self.seed, "candidates", "halves", i).permutation(n)
+            both[0, order[: n // 2]] = True
+            both[1] = ~both[0]
+        return inside.reshape(-1, n)
+
+    def n_models(self, measurements: int = 0) -> int:
+        """Return how many models the game trains in all."""
+        shadows = self.design.n_models(self.n_targets)
+        # A learner takes records out of models that it has.
+        again = 0 if isinstance(self.trainer, LearnerTrainer) else measurements * self.n_targets
+        return 2 * self.iterations + shadows + again
+
+    def train(
+        self,
+        *,
+        measurements: int = 0,
+        run: str | Path | None = None,
+        n_jobs: int | None = None,
+        progress: Progress | None = None,
+    ) -> CandidateRound:
+        """Return everything the game's models say about the targets.
+
+        Parameters
+        ----------
+        measurements : int
+            Iterations in which the targets' PDTP is measured: by training once more without each,
+            or, for a learner, by leaving each out without training.
+        run : str or Path, optional
+            Folder that keeps what was trained.
+        n_jobs : int, optional
+            As in `train_shadows`.
+        progress : callable, optional
+        """
+        if not 0 <= measurements <= self.iterations:
+            raise InputError(f"measurements must be in 0..{self.iterations}, got {measurements}")
+        with kept_or_scratch(run) as folder:
+            training = _Training(self, folder, n_jobs, progress, self.n_models(measurements))
+            models = training.targets()
+            pool, general = training.shadows()
+            measured = training.pdtp(models, measurements) if measurements else None
+        return _round(self, models, pool, general, measured)
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateRound:
+    """One round that holds every target model's word on every target."""
+
+    round: Round
+    """(2 * iterations * n_targets,) Rows, model by model."""
+    target: Predictions
+    """The target models' predictions on these rows."""
+    pool: Pool
+    """The shadow models' predictions on these rows."""
+    train_accuracy: Floats
+    """(2 * iterations,) Accuracy of each target model on its training half."""
+    test_accuracy: Floats
+    """(2 * iterations,) Accuracy of each target model on the other half."""
+    measured: Floats | None
+    """(measurements, n_targets) PDTP of each target in each of the first iterations."""
+
+    @property
+    def pdtp(self) -> Floats | None:
+        """(n_targets,) Mean PDTP of each target, where it was measured."""
+        return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Training:
+    """Trains the models of a game, part by part, each a run of its own."""
+
+    game: CandidateGame
+    folder: str
+    n_jobs: int | None
+    progress: Progress | None
+    total: int
+
+    def part(self, name: str, inside: Bools, done: int, **options: Any) -> NDArray[Any]:
+        def told(models: int, _: int) -> None:
+            if self.progress is not None:
+                self.progress(done + models, self.total)
+
+        game = self.game
+        values = train_all(
+            game.trainer,
+            game.x,
+            game.y,
+            inside,
+            seed=int(seeds.stream(game.seed, "candidates", name).integers(2**31)),
+            run=f"{self.folder}/{name}",
+            n_jobs=self.n_jobs,
+            progress=told,
+            **options,
+        )
+        return _all_trained(values, name)
+
+    def targets(self) -> NDArray[Any]:
+        return self.part("targets", self.game.halves(), 0, states=self.states())
+
+    def states(self) -> tuple[int, ...]:
+        streams = (
+            seeds.stream(self.game.seed, "candidates", "model", i)
+            for i in range(2 * self.game.iterations)
+        )
+        return tuple(int(stream.integers(2**31)) for stream in streams)
+
+    def shadows(self) -> tuple[Pool, Pool]:
+        game, done = self.game, 2 * self.game.iterations
+        y, t = game.y, game.targets
+        rng = seeds.stream(game.seed, "candidates", "shadows")
+        if isinstance(game.design, SharedDesign):
+            inside = coin_flips(game.design.models, len(y), rng)
+            values = self.part("shared", inside, done)
+            everything = Pool(values, game.trainer.logits, inside, y)
+            pool = Pool(values[:, t], game.trainer.logits, inside[:, t], y[t])
+            return pool, everything
+        general = _of_size(game.design.general, len(y), len(y) // 2, rng)
+        values = self.part("general", general, done)
+        everything = Pool(values, game.trainer.logits, general, y)
+        inside = _pairs(game.design.pairs, t, len(y), rng)
+        own = self.part("pairs", inside.reshape(-1, len(y)), done + len(general), asked=t)
+        k = own.shape[-1]
+        by_target = own.reshape(2 * game.design.pairs, len(t), len(t), k)
+        aimed = by_target[:, np.arange(len(t)), np.arange(len(t))]
+        held = inside[:, np.arange(len(t)), t]
+        return Pool(aimed, game.trainer.logits, held, y[t]), everything
+
+    def pdtp(self, models: NDArray[Any], measurements: int) -> Floats:
+        """Return each target's PDTP in each of the first iterations, (measurements, n_targets).
+
+        Long et al. (2017), definition 4.3: the largest log ratio, over the classes, of the
+        probabilities with and without the record in training, both binned.
+        """
+        game, t = self.game, self.game.targets
+        halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
+        side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
+        number = 2 * np.arange(measurements)[:, None] + side
+        with_it = probabilities(models[number, t], logits=game.trainer.logits)
+        if isinstance(game.trainer, LearnerTrainer):
+            without = self.left_out(game.trainer.learner, number)
+        else:
+            without = self.trained_without(number)
+        return log_ratio(with_it, without, BIN)
+
+    def trained_without(self, number: Ints) -> Floats:
+        """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
+        game, t = self.game, self.game.targets
+        inside = game.halves()[number]
+        inside[:, np.arange(len(t)), t] = False
+        states = np.array(self.states())[number].ravel().tolist()
+        values = self.part(
+            "without",
+            inside.reshape(-1, len(game.y)),
+            self.total - number.size,
+            asked=t,
+            states=tuple(states),
+        )
+        rows = np.arange(len(t))
+        own = values.reshape(*number.shape, len(t), -1)[:, rows, rows]
+        return probabilities(own, logits=game.trainer.logits)
+
+    def left_out(self, learner: Learner, number: Ints) -> Floats:
+        """Return what `trained_without` does, from the learner's own account of each record."""
+        game, t = self.game, self.game.targets
+        halves, k = game.halves(), int(game.y.max()) + 1
+        result = np.empty((*number.shape, k))
+        for target_model in np.unique(number):
+            inside = halves[target_model]
+            fitted = learner.fit(game.x[inside], game.y[inside], n_classes=k)
+            asked = number == target_model
+            place = np.cumsum(inside) - 1  # a record's row in the training set
+            result[asked] = fitted.without(place[t[np.nonzero(asked)[1]]])
+        return _all_trained(result, "without")
+
+
+def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return the predictions (m, a, k), if every model made all of them."""
+    bad = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
+    if len(bad):
+        raise InputError(
+            f"training failed for {len(bad)} of the {len(values)} models ({name}): the game "
+            "needs all of them; take more candidates or another learning rate"
+        )
+    return values
+
+
+def _round(
+    game: CandidateGame, models: NDArray[Any], pool: Pool, general: Pool, measured: Floats | None
+) -> CandidateRound:
+    """Return all target models' words as one round: what attacks learn, they learn once."""
+    t, logits = game.targets, game.trainer.logits
+    inside, n_models = game.halves(), len(models)
+    target = Predictions(
+        models[:, t].reshape(n_models * len(t), -1),
+        logits,
+        np.tile(game.y[t], n_models),
+        inside[:, t].ravel(),
+        np.tile(t, n_models),
+    )
+    repeated = np.tile(np.arange(len(t)), n_models)
+    rows = Pool(pool.values[:, repeated], logits, pool.inside[:, repeated], target.labels)
+    features = numeric(game.x)
+    dealt = PoolGame(
+        target,
+        rows,
+        None if features is None else features[target.ids],
+        target_ids=target.ids,
+        general=GeneralShadow.of(general, features),
+    ).round()
+    right = models.argmax(axis=2) == game.y
+    train = (right & inside).sum(axis=1) / inside.sum(axis=1)
+    test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
+    return CandidateRound(dealt, target, rows, train, test, measured)
+
+
+def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bools:
+    inside = np.zeros((n_models, n), np.bool_)
+    for row in inside:
+        row[rng.choice(n, size, replace=False)] = True
+    return inside
+
+
+def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:
+    """Return the training sets of the pairs, (2 * pairs, t, n): the first half with the target.
+
+    The rest of a pair's training set is the same: n/2 - 1 records drawn from the others.
+    """
+    inside = np.zeros((2, pairs, len(targets), n), np.bool_)
+    for j in range(pairs):
+        for i, target in enumerate(targets):
+            others = rng.choice(n - 1, n // 2 - 1, replace=False)
+            inside[:, j, i, others + (others >= target)] = True
+            inside[0, j, i, target] = True
+    return inside.reshape(2 * pairs, len(targets), n)

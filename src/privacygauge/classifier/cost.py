@@ -1,0 +1,146 @@
+"""What training costs, measured before it starts, and the largest design that a budget pays."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib import cpu_count
+from numpy.typing import NDArray
+
+from privacygauge.classifier.stacking import models_a_task, stacked
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.release import coin_flips
+from privacygauge.errors import InputError
+
+DESIGNS = (4, 8, 16, 32, 64, 128, 256)
+"""Numbers of shadow models to choose from."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What training takes, as measured on a trial."""
+
+    seconds_a_model: float
+    """On one core."""
+    n_jobs: int
+    """Models (or stacks of them) trained at the same time."""
+    models_a_task: int
+    """Models that a worker trains before it writes them down."""
+
+    def seconds(self, n_models: int) -> float:
+        """Return the estimated time for so many models."""
+        tasks = -(-n_models // self.models_a_task)
+        rounds = -(-tasks // self.n_jobs)
+        # The last task may be a small one; whole rounds of full tasks are the most it can be.
+        most = rounds * self.models_a_task
+        return self.seconds_a_model * min(most, n_models)
+
+    def largest(self, budget: float) -> int:
+        """Return the most shadow models, of `DESIGNS`, that train within so many seconds."""
+        paid = [n for n in DESIGNS if self.seconds(n + 1) <= budget]
+        if not paid:
+            least = self.seconds(DESIGNS[0] + 1)
+            raise InputError(
+                f"even {DESIGNS[0]} shadow models would take about {span(least)}, more than the "
+                f"budget of {span(budget)}: raise it, or take fewer records"
+            )
+        return paid[-1]
+
+
+def measure(
+    trainer: Trainer, x: NDArray[Any], y: Ints, *, n_models: int, n_jobs: int, seed: int = 0
+) -> Cost:
+    """Return what a model costs, from training a few: of networks for a few epochs only.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x, y : ndarray, shapes (n, d) and (n,)
+    n_models : int
+        How many will be trained.
+    n_jobs : int
+        Processes; -1 for one a core.
+    seed : int
+    """
+    at_once = _at_once(n_jobs)
+    inside = coin_flips(n_models, len(y), seeds.stream(seed, "trial"))
+    cohort = Cohort(x, y, inside, range(n_models), int(y.max()) + 1, np.arange(len(y)))
+    together = models_a_task(trainer, cohort)
+    seconds = _seconds(stacked(trainer, together), cohort, together)
+    return Cost(seconds, at_once, together)
+
+
+def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) -> Cost:
+    """Return what a model costs that is trained in several ways, one after the other.
+
+    Parameters
+    ----------
+    trainers : sequence of Trainer
+        At least one; of networks a few epochs are tried, of others one model is trained.
+    cohort : Cohort
+        The models to be trained.
+    n_jobs : int
+        Processes; -1 for one a core.
+    """
+    # The first training also loads what it is made with, which is no part of the others' cost.
+    _seconds(trainers[0], cohort, 1)
+    return Cost(sum(_seconds(each, cohort, 1) for each in trainers), _at_once(n_jobs), 1)
+
+
+def span(seconds: float) -> str:
+    """Return a duration as people write it: ``45 s``, ``12 min``, ``3.5 h``."""
+    if seconds < 1:
+        return "1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds in a text such as ``90s``, ``10m`` or ``2h``."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
+    try:
+        value = float(number) * units[unit]
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise InputError(f"--budget must be a time such as 90s, 10m or 2h, got {text!r}")
+    return value
+
+
+def _seconds(trainer: Trainer, cohort: Cohort, together: int) -> float:
+    """Return the seconds that a model takes, from a trial on the first of a cohort."""
+    short, factor = _shortened(trainer)
+    trial = together if factor > 1 else 1
+    began = time.perf_counter()
+    short.train(cohort[:trial])
+    return (time.perf_counter() - began) * factor / trial
+
+
+def _at_once(n_jobs: int) -> int:
+    if n_jobs == 0:
+        raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
+    return max(1, cpu_count() + 1 + n_jobs) if n_jobs < 0 else n_jobs
+
+
+def _shortened(trainer: Trainer) -> tuple[Trainer, float]:
+    inner = getattr(trainer, "networks", None)
+    if inner is not None:
+        networks, factor = _shortened(inner)
+        if factor == 1.0:
+            return trainer, factor
+        return replace(trainer, networks=networks), factor  # type: ignore[type-var]
+    epochs = getattr(trainer, "epochs", None)
+    if epochs is None or epochs <= 2:
+        return trainer, 1.0
+    short: Trainer = replace(trainer, epochs=2)  # type: ignore[type-var]
+    return short, epochs / 2

@@ -1,0 +1,231 @@
+"""Adversarial regularisation: a classifier trained against an attack network.
+
+Nasr, Shokri & Houmansadr (2018), "Machine learning with membership privacy using adversarial
+regularization".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.classifier.defences.by_epoch import (
+    DefendedTraining,
+    batches,
+    descend,
+    trainable,
+)
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.networks.extra import seeded
+from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.optimiser import Optimiser, Rule
+from privacygauge.classifier.networks.task import Task
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """Some of each model's own records are its reference records, and it is not trained on them."""
+
+    share: float = 0.5
+    """Of the own records, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.share, "share")
+
+    def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
+        """Return a model's reference records, and what is left to train on, (n,)."""
+        own = seeds.stream(seed, "reference").permutation(np.flatnonzero(inside))
+        n_back = min(max(1, round(self.share * len(own))), len(own) - 1)
+        if n_back < 1:
+            raise InputError(
+                f"a model must have at least 2 records to hold one back, got {len(own)}"
+            )
+        trained = inside.copy()
+        trained[own[:n_back]] = False
+        return own[:n_back], trained
+
+
+@dataclass(frozen=True)
+class ReferenceRows:
+    """The same reference records for every model, which none of them is trained on."""
+
+    index: tuple[int, ...]
+    """Rows of the records, at least one."""
+
+    def __post_init__(self) -> None:
+        if not self.index or min(self.index) < 0:
+            raise InputError(
+                f"index must name rows from 0 on, got {checks.listed(self.index) or 'none'}"
+            )
+
+    def rows(self, inside: Bools, seed: int) -> tuple[Ints, Bools]:
+        """Return a model's reference records, and what is left to train on, (n,)."""
+        index = np.array(self.index, np.int64)
+        if index.max() >= len(inside):
+            raise InputError(f"index must be in 0..{len(inside) - 1}, got {index.max()}")
+        if inside[index].any():
+            raise InputError(
+                "reference records must be in no training set, got row "
+                f"{index[inside[index]][0]} in both: leave it out of one of them"
+            )
+        return index, inside
+
+
+@dataclass(frozen=True)
+class AttackNetworkSizes:
+    """Units of the attack network's hidden layers, after Nasr et al. (2018)."""
+
+    answers: tuple[int, ...] = (1024, 512, 64)
+    """On the probability vector, at least one layer."""
+    classes: tuple[int, ...] = (512, 64)
+    """On the true class, one-hot, at least one layer."""
+    joint: tuple[int, ...] = (256, 64)
+    """On both together."""
+
+    def __post_init__(self) -> None:
+        if not self.answers or not self.classes:
+            raise InputError("answers and classes must have at least one layer each")
+
+
+@dataclass(frozen=True)
+class AdversarialRegularisation(DefendedTraining):
+    """Trains classifiers in alternation with a network that attacks them.
+
+    For every batch the attack network h takes `attack_steps` of Adam up the gain
+    ``(mean log h(f(x), y) over members + mean log(1 - h(f(x), y)) over reference records) / 2``;
+    then the classifier f takes a step down ``cross-entropy + weight * mean log h(f(x), y)``.
+    With `weight` 0 the classifier is that of `EarlyStopping` exactly.
+
+    Notes
+    -----
+    Nasr et al. (2018), algorithm 1; Song & Mittal (2021), section 3.3.2.
+    """
+
+    networks: Networks
+    """The classifier's settings."""
+    weight: float = 1.0
+    """lambda, at least 0: what the attack's success counts beside the classifier's loss."""
+    reference: HeldBack | ReferenceRows = HeldBack()
+    """What the attack network takes for non-members."""
+    sizes: AttackNetworkSizes = AttackNetworkSizes()
+    """Of the attack network."""
+    attack_steps: int = 1
+    """Of the attack network for each step of the classifier, at least 1."""
+    attack_rate: float = 1e-3
+    """Adam's step for the attack network, above 0."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf:
+            raise InputError(f"weight must be finite and at least 0, got {self.weight}")
+        if self.attack_steps < 1:
+            raise InputError(f"attack_steps must be at least 1, got {self.attack_steps}")
+        if not 0 < self.attack_rate < math.inf:
+            raise InputError(f"attack_rate must be finite and above 0, got {self.attack_rate}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return f"adversarial regularisation (weight {self.weight:g}) of {self.networks.name}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the data, as JSON values."""
+        return {
+            "defence": "adversarial regularisation",
+            "networks": dict(self.networks.describe()),
+            "reference": {type(self.reference).__name__: list(vars(self.reference).values())},
+            "sizes": {name: list(units) for name, units in vars(self.sizes).items()},
+            "weight": self.weight,
+            "attack_steps": self.attack_steps,
+            "attack_rate": self.attack_rate,
+        }
+
+    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
+        """Yield a model after each epoch: one module, trained further every time."""
+        from torch.nn.functional import cross_entropy, logsigmoid
+
+        seed = task.seeds[model]
+        references, trained = self.reference.rows(task.inside[model], seed)
+        task = _with_rows(task, model, trained)
+        module = task.module(model)
+        weights = trainable(module)
+        optimiser = Optimiser(task.rule, weights)
+        attacker = _Attacker(self, task, seed)
+        own = np.flatnonzero(trained)
+        for epoch in range(task.epochs):
+            module.train()
+            rng = seeds.stream(seed, "attack-rows", epoch)
+            for batch in batches(task, model, epoch):
+                for _ in range(self.attack_steps):
+                    attacker.learn(module, *(_drawn(rng, x, task) for x in (own, references)))
+                logits, y = module(task.x[batch]), task.y[batch]
+                gain = logsigmoid(attacker.log_odds(logits, y)).mean()
+                descend(optimiser, cross_entropy(logits, y) + self.weight * gain, weights)
+            yield module
+
+
+class _Attacker:
+    """The attack network of one training: branches for answers and classes, and what joins them."""
+
+    def __init__(self, defence: AdversarialRegularisation, task: Task, seed: int) -> None:
+        import torch
+        from torch import nn
+
+        sizes, k = defence.sizes, task.n_classes
+        own = int(seeds.stream(seed, "attack-network").integers(2**31))
+        with seeded(own, torch.device("cpu")):
+            answers = MLP(sizes.answers[:-1], "relu")(k, sizes.answers[-1])
+            classes = MLP(sizes.classes[:-1], "relu")(k, sizes.classes[-1])
+            joint = MLP(sizes.joint, "relu")(sizes.answers[-1] + sizes.classes[-1], 1)
+        self._parts = nn.ModuleList([answers, classes, joint]).to(task.x.device, task.x.dtype)
+        self._weights = trainable(self._parts)
+        self._optimiser = Optimiser(Rule("adam", defence.attack_rate), self._weights)
+        self._task = task
+
+    def log_odds(self, logits: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        """Return the log-odds of being a member, (r,)."""
+        import torch
+
+        answers, classes, joint = self._parts
+        p = torch.softmax(logits, 1)
+        one_hot = torch.nn.functional.one_hot(y, self._task.n_classes).to(p.dtype)
+        both = torch.cat([torch.relu(answers(p)), torch.relu(classes(one_hot))], 1)
+        found: torch.Tensor = joint(both)[:, 0]
+        return found
+
+    def learn(
+        self, module: torch.nn.Module, members: torch.Tensor, references: torch.Tensor
+    ) -> None:
+        """Take one step up the gain on these rows."""
+        import torch
+        from torch.nn.functional import softplus
+
+        rows = torch.cat([members, references])
+        with torch.no_grad():
+            logits = module(self._task.x[rows])
+        found = self.log_odds(logits, self._task.y[rows])
+        inside, outside = found[: len(members)], found[len(members) :]
+        loss = (softplus(-inside).mean() + softplus(outside).mean()) / 2
+        descend(self._optimiser, loss, self._weights)
+
+
+def _with_rows(task: Task, model: int, trained: Bools) -> Task:
+    inside = task.inside.copy()
+    inside[model] = trained
+    return replace(task, inside=inside)
+
+
+def _drawn(rng: np.random.Generator, rows: Ints, task: Task) -> torch.Tensor:
+    import torch
+
+    drawn = rng.choice(rows, task.batch_size)
+    return torch.from_numpy(drawn).to(task.x.device)

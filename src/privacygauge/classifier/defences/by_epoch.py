@@ -1,0 +1,187 @@
+"""Models seen after every epoch of one training: every release that stopping early could give."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.networks.extra import checked_device, one_thread, seeded
+from privacygauge.classifier.networks.optimiser import Optimiser
+from privacygauge.classifier.networks.order import own_order
+from privacygauge.classifier.networks.task import BLOCK, Task
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+    from privacygauge.classifier.networks.trainer import Networks
+
+
+class ByEpoch(Protocol):
+    """Trains one network at a time and shows it after every epoch."""
+
+    @property
+    def device(self) -> str:
+        """Where it trains: cpu, cuda, or cuda:1 and so on."""
+
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training these models."""
+
+    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
+        """Yield a model of the task after each epoch: one module, trained further every time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """What models predict after several epochs of the same training."""
+
+    epochs: Ints
+    """(e,) Epochs that were made, ascending, each at least 1."""
+    logits: NDArray[Any]
+    """(m, e, a, k) Logits; NaN where a model's training had failed by then."""
+
+    def at(self, epoch: int) -> NDArray[Any]:
+        """Return the logits of all models after a recorded epoch, (m, a, k)."""
+        place = np.flatnonzero(self.epochs == epoch)
+        if not len(place):
+            raise InputError(
+                f"epoch must be one that was recorded ({checks.listed(self.epochs.tolist())}), "
+                f"got {epoch}"
+            )
+        found: NDArray[Any] = self.logits[:, int(place[0])]
+        return found
+
+
+def trajectories(
+    trainer: ByEpoch, cohort: Cohort, recorded: Sequence[int] | None = None
+) -> Trajectories:
+    """Return the predictions of every model after each recorded epoch, from one training.
+
+    Parameters
+    ----------
+    trainer : ByEpoch
+        Such as `EarlyStopping`, which has no other defence.
+    cohort : Cohort
+    recorded : sequence of int, optional
+        Ascending epochs in 1..epochs; all where nothing is given.
+
+    Returns
+    -------
+    Trajectories
+        After epoch e a model is the one that training for e epochs would have given.
+
+    Raises
+    ------
+    InputError
+        If the cohort cannot be trained on, or `recorded` breaks its rule.
+    """
+    with one_thread(checked_device(trainer.device)):
+        task = trainer.task(cohort)
+        epochs = _recorded(recorded, task.epochs)
+        found = [_trajectory(trainer, task, model, epochs) for model in range(len(cohort))]
+    return Trajectories(epochs, np.stack(found))
+
+
+def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
+    """Return the logits of every model after its last epoch, (m, a, k)."""
+    with one_thread(checked_device(trainer.device)):
+        task = trainer.task(cohort)
+        last = np.array([task.epochs])
+        return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
+
+
+class DefendedTraining(ABC):
+    """What trainers share that change how `Networks` are trained: their settings and device."""
+
+    networks: Networks
+
+    @property
+    def logits(self) -> bool:
+        """True: `train` returns logits."""
+        return True
+
+    @property
+    def device(self) -> str:
+        """Where it trains."""
+        return self.networks.device
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
+        return last_logits(self, cohort)
+
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training these models."""
+        return self.networks.task(cohort)
+
+    @abstractmethod
+    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
+        """Yield a model after each epoch: one module, trained further every time."""
+
+
+def batches(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:
+    """Yield the rows of a model's batches in one epoch, in the order of `Networks`."""
+    import torch
+
+    order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
+    yield from torch.split(order.to(task.x.device), task.batch_size)
+
+
+def trainable(module: torch.nn.Module) -> list[torch.Tensor]:
+    """Return the weights that training changes."""
+    return [weight for weight in module.parameters() if weight.requires_grad]
+
+
+def descend(optimiser: Optimiser, loss: torch.Tensor, weights: Sequence[torch.Tensor]) -> None:
+    """Take one step of the optimiser down the gradient of the loss."""
+    import torch
+
+    gradients = torch.autograd.grad(loss, weights, allow_unused=True)
+    with torch.no_grad():
+        optimiser.step(gradients)
+
+
+def _trajectory(trainer: ByEpoch, task: Task, model: int, epochs: Ints) -> NDArray[Any]:
+    """Return one model's logits after the epochs, (e, a, k)."""
+    import torch
+
+    kept, last = set(epochs.tolist()), int(epochs[-1])
+    found = []
+    # The seed is for what is random in training, such as dropout.
+    with seeded(task.seeds[model], task.x.device), torch.enable_grad():
+        for epoch, module in enumerate(trainer.modules(task, model), start=1):
+            if epoch in kept:
+                found.append(_answers(module, task))
+            if epoch == last:
+                break
+    return np.stack(found)
+
+
+def _answers(module: torch.nn.Module, task: Task) -> NDArray[Any]:
+    import torch
+
+    module.eval()
+    with torch.no_grad():
+        parts = [module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)]
+        logits: NDArray[Any] = torch.cat(parts).cpu().numpy()
+        finite = all(bool(weight.isfinite().all()) for weight in module.parameters())
+    return logits if finite and np.isfinite(logits).all() else np.full_like(logits, np.nan)
+
+
+def _recorded(recorded: Sequence[int] | None, epochs: int) -> Ints:
+    if recorded is None:
+        return np.arange(1, epochs + 1)
+    asked = checks.integers(np.asarray(recorded), "recorded")
+    if not len(asked) or asked[0] < 1 or asked[-1] > epochs or np.any(np.diff(asked) <= 0):
+        raise InputError(
+            f"recorded must hold ascending epochs in 1..{epochs}, got "
+            f"{checks.listed(asked.tolist())}"
+        )
+    return asked

@@ -1,0 +1,154 @@
+"""What a defence on answers is: it sees score vectors, never labels or membership."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from privacygauge.classifier.game import crossfit_halves
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+
+class FittedDefence(Protocol):
+    """A defence that is ready to answer."""
+
+    def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
+        """Return what is released in place of the probabilities `p`, (n, k), rows sum to 1.
+
+        Every row is answered by itself, as one query is.
+        """
+
+
+class Defence(Protocol):
+    """Changes a model's answers and leaves the model as it is. Frozen: no state between calls."""
+
+    @property
+    def name(self) -> str:
+        """The defence's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Its parameters in a few words; empty where there are none."""
+
+    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedDefence:
+        """Return the defence as the model's owner prepares it.
+
+        Parameters
+        ----------
+        p : ndarray, shape (m, k)
+            The model's probabilities on records of the owner.
+        member : ndarray of bool, shape (m,)
+            Which of them the model was trained on; both kinds occur.
+        rng : numpy.random.Generator
+        """
+
+
+@dataclass(frozen=True)
+class Identity:
+    """No defence: answers are released as they are."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "none"
+
+    @property
+    def variant(self) -> str:
+        """There is one form only."""
+        return ""
+
+    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Identity:
+        """Return the defence itself: nothing is learnt."""
+        return self
+
+    def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
+        """Return `p`."""
+        return p
+
+
+def defended(
+    defence: Defence,
+    predictions: Predictions,
+    rng: np.random.Generator,
+    *,
+    owner: Predictions | None = None,
+) -> Predictions:
+    """Return what the defended model answers on the same records, as probabilities.
+
+    Parameters
+    ----------
+    defence : Defence
+    predictions : Predictions
+        The undefended model's, of n records.
+    rng : numpy.random.Generator
+    owner : Predictions, optional
+        The same model's predictions on the owner's records: its members, and non-members that
+        are not among the n. The defence is fitted on these.
+
+    Returns
+    -------
+    Predictions
+        Labels, membership, ids and columns are those of `predictions`.
+
+    Raises
+    ------
+    InputError
+        If `owner` has other classes.
+
+    Notes
+    -----
+    An owner knows its members but not the non-members that an adversary will ask about. Without
+    `owner` the records are therefore cut in two halves: each is answered by a defence that was
+    fitted on all members and on the non-members of the other half only.
+    """
+    splits, fits, answers = rng.spawn(3)
+    p = probabilities(predictions.values, logits=predictions.logits)
+    member = predictions.member
+    if owner is not None:
+        _require_same_classes(predictions, owner)
+        known = probabilities(owner.values, logits=owner.logits)
+        released = defence.fit(known, owner.member, fits).answer(p, answers)
+    else:
+        released = np.empty_like(p)
+        first = crossfit_halves(predictions.labels, member, splits)
+        for half in (first, ~first):
+            seen = member | ~half
+            released[half] = defence.fit(p[seen], member[seen], fits).answer(p[half], answers)
+    return replace(predictions, values=checks.frozen(released), logits=False)
+
+
+def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:
+    """Return `p`, with the predicted class raised above all others where rounding made a tie.
+
+    Parameters
+    ----------
+    p : ndarray, shape (n, k)
+        Changed answers; rows need not sum to 1.
+    predicted : ndarray of int, shape (n,)
+        The class that each row must have as its first maximum.
+    step : float
+        How far above the largest value, more than 0.
+    """
+    rows = np.flatnonzero(p.argmax(axis=1) != predicted)
+    kept = p.copy()
+    kept[rows, predicted[rows]] = p[rows].max(axis=1) + step
+    return kept
+
+
+def normalised(p: Floats) -> Floats:
+    """Return rows divided by their sums, which are more than 0."""
+    return np.asarray(p / p.sum(axis=1, keepdims=True), np.float64)
+
+
+def _require_same_classes(predictions: Predictions, owner: Predictions) -> None:
+    if predictions.n_classes != owner.n_classes:
+        raise InputError(
+            f"the owner's predictions have {owner.n_classes} classes, the target's "
+            f"{predictions.n_classes}: both must come from the same model"
+        )

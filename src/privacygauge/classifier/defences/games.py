@@ -1,0 +1,147 @@
+"""The three games that judge a defence: without it, and with it unknown and known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from privacygauge.classifier.defences.attack_classifier import NeuralJia
+from privacygauge.classifier.defences.defence import Defence, defended
+from privacygauge.classifier.defences.trained import TrainedAlike
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.suite import prediction_attacks, single_record_attacks
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.game import Attack, Round
+
+
+class TargetGame(Protocol):
+    """A membership game about one target model's answers."""
+
+    @property
+    def target(self) -> Predictions:
+        """What the target answers on the judged records."""
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return one round."""
+
+
+@dataclass(frozen=True, eq=False)
+class DefenceGames:
+    """The same targets and the same shadow records in three games."""
+
+    undefended: TargetGame
+    """Target and shadow answer as they are."""
+    non_adaptive: TargetGame
+    """The target is defended; the adversary learns on undefended shadow answers."""
+    adaptive: TargetGame
+    """Both are defended: the adversary knows the defence and uses it on its own shadow model."""
+
+
+def defence_games(
+    defence: Defence,
+    target: Predictions,
+    shadow: Predictions,
+    rng: np.random.Generator,
+    *,
+    target_owner: Predictions | None = None,
+    shadow_owner: Predictions | None = None,
+) -> DefenceGames:
+    """Return the games without the defence and with it.
+
+    Parameters
+    ----------
+    defence : Defence
+    target : Predictions
+        The undefended target's, on known members and non-members.
+    shadow : Predictions
+        The undefended shadow model's, on records of its own.
+    rng : numpy.random.Generator
+        Fitting and answering; the two models' defences draw apart.
+    target_owner, shadow_owner : Predictions, optional
+        What each model's defence is fitted on; see `defended`.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2: a defence must be judged by adversaries who know it, so
+    the shadow model is defended as the target is.
+    """
+    for_target, for_shadow = rng.spawn(2)
+    answers = defended(defence, target, for_target, owner=target_owner)
+    own = defended(defence, shadow, for_shadow, owner=shadow_owner)
+    return DefenceGames(
+        PredictionGame(target, shadow),
+        PredictionGame(answers, shadow),
+        PredictionGame(answers, own),
+    )
+
+
+def defence_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the suite that judges defences: that of predictions, and two neural networks.
+
+    Parameters
+    ----------
+    logits : bool
+        Whether the undefended model's logits are at hand; see `prediction_attacks`.
+    """
+    return (*prediction_attacks(logits=logits), NeuralNasr(), NeuralJia())
+
+
+def training_games(undefended: TrainedAlike, defended: TrainedAlike) -> DefenceGames:
+    """Return the games without a defence at training and with it.
+
+    Parameters
+    ----------
+    undefended, defended : TrainedAlike
+        A target and shadow models, trained on the same records without the defence and with it.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2: who knows the defence trains shadow models with it.
+    """
+    return DefenceGames(
+        PoolGame(undefended.target, undefended.pool),
+        PoolGame(defended.target, undefended.pool),
+        PoolGame(defended.target, defended.pool),
+    )
+
+
+def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> TrainedAlike:
+    """Return what a target and shadow models answer behind a defence on answers.
+
+    Each has a defence of its own, fitted and drawn apart; see `defended`.
+    """
+    pool, generators = models.pool, rng.spawn(len(models.pool) + 1)
+    target = defended(defence, models.target, generators[0])
+    shadows = [
+        Predictions(values, pool.logits, pool.labels, inside, models.target.ids)
+        for values, inside in zip(pool.values, pool.inside, strict=True)
+    ]
+    answers = np.stack(
+        [
+            defended(defence, shadow, own).values
+            for shadow, own in zip(shadows, generators[1:], strict=True)
+        ]
+    )
+    return TrainedAlike(target, Pool(answers, False, pool.inside, pool.labels), models.failed)
+
+
+def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the suite that judges defences at training: all that take no training of their own.
+
+    They are the metric attacks and those on single records. Networks that learn to attack need
+    seconds a game, of which there are three for every defence and one for every epoch.
+
+    Parameters
+    ----------
+    logits : bool
+        Whether the undefended model's logits are at hand; see `prediction_attacks`.
+    """
+    metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
+    return (*metrics, *single_record_attacks("shared"))

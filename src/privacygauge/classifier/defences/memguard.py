@@ -1,0 +1,194 @@
+"""MemGuard: noise on an answer that misleads an attack network and keeps the predicted class.
+
+Jia et al. (2019), "MemGuard: Defending against black-box membership inference attacks via
+adversarial examples", section 4. Written from the paper's mathematics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import softmax
+
+from privacygauge.classifier.defences.attack_classifier import (
+    JIA_2019,
+    AttackClassifier,
+    LearntClassifier,
+)
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+_TINY = float(np.finfo(np.float64).tiny)
+# Without an end, an answer that one step misleads would be found for every c3.
+_MOST_ROUNDS = 12
+
+
+@dataclass(frozen=True)
+class MemGuard:
+    """Noise that brings the owner's own attack network to even odds, within a budget on average.
+
+    Whoever can ask for the same record again must get the same answer again: over fresh draws
+    the mixture of noisy and true answers could be told apart. Audits ask once a record.
+
+    Notes
+    -----
+    Jia et al. (2019), section 4. With z the logits of an answer p, h the attack network's
+    log-odds and l the predicted class, phase I looks for noise e that minimises
+
+        |h(softmax(z + e))| + c2 ReLU(max_{j != l} (z_j + e_j) - z_l - e_l)
+        + c3 ||softmax(z + e) - p||_1
+
+    by steps of fixed length along the gradient, until h changes its sign and l is still the
+    largest. c3 grows tenfold as long as that is reached, and the last noise that reached it is
+    taken. Phase II releases the noisy answer with probability ``min(1, budget / d)``, d its
+    distance from p, and never if it takes h no nearer to 0; so the expected distance is at most
+    the budget.
+    """
+
+    budget: float = 1.0
+    """Most expected L1 distance between the answer and p for every record, in [0, 2]."""
+    network: AttackClassifier = JIA_2019
+    """What the owner trains on its members and on non-members."""
+    c2: float = 10.0
+    """Weight of keeping the predicted class, above 0."""
+    c3: float = 0.1
+    """First weight of the distance, above 0."""
+    steps: int = 300
+    """Most steps for each c3, at least 1."""
+    step: float = 0.1
+    """Length of a step on the logits, above 0."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.budget <= 2:
+            raise InputError(
+                f"budget must be in [0, 2], the range of L1 distances, got {self.budget}"
+            )
+        for name in ("c2", "c3", "step"):
+            if not 0 < getattr(self, name) < np.inf:
+                raise InputError(f"{name} must be finite and above 0, got {getattr(self, name)}")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps}")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "memguard"
+
+    @property
+    def variant(self) -> str:
+        """The budget."""
+        return f"budget {self.budget:g}"
+
+    def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> FittedMemGuard:
+        """Return the defence with the attack network that it fools, trained on these records."""
+        return FittedMemGuard(self, self.network.learn(p.astype(np.float32), member, rng))
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """What MemGuard would release for every record, before the coin."""
+
+    p: Floats
+    """(n, k) Noisy answers."""
+    distance: Floats
+    """(n,) L1 distance of each from the true answer, in [0, 2]."""
+    probability: Floats
+    """(n,) How likely the noisy answer is released in place of the true one, in [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMemGuard:
+    """MemGuard with the attack network that it fools."""
+
+    defence: MemGuard
+    """Its parameters."""
+    classifier: LearntClassifier
+    """The owner's attack network."""
+
+    def answer(self, p: Floats, rng: np.random.Generator) -> Floats:
+        """Return the noisy or the true answer of each record, (n, k), rows sum to 1."""
+        noisy = self.noisy(p)
+        released = rng.random(len(p)) < noisy.probability
+        return np.where(released[:, None], noisy.p, p)
+
+    def noisy(self, p: Floats) -> Noisy:
+        """Return the noisy answers and how likely each is released.
+
+        Parameters
+        ----------
+        p : ndarray, shape (n, k)
+            True answers, k as in the records that the defence was fitted on.
+        """
+        k = len(self.classifier.weights[0])
+        if p.ndim != 2 or p.shape[1] != k:
+            raise InputError(
+                f"answers must have the shape (n, {k}), as those MemGuard was fitted on, got "
+                f"{p.shape}"
+            )
+        candidate = self._candidates(p)
+        distance = np.abs(candidate - p).sum(axis=1)
+        before, after = (np.abs(self._log_odds(x)) for x in (p, candidate))
+        share = np.minimum(1.0, self.defence.budget / np.maximum(distance, _TINY))
+        return Noisy(candidate, distance, np.where(after < before, share, 0.0))
+
+    def _candidates(self, p: Floats) -> Floats:
+        """Return phase I's answers; p itself where no noise was found."""
+        z = np.log(np.maximum(p, _TINY))
+        found, active = p.copy(), np.arange(len(p))
+        c3 = self.defence.c3
+        for _ in range(_MOST_ROUNDS):
+            noisy, reached = self._descended(z[active], p[active], c3)
+            found[active[reached]] = noisy[reached]
+            active = active[reached]
+            if not len(active):
+                break
+            c3 *= 10
+        return found
+
+    def _descended(self, z: Floats, p: Floats, c3: float) -> tuple[Floats, Bools]:
+        """Return answers after gradient steps on phase I's loss, and which reached the goal."""
+        logits, result, predicted = z.copy(), p.copy(), p.argmax(axis=1)
+        start, towards = self._log_odds_and_gradient(p)
+        odds, reached, active = start, np.zeros(len(p), np.bool_), np.arange(len(p))
+        for _ in range(self.defence.steps):
+            if not len(active):
+                break
+            told = np.sign(odds)[:, None] * towards
+            told += c3 * np.sign(result[active] - p[active])
+            slope = self._slope(logits[active], result[active], predicted[active], told)
+            logits[active] -= self.defence.step * slope
+            result[active] = softmax(logits[active], axis=1)
+            odds, towards = self._log_odds_and_gradient(result[active])
+            kept = result[active].argmax(axis=1) == predicted[active]
+            done = (odds * start[active] <= 0) & kept
+            reached[active] = done
+            active, odds, towards = active[~done], odds[~done], towards[~done]
+        return result, reached
+
+    def _log_odds(self, p: Floats) -> Floats:
+        return self.classifier.log_odds(p.astype(np.float32))
+
+    def _log_odds_and_gradient(self, p: Floats) -> tuple[Floats, Floats]:
+        return self.classifier.log_odds_and_gradient(p.astype(np.float32))
+
+    def _slope(self, logits: Floats, noisy: Floats, predicted: Ints, direction: Floats) -> Floats:
+        """Return the gradient of phase I's loss with respect to the noise, of length 1.
+
+        `direction` is that of the network's and the distance's terms with respect to `noisy`.
+        """
+        inner = np.einsum("ij,ij->i", noisy, direction)
+        slope = noisy * (direction - inner[:, None])
+        _add_class_slope(slope, logits, predicted, self.defence.c2)
+        length = np.linalg.norm(slope, axis=1, keepdims=True)
+        return np.asarray(slope / np.maximum(length, _TINY), np.float64)
+
+
+def _add_class_slope(slope: Floats, logits: Floats, predicted: Ints, weight: float) -> None:
+    rows = np.arange(len(logits))
+    others = logits.copy()
+    others[rows, predicted] = -np.inf
+    rival = others.argmax(axis=1)
+    lost = np.flatnonzero(others[rows, rival] >= logits[rows, predicted])
+    slope[lost, rival[lost]] += weight
+    slope[lost, predicted[lost]] -= weight

@@ -1,0 +1,265 @@
+"""Removal of risky records: each model is trained without the riskiest of its own members.
+
+Long, Bindschaedler & Gunter (2017), section 7, take the record of the largest differential
+training privacy out, measure again, and go on. Here it is a training like any other: a removed
+record still counts as a member, since its owner gave it, and attacks are judged on it too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+_MOST_CATEGORIES = 64
+"""A column of larger whole numbers is taken for a number."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """So large a share of a model's own members, rounded down."""
+
+    share: float
+    """In (0, 1)."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.share, "share")
+
+    def of(self, n_members: int) -> int:
+        """Return how many of the members that are."""
+        return int(self.share * n_members + 1e-9)
+
+    def __str__(self) -> str:
+        return f"{100 * self.share:g}%"
+
+
+@dataclass(frozen=True)
+class Number:
+    """So many of a model's own members."""
+
+    number: int
+    """At least 0."""
+
+    def __post_init__(self) -> None:
+        if self.number < 0:
+            raise InputError(f"number must be at least 0, got {self.number}")
+
+    def of(self, n_members: int) -> int:
+        """Return the number itself."""
+        return self.number
+
+    def __str__(self) -> str:
+        return f"{self.number}"
+
+
+class Risk(Protocol):
+    """How risky each of a training set's records is, without a model having been attacked."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the values depend on beside the data, as JSON values."""
+
+    def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
+        """Return the risk of every record, (n,); of those outside nothing is asked.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, d)
+        y : ndarray of int, shape (n,)
+        inside : ndarray of bool, shape (n,)
+            The training set.
+        n_classes : int
+        """
+
+
+@dataclass(frozen=True)
+class PdtpRisk:
+    """Pointwise differential training privacy, exact, of a learner that needs no retraining.
+
+    How much the learner's answer about the record changes in the log when it is left out of the
+    training set (Long et al. 2017, definition 4.3). The learner is a stand-in wherever something
+    else is trained.
+    """
+
+    learner: Learner | None = None
+    """Such as `Logistic`; naive Bayes where nothing is given, with whole numbers from 0 to 63 for
+    categories."""
+    width: float = 0.0
+    """Of the bins of published probabilities; 0 for none."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return f"PDTP of {'naive Bayes' if self.learner is None else self.learner.name}"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the learner and the bins."""
+        known = {} if self.learner is None else dict(self.learner.describe())
+        return {"risk": self.name, "learner": known, "width": self.width}
+
+    def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
+        """Return the PDTP of every member, (n,); 0 for the others."""
+        learner = naive_bayes_for(x) if self.learner is None else self.learner
+        members = np.flatnonzero(inside)
+        fitted = learner.fit(x[members], y[members], n_classes=n_classes)
+        told, without = fitted.predict(x[members]), fitted.without(np.arange(len(members)))
+        result = np.zeros(len(y))
+        result[members] = log_ratio(told, without, self.width)
+        return result
+
+
+@dataclass(frozen=True)
+class ScoreRisk:
+    """Whatever a function of the user's says of the records."""
+
+    score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
+    """From features (n, d), classes (n,) and who is inside (n,) to the risk of each, (n,)."""
+    label: str
+    """What reports call it. A kept run goes on by this name: another score needs another one."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.label
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the label."""
+        return {"risk": self.label}
+
+    def of(self, x: NDArray[Any], y: Ints, inside: Bools, n_classes: int) -> Floats:
+        """Return what the function says, (n,)."""
+        found = np.asarray(self.score(x, y, inside), np.float64)
+        if found.shape != y.shape:
+            raise InputError(
+                f"{self.label} must give a risk of the shape {y.shape}, got {found.shape}"
+            )
+        return found
+
+
+@dataclass(frozen=True)
+class RemoveRisky:
+    """Trains each model without the riskiest of its own members.
+
+    Records that shield each other become risky only when one of them is gone, so that the
+    largest risk falls as a sawtooth (Long et al. 2017, figure 6): with more `rounds` risk is
+    measured anew after each part of the removal.
+    """
+
+    trainer: Any
+    """What trains on the records that are left: a trainer, or whatever `as_trainer` takes."""
+    amount: Share | Number = Share(0.05)
+    """How many of its members each model does without."""
+    risk: Risk = PdtpRisk()
+    """By which the riskiest are found, from the model's own members alone."""
+    rounds: int = 1
+    """In how many parts records are removed, at least 1."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "trainer", as_trainer(self.trainer))
+        if self.rounds < 1:
+            raise InputError(f"rounds must be at least 1, got {self.rounds}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return f"removal of {self.amount} by {self.risk.name}, {self.inner.name}"
+
+    @property
+    def logits(self) -> bool:
+        """Whether `train` returns logits, as the trainer does."""
+        return self.inner.logits
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the data, as JSON values."""
+        return {
+            "defence": "removal",
+            "of": self.inner.name,
+            "trainer": dict(self.inner.describe()),
+            "amount": {type(self.amount).__name__: list(vars(self.amount).values())},
+            "risk": dict(self.risk.describe()),
+            "rounds": self.rounds,
+        }
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the predictions of models that were trained without their riskiest members."""
+        return self.inner.train(self.reduced(cohort))
+
+    def reduced(self, cohort: Cohort) -> Cohort:
+        """Return the cohort of the same models on the members that are left."""
+        return replace(cohort, inside=cohort.inside & ~self.removed(cohort))
+
+    def removed(self, cohort: Cohort) -> Bools:
+        """Return which members each model is trained without, (m, n).
+
+        Raises
+        ------
+        InputError
+            If nothing would be left to train on.
+        """
+        gone = np.zeros(cohort.inside.shape, np.bool_)
+        for out, inside in zip(gone, cohort.inside, strict=True):
+            out[self._riskiest(cohort, inside)] = True
+        return gone
+
+    @property
+    def inner(self) -> Trainer:
+        """What trains on the records that are left."""
+        trainer: Trainer = self.trainer
+        return trainer
+
+    def around(self, inner: Trainer) -> RemoveRisky:
+        """Return the same removal before another training."""
+        return replace(self, trainer=inner)
+
+    def _riskiest(self, cohort: Cohort, inside: Bools) -> Ints:
+        n = int(inside.sum())
+        wanted = self.amount.of(n)
+        if wanted >= n:
+            raise InputError(f"amount must leave a record to train on, got {wanted} of {n} members")
+        left = inside.copy()
+        # Ends of equal parts; the last is the whole number.
+        for end in np.linspace(0, wanted, self.rounds + 1).round().astype(int)[1:]:
+            here = np.flatnonzero(left)
+            risk = self.risk.of(cohort.x, cohort.y, left, cohort.n_classes)[here]
+            if np.isnan(risk).any():
+                raise InputError(f"{self.risk.name} must be a number for every member, got NaN")
+            # Stable: of equal risks the first rows.
+            riskiest = np.argsort(-risk, kind="stable")[: end - (n - len(here))]
+            left[here[riskiest]] = False
+        return np.flatnonzero(inside & ~left)
+
+
+def naive_bayes_for(x: NDArray[Any]) -> NaiveBayes:
+    """Return naive Bayes for a table: columns of whole numbers from 0 to 63 are categories.
+
+    Parameters
+    ----------
+    x : ndarray of numbers, shape (n, d)
+        All records that there are, so that a category is known wherever it occurs.
+
+    Raises
+    ------
+    InputError
+        If a column holds something else than numbers.
+    """
+    if x.dtype.kind not in "biuf":
+        raise InputError(f"x must hold numbers for naive Bayes, got {x.dtype}: give another risk")
+    top = x.max(axis=0)
+    coded = (x == np.round(x)).all(axis=0) & (x.min(axis=0) >= 0) & (top < _MOST_CATEGORIES)
+    sizes = [int(t) + 1 if c else None for t, c in zip(top, coded, strict=True)]
+    return NaiveBayes(tuple(sizes))

@@ -1,0 +1,314 @@
+"""Defences at training: each makes another way to train of the undefended one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from privacygauge.classifier.defences.accountant import noise_for
+from privacygauge.classifier.defences.adversarial_regularisation import (
+    AdversarialRegularisation,
+    ReferenceRows,
+)
+from privacygauge.classifier.defences.dp_sgd import DpSgd, PrivateTraining
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd, opacus_noise_for
+from privacygauge.classifier.defences.removal import Number, RemoveRisky, Share
+from privacygauge.classifier.networks import MLP, Networks
+from privacygauge.classifier.networks.dropout import Dropout
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class Undefended:
+    """How models are trained without a defence, and on how many records."""
+
+    trainer: Trainer
+    """Trains undefended models."""
+    n_records: int
+    """Records that fair coins put into a training set or leave out, at least 2."""
+    references: tuple[int, ...] = ()
+    """Rows beside them that no model is trained on and no attack is judged on."""
+
+    @property
+    def n_trained(self) -> int:
+        """How many records a model is trained on, on average: what everybody may know."""
+        return self.n_records // 2
+
+    def networks(self, defence: str) -> Networks:
+        """Return the settings of the networks.
+
+        Raises
+        ------
+        InputError
+            If models of another kind are trained.
+        """
+        if isinstance(self.trainer, Networks):
+            return self.trainer
+        raise InputError(
+            f"{defence} changes how networks are trained, got a model of another kind "
+            f"({self.trainer.name}): give Networks (--model network, or FILE.py:NAME)"
+        )
+
+
+@runtime_checkable
+class TrainingDefence(Protocol):
+    """Makes a defended training of an undefended one. Frozen: no state between calls."""
+
+    @property
+    def name(self) -> str:
+        """The defence's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Its parameters in a few words; empty where there are none."""
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return what trains defended models on the same records.
+
+        Raises
+        ------
+        InputError
+            If models of this kind cannot be defended so.
+        """
+
+
+@dataclass(frozen=True)
+class StopAfter:
+    """Early stopping: the undefended training, ended after some epochs."""
+
+    epoch: int = 10
+    """At least 1."""
+
+    def __post_init__(self) -> None:
+        _whole(self.epoch, "epoch")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "early-stopping"
+
+    @property
+    def variant(self) -> str:
+        """The epochs that are made."""
+        return f"after {self.epoch} epoch{'s' if self.epoch > 1 else ''}"
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the same training with fewer epochs."""
+        networks = of.networks(self.name)
+        if self.epoch > networks.epochs:
+            raise InputError(
+                f"early-stopping must be after one of the {networks.epochs} epochs, got "
+                f"{self.epoch}: train for more, or stop earlier"
+            )
+        return EarlyStopping(replace(networks, epochs=self.epoch))
+
+
+@dataclass(frozen=True)
+class WeightDecay:
+    """L2 regularisation: weights are drawn to 0 in every step."""
+
+    strength: float = 0.01
+    """Times the weights is added to the gradient, above 0."""
+
+    def __post_init__(self) -> None:
+        _positive(self.strength, "strength")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "l2"
+
+    @property
+    def variant(self) -> str:
+        """The strength."""
+        return f"weight decay {self.strength:g}"
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the same training with this weight decay."""
+        return EarlyStopping(replace(of.networks(self.name), weight_decay=self.strength))
+
+
+@dataclass(frozen=True)
+class HiddenDropout:
+    """Dropout after every hidden activation of dense networks."""
+
+    rate: float = 0.5
+    """The share of units that is left out in each step, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.rate, "rate")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "dropout"
+
+    @property
+    def variant(self) -> str:
+        """The rate."""
+        return f"rate {self.rate:g}"
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the same training with dropout."""
+        networks = of.networks(self.name)
+        if not isinstance(networks.make, MLP):
+            raise InputError(
+                "dropout is put into an MLP, got networks of another kind "
+                f"({networks.name}): build it into the module, and compare with OtherTraining"
+            )
+        return EarlyStopping(replace(networks, make=Dropout(networks.make, self.rate)))
+
+
+@dataclass(frozen=True)
+class AgainstAttacker:
+    """Adversarial regularisation: networks are trained against one that attacks them."""
+
+    weight: float = 1.0
+    """lambda, at least 0: what the attack's success counts beside the classifier's loss."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf:
+            raise InputError(f"weight must be finite and at least 0, got {self.weight}")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "adversarial-regularisation"
+
+    @property
+    def variant(self) -> str:
+        """The weight."""
+        return f"weight {self.weight:g}"
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the training against an attacker, whose non-members are the references."""
+        reference = ReferenceRows(of.references)
+        return AdversarialRegularisation(of.networks(self.name), self.weight, reference)
+
+
+@dataclass(frozen=True)
+class ByOpacus:
+    """Opacus trains: for every module that it knows."""
+
+    accountant: str = "prv"
+    """prv or rdp: what adds up the epsilon."""
+
+
+@dataclass(frozen=True)
+class Private:
+    """DP-SGD with the noise that an epsilon needs.
+
+    Batches hold the `batch_size` of the networks on average. A record takes part in a step with
+    that number over `Undefended.n_trained`, which depends on nobody's membership.
+    """
+
+    epsilon: float = 8.0
+    """Of the whole training, above 0."""
+    delta: float | None = None
+    """In (0, 1); one over the number of records where nothing is given."""
+    by: ByOpacus | None = None
+    """Who trains; PrivacyGauge, dense networks only, where nothing is given."""
+    clip: float = 1.0
+    """The largest norm of a record's gradient, above 0."""
+
+    def __post_init__(self) -> None:
+        _positive(self.epsilon, "epsilon")
+        _positive(self.clip, "clip")
+        if self.delta is not None:
+            checks.level(self.delta, "delta")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "dp-sgd" if self.by is None else "dp-sgd-opacus"
+
+    @property
+    def variant(self) -> str:
+        """The epsilon."""
+        return f"epsilon {self.epsilon:g}"
+
+    def at_delta(self, of: Undefended) -> float:
+        """Return the delta of this training."""
+        return 1 / of.n_records if self.delta is None else self.delta
+
+    def trainer(self, of: Undefended) -> PrivateTraining:
+        """Return DP-SGD with the same settings, as many epochs, and as much noise as is needed."""
+        networks, delta = of.networks(self.name), self.at_delta(of)
+        rate = min(1.0, networks.batch_size / of.n_trained)
+        steps = networks.epochs * round(1 / rate)
+        if self.by is None:
+            noise = noise_for(self.epsilon, delta, rate, steps)
+            return DpSgd(networks, noise, rate, self.clip)
+        noise = opacus_noise_for(self.epsilon, delta, rate, steps, self.by.accountant)
+        return OpacusDpSgd(networks, noise, rate, self.clip, self.by.accountant)
+
+
+@dataclass(frozen=True)
+class WithoutRiskiest:
+    """Removal of risky records: each model is trained without its riskiest members.
+
+    They are found by the exact differential training privacy of naive Bayes; `RemoveRisky` takes
+    other measures. Who was removed counts as a member all the same: their owner gave them.
+    """
+
+    amount: float = 0.05
+    """How many: a whole number of records, or below 1 a share of them."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.amount < math.inf or (self.amount >= 1 and self.amount % 1):
+            raise InputError(
+                "amount must be a whole number of records, or a share of them in (0, 1), got "
+                f"{self.amount}"
+            )
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "removal"
+
+    @property
+    def variant(self) -> str:
+        """How many are removed."""
+        return f"the riskiest {self._of}"
+
+    @property
+    def _of(self) -> Share | Number:
+        return Share(self.amount) if self.amount < 1 else Number(int(self.amount))
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the same training without the riskiest members of each model."""
+        plain = of.trainer
+        return RemoveRisky(EarlyStopping(plain) if isinstance(plain, Networks) else plain, self._of)
+
+
+@dataclass(frozen=True)
+class OtherTraining:
+    """A defended training of the user's own."""
+
+    by: Trainer
+    """Trains defended models."""
+    name: str = "other training"
+    """What tables call it."""
+
+    @property
+    def variant(self) -> str:
+        """What tells it from others stands in its name."""
+        return ""
+
+    def trainer(self, of: Undefended) -> Trainer:
+        """Return the user's trainer."""
+        return self.by
+
+
+def _whole(value: int, name: str) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InputError(f"{name} must be a whole number of at least 1, got {value!r}")
+
+
+def _positive(value: float, name: str) -> None:
+    if not 0 < value < math.inf:
+        raise InputError(f"{name} must be finite and above 0, got {value}")

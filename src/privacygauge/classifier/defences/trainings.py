@@ -1,0 +1,180 @@
+"""Models to train, without a defence and with several, as one run that survives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.defences.by_epoch import trajectories
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.shadows import Progress, digest_of
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.versions import versions
+from privacygauge.runs.contents import Static
+from privacygauge.runs.execute import complete
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import open_run
+
+UNDEFENDED = "undefended"
+"""The array of the undefended models."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trainings:
+    """Models to train: in one way whose epochs are recorded, and in others."""
+
+    undefended: Trainer
+    """Trains undefended models; of networks every epoch in `epochs` is kept."""
+    epochs: tuple[int, ...]
+    """Ascending, the last one that of the whole training; (1,) where it has no epochs."""
+    defended: tuple[Trainer, ...]
+    """Train defended models."""
+
+    @property
+    def trainers(self) -> tuple[Trainer, ...]:
+        """What trains a model in every way, without a defence first."""
+        plain = self.undefended
+        return (EarlyStopping(plain) if isinstance(plain, Networks) else plain, *self.defended)
+
+    def __call__(self, cohort: Cohort) -> dict[str, NDArray[Any]]:
+        """Return the predictions of every model by the name of its array."""
+        found = {UNDEFENDED: self._undefended(cohort)}
+        for number, trainer in enumerate(self.defended):
+            found[array_of(number)] = trainer.train(cohort).astype(_dtype(trainer), copy=False)
+        return found
+
+    def _undefended(self, cohort: Cohort) -> NDArray[Any]:
+        """Return predictions after every epoch, (m, e, a, k)."""
+        if isinstance(self.undefended, Networks):
+            return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
+        return self.undefended.train(cohort)[:, None]
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return all that the results depend on beside the data, as JSON values."""
+        return {
+            "undefended": {"trainer": self.undefended.name, **self.undefended.describe()},
+            "epochs": list(self.epochs),
+            "defended": [
+                {"trainer": trainer.name, **trainer.describe()} for trainer in self.defended
+            ],
+        }
+
+    def arrays(self, cohort: Cohort) -> Mapping[str, ArraySpec]:
+        """Return what a run of these trainings holds."""
+        m, a, k = cohort.shape
+        with_epochs = ("model", "epoch", "record", "class"), (m, len(self.epochs), a, k)
+        found = {UNDEFENDED: ArraySpec(*with_epochs, _dtype(self.undefended))}
+        for number, trainer in enumerate(self.defended):
+            spec = ArraySpec(("model", "record", "class"), (m, a, k), _dtype(trainer))
+            found[array_of(number)] = spec
+        return found
+
+
+Before = Callable[[Trainings, Cohort], None]
+"""What is told of all models before the first of them is trained."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """Trains one model in every way: what workers are sent."""
+
+    trainings: Trainings
+    cohort: Cohort
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the predictions of the task's models."""
+        return self.trainings(self.cohort[task.start : task.stop])
+
+
+def values_each_way(
+    trainings: Trainings,
+    cohort: Cohort,
+    *,
+    seed: int,
+    run: str | Path | None = None,
+    name: str = "defences",
+    about: Mapping[str, Any] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    before: Before | None = None,
+) -> dict[str, NDArray[Any]]:
+    """Return the predictions of every model of a cohort, trained in every way, by array's name.
+
+    Parameters
+    ----------
+    trainings : Trainings
+    cohort : Cohort
+        m models, asked about a records of k classes.
+    seed : int
+    run : str or Path, optional
+        Folder of the run: what it holds already is not trained again.
+    name : str
+        What the run is called.
+    about : mapping, optional
+        What else the results depend on, as JSON values: a run with others is another run.
+    invocation, n_jobs, progress : optional
+        As in `train_each_way`.
+    before : callable, optional
+        Called with the trainings and the cohort before the first model is trained; not where the
+        run holds some already.
+
+    Returns
+    -------
+    dict
+        `UNDEFENDED` to (m, e, a, k), after every recorded epoch, and `array_of` every number of
+        a defence to (m, a, k).
+    """
+    plan = _plan(trainings, cohort, seed, name, about or {})
+    static = {
+        "member": Static(("model", "record"), cohort.inside[:, cohort.asked]),
+        "label": Static(("record",), cohort.y[cohort.asked]),
+        "row": Static(("record",), cohort.asked),
+    }
+    with kept_or_scratch(run) as folder:
+        opened = open_run(folder, plan, static, invocation=invocation)
+        if before is not None and not opened.n_done():
+            before(trainings, cohort)
+        complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
+        return {array: np.asarray(opened.array(array)[:]) for array in plan.arrays}
+
+
+def array_of(number: int) -> str:
+    """Return the name of the array that holds the predictions of a defended training."""
+    return f"defended_{number}"
+
+
+def _plan(
+    trainings: Trainings, cohort: Cohort, seed: int, name: str, about: Mapping[str, Any]
+) -> Plan:
+    settings = {
+        **trainings.describe(),
+        **about,
+        "data": digest_of(cohort.x, cohort.y),
+        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
+        "versions": versions("torch" if trainings.undefended.logits else None),
+    }
+    return Plan(
+        name=name,
+        seed=seed,
+        unit="model",
+        n_units=len(cohort),
+        units_a_task=1,
+        arrays=trainings.arrays(cohort),
+        settings=settings,
+    )
+
+
+def _dtype(trainer: Trainer) -> str:
+    """Return the type of a trainer's predictions."""
+    if not trainer.logits:
+        return "float64"
+    networks = getattr(trainer, "networks", trainer)
+    return str(getattr(networks, "dtype", "float32"))

@@ -1,0 +1,134 @@
+"""Bayes inference: what share of the records with the same attributes has each class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class BayesInference:
+    """Bayes inference: ``p(y | x) = (n_xy + alpha) / (n_x + k alpha)``.
+
+    n_x records of the training set have the attributes x, and n_xy of them the class y. Without
+    smoothing there is no answer (NaN) where n_x is 0. With smoothing a class keeps its share of
+    alpha even when it has no record left, since k is given; so does every class of a training set
+    that is left without records.
+
+    Notes
+    -----
+    Long et al. (2017), section 6.3. Proposition 6.3 says that Bayes inference is 4/3-training
+    stable; with n_x = 3 and n_xy = 2 it is not (the other class's ratio is 3/2), but it is
+    3/2-training stable.
+    """
+
+    alpha: float = 0.0
+    """Added to every count, at least 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.alpha) and self.alpha >= 0):
+            raise InputError(f"alpha must be finite and at least 0, got {self.alpha}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "Bayes inference"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the smoothing, as JSON values."""
+        return {"alpha": self.alpha}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedBayesInference:
+        """Return the classifier trained on records (n, d), numbers or codes, of classes (n,)."""
+        records, labels = training_set(x, y, n_classes)
+        return FittedBayesInference(records, labels, n_classes, self.alpha)
+
+
+def _keys(x: Floats) -> NDArray[np.void]:
+    """Return one value for each record, (n,), equal for equal records only."""
+    # -0.0 equals 0.0 but has other bytes; their sum with 0.0 has the same.
+    return (x + 0.0).view(np.dtype((np.void, x.itemsize * x.shape[1]))).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class FittedBayesInference:
+    """Bayes inference, with and without each of its records."""
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    alpha: float
+    """Added to every count."""
+
+    @cached_property
+    def _groups(self) -> tuple[NDArray[np.void], Ints]:
+        """The distinct records, ascending by key (g,), and each record's number among them."""
+        keys, group = np.unique(_keys(self.x), return_inverse=True)
+        return keys, group.astype(np.int64)
+
+    @cached_property
+    def _counts(self) -> Floats:
+        """(g + 1, k) Records of every group and class; the last row is that of all others."""
+        keys, group = self._groups
+        counts = np.zeros((len(keys) + 1, self.n_classes))
+        np.add.at(counts, (group, self.y), 1.0)
+        return counts
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        return self._shares(self._counts[self._group_of(queries)])
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        return self._shares(self._counts[self._groups[1][rows]] - self._one(rows))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        found = np.repeat(self.predict(queries)[None], len(rows), axis=0)
+        row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
+        found[row, query] = self.without(rows)[row]
+        return found
+
+    def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
+        """Return each record's DTP, which is its PDTP: only queries equal to it are answered anew.
+
+        Parameters
+        ----------
+        rows : ndarray of int, shape (r,)
+            Records of the training set.
+        width : float
+            Of the bins of published probabilities; 0 for none.
+        box : Box
+            Not needed: whatever the domain, it holds the record.
+        """
+        shares = self._shares(self._counts[self._groups[1][rows]])
+        exact = log_ratio(shares, self.without(rows), width)
+        return DtpRange(exact, exact, "exact: only queries equal to the record change")
+
+    def _one(self, rows: Ints) -> Floats:
+        return np.eye(self.n_classes)[self.y[rows]]
+
+    def _group_of(self, queries: NDArray[Any]) -> Ints:
+        """Return each query's group, (q,); the last row of counts where no record is equal."""
+        keys, asked = self._groups[0], _keys(matrix(queries, "queries", columns=self.x.shape[1]))
+        place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        return np.where(keys[place] == asked, place, len(keys))
+
+    def _shares(self, counts: Floats) -> Floats:
+        total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.alpha
+        with np.errstate(invalid="ignore"):
+            return np.asarray((counts + self.alpha) / total, np.float64)

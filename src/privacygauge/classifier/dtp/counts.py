@@ -1,0 +1,140 @@
+"""The counts that naive Bayes is made of, and what taking one record from them changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How often each category occurs in each class."""
+
+    n: Ints
+    """(k,) Records of each class."""
+    tables: tuple[Ints, ...]
+    """One (k, v) an attribute: records of a class with each category."""
+    alpha: float
+    """Added to every count of a category."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Categories of each attribute."""
+        return tuple(table.shape[1] for table in self.tables)
+
+    def log_prior(self) -> Floats:
+        """Return the log of each class's number of records, (k,); -inf for an empty one.
+
+        Not divided by the number of all records, which is the same for all classes.
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.n), np.float64)
+
+    def log_conditional(self, attribute: int) -> Floats:
+        """Return log p(category | class), (k, v); that of an empty class is 0 throughout."""
+        table = self.tables[attribute]
+        total = self.n + table.shape[1] * self.alpha
+        with np.errstate(divide="ignore"):
+            found = np.log(table + self.alpha) - np.log(np.maximum(total, 1e-300))[:, None]
+        return np.where((self.n == 0)[:, None], 0.0, found)
+
+    def log_joint(self, codes: Ints) -> Floats:
+        """Return log p(x, y) + log n of records (q, m), (q, k)."""
+        joint = np.tile(self.log_prior(), (len(codes), 1))
+        for j in range(len(self.tables)):
+            joint += self.log_conditional(j).T[codes[:, j]]
+        return joint
+
+    def leaving_out(self, codes: Ints, y: Ints) -> Removal:
+        """Return what taking each of these records from the counts changes.
+
+        Parameters
+        ----------
+        codes : ndarray of int, shape (r, m)
+            Categories of records that are in the counts.
+        y : ndarray of int, shape (r,)
+            Their classes.
+        """
+        n = self.n[y].astype(np.float64)
+        sizes = np.array(self.sizes, np.float64)
+        own = self.occurrences(codes, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            base = np.log(n - 1) - np.log(n)
+            rest = np.log(n[:, None] - 1 + sizes * self.alpha)
+            base -= np.where(n > 1, (rest - np.log(n[:, None] + sizes * self.alpha)).sum(axis=1), 0)
+            step = np.log(own - 1 + self.alpha) - np.log(own + self.alpha)
+        return Removal(base, step)
+
+    def occurrences(self, codes: Ints, y: Ints) -> Floats:
+        """Return how many records of each record's class share each of its categories, (r, m)."""
+        if not self.tables:
+            return np.zeros((len(y), 0))
+        shared = [table[y, codes[:, j]] for j, table in enumerate(self.tables)]
+        return np.stack(shared, axis=1).astype(np.float64)
+
+    def less(self, codes: Ints, y: int) -> Counts:
+        """Return the counts without one record of the categories (m,)."""
+        n = self.n.copy()
+        n[y] -= 1
+        tables = tuple(table.copy() for table in self.tables)
+        for table, code in zip(tables, codes, strict=True):
+            table[y, code] -= 1
+        return Counts(n, tables, self.alpha)
+
+
+@dataclass(frozen=True, eq=False)
+class Removal:
+    """How the joint p(x, y) of a record's own class changes when the record is left out.
+
+    Relative to the other classes, whose joint changes by the same factor everywhere:
+    ``log rho(x) = base + sum of step over the attributes in which x agrees with the record``.
+    """
+
+    base: Floats
+    """(r,) The change where nothing agrees, at least ``log((n - 1) / n)``; -inf for a last one."""
+    step: Floats
+    """(r, m) The further change for each attribute that agrees, at most 0."""
+
+    @property
+    def at_record(self) -> Floats:
+        """(r,) log rho at the record itself."""
+        return np.asarray(self.base + self.step.sum(axis=1), np.float64)
+
+
+def count(codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float) -> Counts:
+    """Return the counts of records (n, m) of the classes (n,)."""
+    n = np.bincount(y, minlength=n_classes).astype(np.int64)
+    tables = tuple(
+        np.bincount(y * v + codes[:, j], minlength=n_classes * v).reshape(n_classes, v)
+        for j, v in enumerate(sizes)
+    )
+    return Counts(n, tables, alpha)
+
+
+def moved(log_odds: Floats, log_rho: Floats) -> Floats:
+    """Return the larger of the log ratios of p(y_t | x) and of the other labels.
+
+    Parameters
+    ----------
+    log_odds : ndarray of float, shape (...)
+        Of p(y_t | x) with the record; -inf and inf where only the one or the other is possible.
+    log_rho : ndarray of float, shape (...)
+        Change of the joint of y_t relative to the others.
+
+    Returns
+    -------
+    ndarray of float, shape (...)
+        With p the probability, p' without the record: ``p'/p = rho / (1 + p (rho - 1))``, and
+        ``1 / (1 + p (rho - 1))`` for every other label, which has no ratio where p = 1.
+    """
+    with np.errstate(invalid="ignore"):
+        to_own = np.logaddexp(0.0, log_odds)  # -log(1 - p)
+        evidence = np.logaddexp(0.0, log_odds + log_rho) - to_own
+        other = np.where(log_odds == np.inf, 0.0, np.abs(evidence))
+        own = np.where(log_odds == -np.inf, 0.0, np.abs(log_rho - evidence))
+    # Certain of y_t with the record: as certain without it, unless there is no answer left.
+    own = np.where(log_odds == np.inf, np.where(log_rho == -np.inf, np.inf, 0.0), own)
+    return np.maximum(own, other)

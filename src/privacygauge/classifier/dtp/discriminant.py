@@ -1,0 +1,280 @@
+"""Linear discriminant analysis; a record left out is a change of rank one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import Box, DtpRange
+from privacygauge.classifier.dtp.log_linear import log_linear_dtp
+from privacygauge.classifier.dtp.records import (
+    class_probabilities,
+    log_priors,
+    log_priors_without,
+    matrix,
+    training_set,
+)
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+Divisor = Literal["degrees of freedom", "records"]
+
+TOLERANCE = 1e-4
+"""Directions of a smaller deviation, relative to the attributes' own, are collinear."""
+
+BLOCK = 1 << 22
+"""So many values are worked on at a time."""
+
+LOST = 1e-6
+"""A record with 1 - leverage below this is left out by training anew: the formula is inexact."""
+
+
+def check_divisor(divisor: str) -> None:
+    """Raise unless there is such a divisor."""
+    if divisor not in ("degrees of freedom", "records"):
+        raise InputError(f"divisor must be 'degrees of freedom' or 'records', got {divisor!r}")
+
+
+@dataclass(frozen=True)
+class LinearDiscriminant:
+    """Linear discriminant analysis: normal classes with one covariance in common.
+
+    ``p(y | x)`` is proportional to ``n_y exp(-(x - m_y)' S^-1 (x - m_y) / 2)``. Where attributes
+    are collinear within the classes, the pseudo-inverse of S is taken after each attribute is
+    divided by its deviation within the classes, as scikit-learn's solver "svd" does it.
+    No answer (NaN) unless there are more records than classes.
+    """
+
+    divisor: Divisor = "degrees of freedom"
+    """Of the squares in S: n - k, or n as in scikit-learn from 1.9 on."""
+
+    def __post_init__(self) -> None:
+        check_divisor(self.divisor)
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "linear discriminant analysis"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the divisor, as JSON values."""
+        return {"divisor": self.divisor}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLinearDiscriminant:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedLinearDiscriminant(*training_set(x, y, n_classes), n_classes, self.divisor)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scatter:
+    """Squares within the classes, and the inverse of their sum."""
+
+    means: Floats
+    """(k, d) Of the classes; 0 for one without records."""
+    squares: Floats
+    """(d,) Sum of each attribute's squares."""
+    constant: Bools
+    """(d,) Which attributes do not vary within any class."""
+    inverse: Floats
+    """(d, d) Pseudo-inverse of the scatter."""
+    null: Floats
+    """(d, m) Directions without scatter, in units that undo the attributes' deviations."""
+    least: float
+    """Smallest square of a scaled direction that counts."""
+    clear: bool
+    """Whether directions that do not count have no scatter at all but what rounding leaves."""
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLinearDiscriminant:
+    """Linear discriminant analysis, with and without each of the records.
+
+    Without record i of class y the scatter A loses ``c v v'`` with v = x_i - m_y and
+    c = n_y / (n_y - 1), so its inverse gains ``c A^-1 v v' A^-1 / (1 - h)`` with the leverage
+    h = c v' A^-1 v (Sherman and Morrison). The leverages sum to at most twice the rank, so few
+    records have one close to 1; they are trained anew.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    divisor: Divisor
+    """Of the squares."""
+
+    @cached_property
+    def _counts(self) -> Ints:
+        return np.bincount(self.y, minlength=self.n_classes).astype(np.int64)
+
+    def _divide_by(self, n: Floats, present: Floats) -> Floats:
+        """Return what squares are divided by; NaN where no answer is possible."""
+        divisor = n - present if self.divisor == "degrees of freedom" else n
+        return np.where(n > present, divisor, np.nan)
+
+    @cached_property
+    def _n_over(self) -> float:
+        n, present = float(len(self.x)), float(np.count_nonzero(self._counts))
+        return float(self._divide_by(np.array(n), np.array(present)))
+
+    @cached_property
+    def _scatter(self) -> _Scatter:
+        means = np.zeros((self.n_classes, self.x.shape[1]))
+        for label in np.unique(self.y):
+            means[label] = self.x[self.y == label].mean(axis=0)
+        deviations = self.x - means[self.y]
+        squares = (deviations**2).sum(axis=0)
+        rounding = np.finfo(np.float64).eps * len(self.x) * np.abs(self.x).max(axis=0)
+        constant = np.sqrt(squares / len(self.x)) <= rounding
+        deviations[:, constant] = 0.0
+        spread = np.where(constant, 1.0, np.sqrt(squares / len(self.x)))
+        divisor = self._n_over if self._n_over > 0 else 1.0
+        triangle = np.linalg.qr(deviations / spread / np.sqrt(divisor), mode="r")
+        _, s, vt = np.linalg.svd(triangle, full_matrices=True)
+        rank = int(np.count_nonzero(s > TOLERANCE))
+        scaled = vt[:rank] / spread / s[:rank, None]
+        return _Scatter(
+            means,
+            squares,
+            constant,
+            scaled.T @ scaled / divisor,
+            (vt[rank:] / spread).T,
+            float(s[rank - 1] ** 2) if rank else np.inf,
+            bool((s[rank:] < 1e-5 * TOLERANCE).all()),
+        )
+
+    def coefficients(self) -> tuple[Floats, Floats]:
+        """Return W (d, k) and b (k,) of the log probabilities ``x' W + b`` up to a constant.
+
+        b is minus infinity for a class without records; NaN throughout without an answer.
+        """
+        if np.isnan(self._n_over):
+            return np.full((self.x.shape[1], self.n_classes), np.nan), np.full(
+                self.n_classes, np.nan
+            )
+        centre = self.x.mean(axis=0)
+        apart = np.where((self._counts > 0)[:, None], self._scatter.means - centre, 0.0)
+        weights = self._n_over * apart @ self._scatter.inverse
+        bias = log_priors(self.y, self.n_classes) - (weights * (apart / 2 + centre)).sum(axis=1)
+        return weights.T, bias
+
+    def coefficients_without(self, rows: Ints) -> tuple[Floats, Floats]:
+        """Return W (r, d, k) and b (r, k) had each record been left out."""
+        d = self.x.shape[1]
+        weights = np.full((len(rows), d, self.n_classes), np.nan)
+        biases = np.full((len(rows), self.n_classes), np.nan)
+        for part in _blocks(len(rows), d * (self.n_classes + self._scatter.null.shape[1])):
+            weights[part], biases[part] = self._without(np.asarray(rows[part], np.int64))
+        return weights, biases
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        weights, bias = self.coefficients()
+        return class_probabilities(asked @ weights + bias)
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        found = np.empty((len(rows), self.n_classes))
+        for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
+            weights, bias = self.coefficients_without(rows[part])
+            joint = np.einsum("rd,rdk->rk", self.x[rows[part]], weights) + bias
+            found[part] = class_probabilities(joint)
+        return found
+
+    def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
+        """Return the range of each record's DTP over the box."""
+        without = self.coefficients_without(rows)
+        return log_linear_dtp(self.coefficients(), without, self.x[rows], width, box)
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        weights, bias = self.coefficients_without(rows)
+        return class_probabilities(asked @ weights + bias[:, None, :])
+
+    def _without(self, rows: Ints) -> tuple[Floats, Floats]:
+        scatter, labels, n = self._scatter, self.y[rows], len(self.x)
+        counts = self._counts - np.eye(self.n_classes)[labels]
+        rest = self._counts[labels] - 1.0
+        present = counts > 0
+        divisor = self._divide_by(np.full(len(rows), n - 1.0), present.sum(axis=1).astype(float))
+        v = self.x[rows] - scatter.means[labels]
+        ratio = np.where(rest > 0, (rest + 1) / np.maximum(rest, 1), 0.0)
+        inverse_v = v @ scatter.inverse
+        left = 1 - ratio * (v * inverse_v).sum(axis=1)
+        lost = ~((left > LOST) & (scatter.least * left > 2 * TOLERANCE**2) & scatter.clear)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            centre = (n * self.x.mean(axis=0) - self.x[rows]) / np.float64(n - 1)
+        means = np.repeat(scatter.means[None], len(rows), axis=0)
+        means[np.arange(len(rows)), labels] -= v / np.maximum(rest, 1)[:, None]
+        apart = np.where(present[:, :, None], means - centre[:, None, :], 0.0)
+        projection = self._projection(v, ratio, lost)
+        weights = projection.onto(apart) @ scatter.inverse
+        gain = ratio / np.where(lost, 1.0, left)
+        along = (weights @ v[:, :, None])[:, :, 0] * gain[:, None]
+        weights = projection.back(weights + along[:, :, None] * inverse_v[:, None, :])
+        weights = weights * divisor[:, None, None]
+        bias = log_priors_without(self.y, rows, self.n_classes)
+        bias = bias - (weights * (apart / 2 + centre[:, None, :])).sum(axis=2)
+        weights = weights.transpose(0, 2, 1).copy()
+        for number in np.flatnonzero(lost & ~np.isnan(divisor)):
+            weights[number], bias[number] = self._anew(int(rows[number])).coefficients()
+        return weights, bias
+
+    def _anew(self, row: int) -> FittedLinearDiscriminant:
+        others = np.arange(len(self.x)) != row
+        return replace(self, x=self.x[others], y=self.y[others])
+
+    def _projection(self, v: Floats, ratio: Floats, lost: Bools) -> _Projection:
+        scatter = self._scatter
+        squares = scatter.squares - ratio[:, None] * v**2
+        squares[:, scatter.constant] = 1.0
+        squares[lost] = 1.0  # whatever: they are trained anew
+        return _Projection(scatter.null, squares)
+
+
+@dataclass(frozen=True, eq=False)
+class _Projection:
+    """Where a difference of means goes when the classes have no scatter in its direction.
+
+    The pseudo-inverse drops, of each attribute divided by its deviation, what is orthogonal to
+    the scatter. The deviations change with the record that is left out, so what is dropped does.
+    """
+
+    null: Floats
+    """(d, m) Directions N without scatter."""
+    squares: Floats
+    """(r, d) Each attribute's squares D without the record."""
+
+    @cached_property
+    def _gram(self) -> Floats:
+        d, m = self.null.shape
+        products = (self.null[:, :, None] * self.null[:, None, :]).reshape(d, m * m)
+        return (self.squares @ products).reshape(-1, m, m)
+
+    def onto(self, u: Floats) -> Floats:
+        """Return ``u - D N (N' D N)^-1 N' u`` for u (r, k, d)."""
+        if not self.null.shape[1]:
+            return u
+        solved = np.linalg.solve(self._gram, (u @ self.null).transpose(0, 2, 1))
+        return u - (self.null @ solved).transpose(0, 2, 1) * self.squares[:, None, :]
+
+    def back(self, w: Floats) -> Floats:
+        """Return ``w - N (N' D N)^-1 N' D w`` for w (r, k, d)."""
+        if not self.null.shape[1]:
+            return w
+        inner = ((w * self.squares[:, None, :]) @ self.null).transpose(0, 2, 1)
+        return w - (self.null @ np.linalg.solve(self._gram, inner)).transpose(0, 2, 1)
+
+
+def _blocks(n: int, size: int) -> Iterator[slice]:
+    """Yield parts of n rows of this size each."""
+    step = max(1, BLOCK // max(size, 1))
+    return (slice(i, i + step) for i in range(0, n, step))

@@ -1,0 +1,219 @@
+"""Indirect attacks: what a record's own query hides and another one shows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import Fitted, Learner
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+BLOCK = 1 << 22
+"""So many probabilities are worked on at a time."""
+
+
+def search(
+    fitted: Fitted, x: NDArray[Any], rows: Ints, queries: NDArray[Any], width: float = 0.0
+) -> Floats:
+    """Return the largest log ratio that some queries show of each record.
+
+    Parameters
+    ----------
+    fitted : Fitted
+    x : ndarray of shape (n, d)
+        The training set.
+    rows : ndarray of int, shape (r,)
+        Records of the training set.
+    queries : ndarray of shape (q, d)
+        What is asked beside each record's own query.
+    width : float
+        Of the bins of published probabilities; 0 for none.
+
+    Returns
+    -------
+    ndarray of float, shape (r,)
+        At least the record's PDTP and at most its DTP (Long et al. 2017, definitions 4.2 and
+        4.4): a lower bound of the DTP, which more queries raise.
+    """
+    rows = np.asarray(rows, np.int64)
+    own = log_ratio(fitted.predict(x[rows]), fitted.without(rows), width)
+    return np.maximum(own, shown_by(fitted, rows, queries, width))
+
+
+def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0.0) -> Floats:
+    """Return the largest log ratio that these queries show of each record, (r,), at least 0.
+
+    Parameters are those of `search`, which looks at the records' own queries too.
+    """
+    found = np.zeros(len(rows))
+    if not len(rows) or not len(queries):
+        return found
+    told = fitted.predict(queries)
+    n_queries = max(1, min(len(queries), BLOCK // told.shape[1]))
+    n_rows = max(1, BLOCK // (n_queries * told.shape[1]))
+    for first in range(0, len(rows), n_rows):
+        part = slice(first, first + n_rows)
+        for start in range(0, len(queries), n_queries):
+            asked = slice(start, start + n_queries)
+            without = fitted.without_at(rows[part], queries[asked])
+            shown = log_ratio(told[None, asked], without, width).max(axis=1)
+            found[part] = np.maximum(found[part], shown)
+    return found
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A classifier that tells, at one query, whether one record is in its training set.
+
+    Everywhere else it is what the learner makes of the records. Where every attribute of a query
+    equals `query` it is sure of class 1 if the record is in, and of class 0 if not. Every other
+    query may hide the record entirely: PDTP says nothing about such a classifier.
+
+    Notes
+    -----
+    Long et al. (2017), section 6.1, the classifier c*. Records are the same if their attributes
+    and their classes are equal: with two copies, leaving one out changes nothing.
+    """
+
+    learner: Learner
+    """Answers all other queries."""
+    record: tuple[float, ...]
+    """(d,) Attributes of the record that is given away."""
+    label: int
+    """Its class."""
+    query: float = 0.0
+    """The value of every attribute in the query that gives it away."""
+
+    def __post_init__(self) -> None:
+        record = checks.floats(self.record, "record")
+        if not len(record) or np.all(record == self.query):
+            raise InputError(
+                f"record must differ from the query that gives it away, got {self.query} "
+                "throughout; give another query"
+            )
+        object.__setattr__(self, "record", tuple(record.tolist()))
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return f"{self.learner.name} with a planted record"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the learner, the record and the query, as JSON values."""
+        return {
+            "learner": dict(self.learner.describe()),
+            "record": list(self.record),
+            "label": self.label,
+            "query": self.query,
+        }
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedPlanted:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        x, y = np.asarray(x), np.asarray(y)
+        if x.ndim != 2 or x.shape[1] != len(self.record):
+            raise InputError(f"x must have the shape (n, {len(self.record)}), got {x.shape}")
+        if n_classes < 2:
+            raise InputError(f"n_classes must be at least 2, got {n_classes}: one cannot tell")
+        is_it = np.all(x == np.array(self.record), axis=1) & (y == self.label)
+        fitted = self.learner.fit(x, y, n_classes=n_classes)
+        return FittedPlanted(fitted, is_it, self.asks(x), self.query, n_classes)
+
+    def asks(self, queries: NDArray[Any]) -> Bools:
+        """Return which queries give the record away, (q,)."""
+        return _asks(queries, self.query)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPlanted:
+    """A trained classifier with one record planted."""
+
+    fitted: Fitted
+    """Answers all other queries."""
+    is_it: Bools
+    """(n,) Which records of the training set are the one that is given away."""
+    asking: Bools
+    """(n,) Which records of the training set are themselves the query that gives it away."""
+    query: float
+    """The value of every attribute in that query."""
+    n_classes: int
+    """How many classes there are."""
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        told = self._told(self.is_it.any())
+        return np.where(_asks(queries, self.query)[:, None], told, self.fitted.predict(queries))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        told = self._told(self._still_in(rows))
+        return np.where(self.asking[rows][:, None], told, self.fitted.without(rows))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        told = self._told(self._still_in(rows))[:, None]
+        asks = _asks(queries, self.query)[None, :, None]
+        return np.where(asks, told, self.fitted.without_at(rows, queries))
+
+    def _still_in(self, rows: Ints) -> Bools:
+        """Return whether the record is in the training set without each of these, (r,)."""
+        return np.asarray(self.is_it.sum() > self.is_it[rows], np.bool_)
+
+    def _told(self, inside: Bools | np.bool_) -> Floats:
+        """Return certainty of class 1 where the record is in, and of class 0 elsewhere."""
+        return np.asarray(np.eye(self.n_classes)[np.asarray(inside, np.int64)], np.float64)
+
+
+def _asks(queries: NDArray[Any], query: float) -> Bools:
+    return np.asarray(np.all(np.asarray(queries) == query, axis=1), np.bool_)
+
+
+@dataclass(frozen=True, eq=False)
+class IndirectExample:
+    """A training set, one of its records, and the query that gives the record away."""
+
+    x: Floats
+    """(n, d) Records."""
+    y: Ints
+    """(n,) Classes, 0 or 1."""
+    row: int
+    """The record."""
+    query: Floats
+    """(1, d) What is asked."""
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y", "query"):
+            object.__setattr__(self, name, checks.frozen(getattr(self, name)))
+
+
+def nearest_example(k: int = 1) -> IndirectExample:
+    """Return records on a line of which k nearest neighbours show nothing directly.
+
+    Parameters
+    ----------
+    k : int
+        Neighbours that are asked, at least 1.
+
+    Returns
+    -------
+    IndirectExample
+        A record at 0 of class 1, k of class 1 at -2, k of class 0 at 3, and the query 1. At the
+        record the answer is class 1 with and without it, so its PDTP is 0. At the query it is
+        among the nearest, and without it all are of class 0: the probability of class 1 falls
+        from 1/k to 0, and the DTP is infinite.
+
+    Notes
+    -----
+    Long et al. (2017), section 6.3, for k = 1: no delta makes nearest neighbours training stable.
+    """
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}")
+    x = np.repeat([0.0, -2.0, 3.0], [1, k, k])[:, None]
+    y = np.repeat(np.array([1, 1, 0], np.int64), [1, k, k])
+    return IndirectExample(x, y, 0, np.array([[1.0]]))

@@ -1,0 +1,275 @@
+"""Least squares and kernel ridge on the classes; a record left out is a change of rank one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+_LOST = 1e-6
+"""A record with 1 - leverage below this is left out by training anew: the formula is inexact."""
+
+
+def _probabilities(scores: Floats) -> Floats:
+    """Return scores within [0, 1], divided by their sum over the classes.
+
+    The scores of all classes sum to 1, so one of them is at least 1/k and the sum is never 0.
+    """
+    clipped = scores.clip(0.0, 1.0)
+    return np.asarray(clipped / clipped.sum(axis=-1, keepdims=True), np.float64)
+
+
+@dataclass(frozen=True)
+class LeastSquares:
+    """Linear probability model: the classes, as 0 and 1, regressed on the attributes.
+
+    Minimises ``sum_i |y_i - b - W' x_i|^2 + l2 |W|^2``; the intercept b is free. Without a penalty
+    these are ordinary least squares, and of several solutions the one with the smallest W, which
+    is the limit for a penalty towards 0. Probabilities are the scores within [0, 1], divided by
+    their sum.
+    """
+
+    l2: float = 0.0
+    """Penalty of the squared coefficients, at least 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.l2) and self.l2 >= 0):
+            raise InputError(f"l2 must be finite and at least 0, got {self.l2}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "ridge regression" if self.l2 else "least squares"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the penalty, as JSON values."""
+        return {"l2": self.l2}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedLeastSquares:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedLeastSquares(*training_set(x, y, n_classes), n_classes, self.l2)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedLeastSquares:
+    """Least squares, with and without each of the records.
+
+    With the leverage h_i of a record, its residual without it is ``e_i / (1 - h_i)``, and the
+    coefficients change by that times the coefficients of its own response. At most d + 1 records
+    have a leverage close to 1, since all leverages sum to the rank; they are trained anew.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    l2: float
+    """Penalty of the squared coefficients."""
+
+    @cached_property
+    def _centre(self) -> Floats:
+        return np.asarray(self.x.mean(axis=0), np.float64)
+
+    @cached_property
+    def _responses(self) -> Floats:
+        """(d, n) The coefficients of a response that is 1 for one record and 0 for the others."""
+        u, s, vt = np.linalg.svd(self.x - self._centre, full_matrices=False)
+        # What rounding leaves of a direction without variance is no direction.
+        kept = s > np.finfo(np.float64).eps * max(self.x.shape) * np.linalg.norm(self.x)
+        weight = np.zeros_like(s)
+        weight[kept] = s[kept] / (s[kept] ** 2 + self.l2)
+        return np.asarray((vt.T * weight) @ u.T, np.float64)
+
+    @cached_property
+    def _classes(self) -> Floats:
+        return np.eye(self.n_classes)[self.y]
+
+    def scores(self, queries: NDArray[Any]) -> Floats:
+        """Return the score of every class, (q, k), before it is made a probability."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1]) - self._centre
+        weights = self._responses @ self._classes
+        return np.asarray(self._classes.mean(axis=0) + asked @ weights, np.float64)
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        return _probabilities(self.scores(queries))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        residuals, lost = self._residuals_without(rows)
+        found = _probabilities(self._classes[rows] - residuals)
+        for number in np.flatnonzero(lost):
+            found[number] = self._anew(rows[number], self.x[[rows[number]]])[0]
+        return found
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        residuals, lost = self._residuals_without(rows)
+        weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
+        change = weight.T[:, :, None] * residuals[:, None, :]
+        found = _probabilities(self.scores(asked) - change)
+        for number in np.flatnonzero(lost):
+            found[number] = self._anew(rows[number], asked)
+        return found
+
+    def _residuals_without(self, rows: Ints) -> tuple[Floats, NDArray[np.bool_]]:
+        """Return y_i - score_i without the record, (r, k), and where that is not exact, (r,)."""
+        centred = self.x[rows] - self._centre
+        leverage = 1 / len(self.x) + (centred * self._responses[:, rows].T).sum(axis=1)
+        lost = 1 - leverage < _LOST
+        errors = self._classes[rows] - self.scores(self.x[rows])
+        return errors / np.where(lost, 1.0, 1 - leverage)[:, None], lost
+
+    def _anew(self, row: int, queries: Floats) -> Floats:
+        others = np.arange(len(self.x)) != row
+        if not others.any():
+            return np.full((len(queries), self.n_classes), np.nan)
+        rest = FittedLeastSquares(self.x[others], self.y[others], self.n_classes, self.l2)
+        return rest.predict(queries)
+
+
+class Kernel(Protocol):
+    """How alike records are; frozen."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the kind and its parameters, as JSON values."""
+
+    def between(self, a: Floats, b: Floats) -> Floats:
+        """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``K(a, b) = a' b``: ridge regression."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the kind, as JSON values."""
+        return {"kernel": "linear"}
+
+    def between(self, a: Floats, b: Floats) -> Floats:
+        """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
+        return np.asarray(a @ b.T, np.float64)
+
+
+@dataclass(frozen=True)
+class Rbf:
+    """``K(a, b) = exp(-gamma |a - b|^2)``."""
+
+    gamma: float = 1.0
+    """One over twice the squared width, above 0."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.gamma) and self.gamma > 0):
+            raise InputError(f"gamma must be finite and above 0, got {self.gamma}")
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the kind and its width, as JSON values."""
+        return {"kernel": "rbf", "gamma": self.gamma}
+
+    def between(self, a: Floats, b: Floats) -> Floats:
+        """Return the values of the kernel, (n, m), for records (n, d) and (m, d)."""
+        return np.asarray(np.exp(-self.gamma * cdist(a, b, "sqeuclidean")), np.float64)
+
+
+@dataclass(frozen=True)
+class KernelRidge:
+    """Kernel ridge regression of the classes, as 0 and 1, with a free intercept.
+
+    Minimises ``|Y - 1 b' - K A|^2 + l2 tr(A' K A)``; with the linear kernel it is `LeastSquares`
+    of the same penalty. Probabilities are the scores within [0, 1], divided by their sum. The
+    time grows with the cube of the number of records, and the memory with its square.
+    """
+
+    l2: float
+    """Penalty, above 0."""
+    kernel: Kernel = field(default_factory=Rbf)
+    """`Linear` or `Rbf`, or any other."""
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.l2) and self.l2 > 0):
+            raise InputError(f"l2 must be finite and above 0, got {self.l2}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "kernel ridge regression"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the penalty and the kernel, as JSON values."""
+        return {"l2": self.l2, **self.kernel.describe()}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedKernelRidge:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedKernelRidge(*training_set(x, y, n_classes), n_classes, self)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernelRidge:
+    """Kernel ridge regression, with and without each of the records.
+
+    The coefficients solve ``[K + l2 I, 1; 1', 0] [A; b'] = [Y; 0]``. With Q the inverse of that
+    matrix, a record's residual without it is ``A_i / Q_ii``, and the coefficients change by that
+    times column i of Q.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    learner: KernelRidge
+    """The penalty and the kernel."""
+
+    @cached_property
+    def _inverse(self) -> Floats:
+        """(n + 1, n) The first n columns of Q."""
+        n = len(self.x)
+        ridge = self.learner.kernel.between(self.x, self.x) + self.learner.l2 * np.eye(n)
+        inverse = np.linalg.inv(ridge)
+        sums = inverse.sum(axis=0)
+        intercept = sums / sums.sum()
+        return np.vstack([inverse - np.outer(sums, intercept), intercept])
+
+    @cached_property
+    def _coefficients(self) -> Floats:
+        """(n + 1, k) A, and the intercepts below."""
+        return np.asarray(self._inverse @ np.eye(self.n_classes)[self.y], np.float64)
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        return _probabilities(self._features(queries) @ self._coefficients)
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        return _probabilities(np.eye(self.n_classes)[self.y[rows]] - self._residuals(rows))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        features = self._features(queries)
+        weight = features @ self._inverse[:, rows]
+        change = weight.T[:, :, None] * self._residuals(rows)[:, None, :]
+        return _probabilities(features @ self._coefficients - change)
+
+    def _features(self, queries: NDArray[Any]) -> Floats:
+        """Return how alike queries are to each record, and 1 for the intercept, (q, n + 1)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        return np.hstack([self.learner.kernel.between(asked, self.x), np.ones((len(asked), 1))])
+
+    def _residuals(self, rows: Ints) -> Floats:
+        """Return y_i - score_i without the record, (r, k); NaN where it is the only one."""
+        if len(self.x) == 1:
+            return np.full((len(rows), self.n_classes), np.nan)
+        return np.asarray(self._coefficients[rows] / self._inverse[rows, rows][:, None])

@@ -1,0 +1,191 @@
+"""The minimum of a penalised logistic loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, helmert
+from scipy.special import logsumexp, softmax
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+MOST_PARAMETERS = 12_000
+"""The Hessian of more parameters takes gigabytes, and minutes to factorise."""
+
+BLOCK = 1 << 21
+"""So many values are worked on at a time."""
+
+_NEWTONS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """The function to minimise, in parameters v (d + 1, c - 1) that the records identify.
+
+    The scores of the c classes are ``x v basis^T``; the columns of the basis sum to 0, so that a
+    shift common to all classes, which moves no probability, cannot be expressed. The intercepts
+    have no penalty, so attributes may be centred.
+    """
+
+    x: Floats
+    """(m, d + 1) Distinct records, centred, and a 1."""
+    n: Floats
+    """(m,) How many records each one stands for."""
+    group: Ints
+    """(n,) Which one stands for a record."""
+    target: Floats
+    """(d + 1, c - 1) Sum of ``x_i basis[y_i]`` over records."""
+    classes: Ints
+    """(c,) Classes that have records."""
+    basis: Floats
+    """(c, c - 1) Its squared length penalises as scikit-learn does."""
+    centre: Floats
+    """(d,) What was taken from the attributes."""
+    penalty: Floats
+    """(d + 1, 1) l2, and 0 for the intercepts."""
+    enough: Floats
+    """(d + 1, 1) A gradient within these is 0."""
+
+    @classmethod
+    def of(cls, x: Floats, y: Ints, l2: float, tol: float) -> Problem:
+        """Return the problem of records (n, d) of the classes (n,)."""
+        classes, labels = np.unique(y, return_inverse=True)
+        basis, d = _basis(len(classes)), x.shape[1]
+        if (d + 1) * basis.shape[1] > MOST_PARAMETERS:
+            raise InputError(
+                f"the Hessian of {(d + 1) * basis.shape[1]} parameters is too large (at most "
+                f"{MOST_PARAMETERS}): drop attributes or classes, or refit for each record"
+            )
+        distinct, group = np.unique(x, axis=0, return_inverse=True)
+        group, n = group.reshape(-1), np.bincount(group.reshape(-1))
+        centre = x.mean(axis=0)
+        rows = np.hstack([distinct - centre, np.ones((len(distinct), 1))])
+        shares = np.zeros((len(distinct), len(classes)))
+        np.add.at(shares, (group, labels), 1.0)
+        penalty = np.append(np.full(d, l2), 0.0)[:, None]
+        size = np.abs(rows)
+        # Sums of n terms are no more exact than this, whatever is asked for.
+        rounding = 16 * np.finfo(np.float64).eps * (n @ size)
+        enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
+        enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
+        target = rows.T @ (shares @ basis)
+        return cls(
+            rows, n.astype(np.float64), group, target, classes, basis, centre, penalty, enough
+        )
+
+    def means(self, scores: Floats) -> Floats:
+        """Return ``p @ basis`` for the probabilities of scores (..., c - 1) in the basis."""
+        if len(self.basis) == 2:
+            half = scores / 2
+            return np.asarray(np.multiply(np.tanh(half, out=half), 0.5, out=half))
+        return np.asarray(softmax(scores @ self.basis.T, axis=-1) @ self.basis, np.float64)
+
+    def spreads(self, scores: Floats) -> Floats:
+        """Return the covariance of the basis under the probabilities, (..., c - 1, c - 1)."""
+        p = softmax(scores @ self.basis.T, axis=-1)
+        away = self.basis - (p @ self.basis)[..., None, :]
+        return np.asarray(np.swapaxes(away * p[..., None], -1, -2) @ away, np.float64)
+
+    def loss(self, v: Floats) -> tuple[float, float]:
+        """Return what is minimised, and how far rounding may have moved it."""
+        sums = logsumexp(self.x @ v @ self.basis.T, axis=1)
+        parts = self.n * sums, -self.target * v, self.penalty * v * v / 2
+        rounding = 16 * np.finfo(np.float64).eps * sum(float(np.abs(part).sum()) for part in parts)
+        return sum(float(part.sum()) for part in parts), rounding
+
+    def gradients(self, v: Floats) -> Floats:
+        """Return the gradients at many parameters (d + 1, r, c - 1) at once."""
+        flat = v.reshape(len(v), -1)
+        found = self.penalty * flat
+        size = max(256, BLOCK // max(1, flat.shape[1]))
+        for start in range(0, len(self.x), size):
+            part = self.x[start : start + size]
+            means = self.means((part @ flat).reshape(len(part), *v.shape[1:]))
+            means *= self.n[start : start + size, None, None]
+            found += part.T @ means.reshape(len(part), -1)
+        return found.reshape(v.shape) - self.target[:, None]
+
+    def hessian(self, v: Floats) -> Floats:
+        """Return the second derivatives at v, (p, p) for the p = (d + 1)(c - 1) parameters."""
+        width, free = v.shape
+        found = np.zeros((width, free, width, free))
+        size = max(256, BLOCK // max(width, free * len(self.basis)))
+        for start in range(0, len(self.x), size):
+            part = self.x[start : start + size]
+            spreads = self.spreads(part @ v) * self.n[start : start + size, None, None]
+            for a, b in zip(*np.tril_indices(free), strict=True):
+                found[:, a, :, b] += part.T @ (part * spreads[:, a, b, None])
+        for a, b in zip(*np.tril_indices(free, -1), strict=True):
+            found[:, b, :, a] = found[:, a, :, b]
+        flat = found.reshape(width * free, width * free)
+        flat[np.diag_indices_from(flat)] += np.repeat(self.penalty[:, 0], free)
+        return flat
+
+    def excess(self, gradients: Floats) -> Floats:
+        """Return the largest share of what is allowed, (r,), of gradients (d + 1, r, c - 1)."""
+        return np.asarray((np.abs(gradients) / self.enough[..., None]).max(axis=(0, 2), initial=0))
+
+    def optimum(self, start: Floats | None = None) -> Floats:
+        """Return the minimum, by Newton steps that are halved until the loss shrinks."""
+        v = np.zeros_like(self.target) if start is None else start
+        if not v.size:
+            return v
+        for _ in range(_NEWTONS):
+            gradient = self.gradients(v[:, None])
+            step = solver(self.hessian(v))(gradient.reshape(-1, 1)).reshape(v.shape)
+            if self.excess(gradient)[0] <= 1:
+                # Where the loss is flat, this may still be some way off.
+                return v - step
+            v = self._downhill(v, step, float((gradient[:, 0] * step).sum()))
+        raise InputError(
+            f"no optimum within the tolerance after {_NEWTONS} Newton steps; "
+            "scale the attributes, or raise l2 or tol"
+        )
+
+    def _downhill(self, v: Floats, step: Floats, slope: float) -> Floats:
+        loss, rounding = self.loss(v)
+        size = 1.0
+        while size > 1e-10:
+            new, more_rounding = self.loss(v - size * step)
+            if new <= loss - 1e-4 * size * slope + rounding + more_rounding:
+                break
+            size /= 2
+        return v - size * step
+
+    def without(self, group: int, label: int) -> Problem:
+        """Return the problem without one record."""
+        n, target = self.n.copy(), self.target.copy()
+        n[group] -= 1
+        target -= np.outer(self.x[group], self.basis[np.searchsorted(self.classes, label)])
+        return replace(self, n=n, target=target)
+
+
+def _basis(n_classes: int) -> Floats:
+    """Return columns (c, c - 1) that sum to 0, in which scores are written.
+
+    With more than two classes they are orthonormal: |v|^2 is |W|^2. With two, v is the
+    difference of the two score vectors.
+    """
+    if n_classes == 1:
+        return np.zeros((1, 0))
+    if n_classes == 2:
+        return np.array([[-0.5], [0.5]])
+    return np.ascontiguousarray(helmert(n_classes).T)
+
+
+def solver(hessian: Floats) -> Callable[[Floats], Floats]:
+    """Return the function that applies the inverse of a Hessian."""
+    diagonal = np.diag(hessian).copy()
+    for ridge in (0.0, *10.0 ** np.arange(-14, 1)):
+        # Where all probabilities are near 0 or 1, rounding may leave an intercept no curvature.
+        damped = hessian.copy()
+        damped[np.diag_indices_from(damped)] = diagonal * (1 + ridge) + ridge * 1e-12
+        try:
+            factor = cho_factor(damped, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            continue
+        return lambda right: np.asarray(cho_solve(factor, right, check_finite=False))
+    raise InputError("the Hessian is not positive; scale the attributes, or raise l2")

@@ -1,0 +1,157 @@
+"""k nearest neighbours; a record left out makes room for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+BLOCK = 1 << 22
+"""So many values are worked on at a time."""
+
+
+@dataclass(frozen=True)
+class NearestNeighbours:
+    """The share of each class among the k nearest records, by Euclidean distance.
+
+    Of records at the same distance those that come first in the training set are nearer. Where
+    there are fewer than k records, all of them answer. Attributes count as they are: bring them
+    to one scale first.
+
+    Notes
+    -----
+    Long et al. (2017), section 6.3: not training stable, whatever delta is. A query between other
+    neighbours than the record's own may show everything while the record itself shows nothing,
+    so its DTP over all queries has no bound.
+    """
+
+    k: int = 5
+    """Neighbours, at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"k must be at least 1, got {self.k}")
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "nearest neighbours"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the number of neighbours, as JSON values."""
+        return {"k": self.k}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedNeighbours:
+        """Return the classifier that knows records (n, d) of the classes (n,)."""
+        return FittedNeighbours(*training_set(x, y, n_classes), n_classes, self.k)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedNeighbours:
+    """Nearest neighbours, with and without each of the records."""
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are."""
+    k: int
+    """Neighbours."""
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the share of every class, (q, n_classes), for queries (q, d)."""
+        return self._shares(nearest(self.x, self._queries(queries), self.k))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, n_classes)."""
+        near = nearest(self.x, self.x[rows], self.k + 1)
+        own = near == np.asarray(rows)[:, None]
+        # A record with many equals before it is not among its own neighbours: the last one goes.
+        gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
+        kept = np.arange(near.shape[1]) != gone[:, None]
+        return self._shares(near[kept].reshape(len(near), -1))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out.
+
+        Shape (r, q, n_classes).
+        """
+        near = nearest(self.x, self._queries(queries), self.k + 1)
+        first, identity = near[:, : self.k], np.eye(self.n_classes)
+        inside = np.zeros((len(rows), len(near)), np.bool_)
+        for column in first.T:
+            inside |= column == np.asarray(rows)[:, None]
+        change = np.repeat(identity[self.y[rows]][:, None], len(near), axis=1)
+        if near.shape[1] > self.k:
+            change -= identity[self.y[near[:, self.k]]]
+        counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(counts / counts.sum(axis=-1, keepdims=True), np.float64)
+
+    def _queries(self, queries: NDArray[Any]) -> Floats:
+        return matrix(queries, "queries", columns=self.x.shape[1])
+
+    def _counts(self, near: Ints) -> Floats:
+        """Return how many of the neighbours (q, m) have each class, (q, n_classes)."""
+        counts = np.zeros((len(near), self.n_classes))
+        for column in near.T:
+            counts[np.arange(len(near)), self.y[column]] += 1
+        return counts
+
+    def _shares(self, near: Ints) -> Floats:
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self._counts(near) / np.float64(near.shape[1]), np.float64)
+
+
+def nearest(x: Floats, queries: Floats, m: int) -> Ints:
+    """Return the m records nearest to every query, nearest first, (q, min(m, n)).
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n, d)
+        Records.
+    queries : ndarray of float, shape (q, d)
+    m : int
+        Neighbours, at least 1.
+
+    Returns
+    -------
+    ndarray of int, shape (q, min(m, n))
+        Rows of `x`, by the sum of squared differences and, where that is equal, by row.
+
+    Notes
+    -----
+    Matrix products find the candidates, with room for how much they round; the candidates'
+    distances are then computed from differences, the same for equal records. So the time grows
+    with the number of records that share the distance of the last neighbour.
+    """
+    m = min(m, len(x))
+    step = max(1, BLOCK // len(x))
+    parts = [_nearest(x, queries[i : i + step], m) for i in range(0, len(queries), step)]
+    return np.concatenate([*parts, np.empty((0, m), np.int64)])
+
+
+def _nearest(x: Floats, queries: Floats, m: int) -> Ints:
+    norms, asked = (x**2).sum(axis=1), (queries**2).sum(axis=1)
+    # What a sum of d products of this size can be off, generously; every record has its own, so
+    # that one far away does not make candidates of all.
+    off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps
+    most = (1 + off) * norms - 2 * (queries @ x.T)  # the query's own norm orders nothing
+    last = np.partition(most, m - 1, axis=1)[:, m - 1] + 2 * off * asked
+    query, row = np.nonzero(most - 2 * off * norms <= last[:, None])
+    squares = np.empty(len(query))
+    step = max(1, BLOCK // x.shape[1])
+    for i in range(0, len(query), step):
+        part = slice(i, i + step)
+        squares[part] = ((x[row[part]] - queries[query[part]]) ** 2).sum(axis=1)
+    order = np.lexsort((squares, query))  # stable: rows ascend where distances are equal
+    start = np.searchsorted(query, np.arange(len(queries)))
+    return np.asarray(row[order][start[:, None] + np.arange(m)], np.int64)

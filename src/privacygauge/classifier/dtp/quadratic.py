@@ -1,0 +1,241 @@
+"""Quadratic discriminant analysis; a record left out is a change of rank one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.discriminant import LOST, Divisor, check_divisor
+from privacygauge.classifier.dtp.records import (
+    class_probabilities,
+    log_priors,
+    log_priors_without,
+    matrix,
+    training_set,
+)
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class QuadraticDiscriminant:
+    """Quadratic discriminant analysis: normal classes, each with its own covariance.
+
+    ``p(y | x)`` is proportional to ``n_y |S_y|^(-1/2) exp(-(x - m_y)' S_y^-1 (x - m_y) / 2)``
+    with S_y the covariance times 1 - reg plus reg times the identity. No answer (NaN) while a
+    class has one record only, or a covariance without an inverse.
+    """
+
+    reg: float = 0.0
+    """How far covariances are shrunk towards the identity, in [0, 1]."""
+    divisor: Divisor = "degrees of freedom"
+    """Of the squares in S_y: n_y - 1, or n_y as in scikit-learn from 1.9 on."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.reg <= 1:
+            raise InputError(f"reg must be in [0, 1], got {self.reg}")
+        check_divisor(self.divisor)
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return "quadratic discriminant analysis"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the shrinkage and the divisor, as JSON values."""
+        return {"reg": self.reg, "divisor": self.divisor}
+
+    def fit(self, x: NDArray[Any], y: Ints, *, n_classes: int) -> FittedQuadraticDiscriminant:
+        """Return the classifier trained on records (n, d) of the classes (n,)."""
+        return FittedQuadraticDiscriminant(*training_set(x, y, n_classes), n_classes, self)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedQuadraticDiscriminant:
+    """Quadratic discriminant analysis, with and without each of the records.
+
+    Leaving record i out changes its own class only, whose scatter loses ``c v v'`` with
+    v = x_i - m_y and c = n_y / (n_y - 1). With M the class's covariance for the smaller number of
+    records, before that loss, and a the factor of the scatter in it, ``S^-1 = M^-1 + a c M^-1 v
+    v' M^-1 / (1 - h)`` and ``|S| = |M| (1 - h)`` for h = a c v' M^-1 v. The few records with h
+    close to 1 are trained anew.
+    """
+
+    x: Floats
+    """(n, d) Records of the training set."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """How many classes there are, k."""
+    learner: QuadraticDiscriminant
+    """The shrinkage and the divisor."""
+
+    @cached_property
+    def _normals(self) -> list[_Normal]:
+        return [_normal_of(self.x[self.y == label]) for label in range(self.n_classes)]
+
+    def _log_densities(self, queries: Floats) -> Floats:
+        """Return the log density of queries in each class, (q, k); NaN without an inverse."""
+        each = [normal.log_density(queries, self.learner) for normal in self._normals]
+        return np.stack(each, axis=1)
+
+    def predict(self, queries: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (q, k), for queries (q, d)."""
+        asked = matrix(queries, "queries", columns=self.x.shape[1])
+        return class_probabilities(self._log_densities(asked) + log_priors(self.y, self.n_classes))
+
+    def without(self, rows: Ints) -> Floats:
+        """Return what each record would be told had it been left out, (r, k)."""
+        asked, labels = self.x[rows], self.y[rows]
+        joint = self._log_densities(asked)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            loss = _Loss(self._normals[label], self.learner, asked[own])
+            joint[own, label] = loss.own()
+            for number in own[loss.lost]:
+                joint[number, label] = self._anew(rows[number], asked[[number]])[0]
+        return class_probabilities(joint + log_priors_without(self.y, rows, self.n_classes))
+
+    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+        """Return what every query would be told, had each record been left out, (r, q, k)."""
+        asked, labels = matrix(queries, "queries", columns=self.x.shape[1]), self.y[rows]
+        joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
+        for label in np.unique(labels):
+            own = np.flatnonzero(labels == label)
+            loss = _Loss(self._normals[label], self.learner, self.x[rows][own])
+            joint[own, :, label] = loss.at(asked)
+            for number in own[loss.lost]:
+                joint[number, :, label] = self._anew(rows[number], asked)
+        priors = log_priors_without(self.y, rows, self.n_classes)
+        return class_probabilities(joint + priors[:, None, :])
+
+    def _anew(self, row: int, queries: Floats) -> Floats:
+        same = (self.y == self.y[row]) & (np.arange(len(self.x)) != row)
+        return _normal_of(self.x[same]).log_density(queries, self.learner)
+
+
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """A class's mean and scatter."""
+
+    count: int
+    """Records."""
+    mean: Floats
+    """(d,)"""
+    axes: Floats
+    """(d, d) Principal axes of the scatter, one a row."""
+    squares: Floats
+    """(d,) Sum of squares along each; 0 for what is left by rounding."""
+    rounding: float
+    """What rounding may leave of a deviation that is 0."""
+
+    def variances(self, learner: QuadraticDiscriminant, count: int) -> Floats:
+        """Return the variances along the axes for so many records, (d,)."""
+        divisor = count - 1 if learner.divisor == "degrees of freedom" else count
+        return np.asarray((1 - learner.reg) * self.squares / divisor + learner.reg, np.float64)
+
+    def log_density(self, queries: Floats, learner: QuadraticDiscriminant) -> Floats:
+        """Return the log density up to a constant, (q,); 0 in an empty class, NaN if unknown."""
+        if self.count == 0:
+            return np.zeros(len(queries))
+        if self.count == 1:
+            return np.full(len(queries), np.nan)
+        variances = self.variances(learner, self.count)
+        if variances.min() <= 0:
+            return np.full(len(queries), np.nan)
+        far = ((queries - self.mean) @ self.axes.T) ** 2 / variances
+        return np.asarray(-(far.sum(axis=1) + np.log(variances).sum()) / 2, np.float64)
+
+
+def _normal_of(x: Floats) -> _Normal:
+    d = x.shape[1]
+    if not len(x):
+        return _Normal(0, np.zeros(d), np.eye(d), np.zeros(d), 0.0)
+    mean = x.mean(axis=0)
+    _, s, axes = np.linalg.svd(np.linalg.qr(x - mean, mode="r"), full_matrices=True)
+    singular = np.zeros(d)
+    singular[: len(s)] = s
+    largest = max(float(s.max()), float(np.abs(x).max()))
+    rounding = 10 * max(x.shape) * float(np.finfo(np.float64).eps) * largest
+    squares = np.where(singular > rounding, singular**2, 0.0)
+    return _Normal(len(x), mean, axes, squares, rounding)
+
+
+@dataclass(frozen=True, eq=False)
+class _Loss:
+    """What a class is without each of some of its records; see the formulas above."""
+
+    normal: _Normal
+    """The class with all of them."""
+    learner: QuadraticDiscriminant
+    """The shrinkage and the divisor."""
+    x: Floats
+    """(r, d) The records that are left out one by one."""
+
+    @cached_property
+    def _variances(self) -> Floats:
+        return self.normal.variances(self.learner, self.normal.count - 1)
+
+    @cached_property
+    def _v(self) -> Floats:
+        """(r, d) The records' differences from the mean, each axis over its deviation."""
+        return self._whitened(self.x)
+
+    @cached_property
+    def inner(self) -> Floats:
+        """(r,) v' M^-1 v."""
+        return np.asarray((self._v**2).sum(axis=1), np.float64)
+
+    @cached_property
+    def _factor(self) -> float:
+        count = self.normal.count
+        divisor = count - 2 if self.learner.divisor == "degrees of freedom" else count - 1
+        return (1 - self.learner.reg) / divisor * count / (count - 1)
+
+    @cached_property
+    def lost(self) -> Bools:
+        """(r,) Where the formula is not exact, or may hide that no inverse is left."""
+        if not self._known:
+            return np.zeros(len(self.x), np.bool_)
+        left = 1 - self._factor * self.inner
+        singular = self.normal.squares.min() * left <= 2 * self.normal.rounding**2
+        return np.asarray((left < LOST) | (singular & (self.learner.reg == 0)), np.bool_)
+
+    @property
+    def _known(self) -> bool:
+        return self.normal.count > 2 and bool(self._variances.min() > 0)
+
+    @property
+    def _unknown(self) -> float:
+        """An empty class is impossible by its prior; one of too few records has no answer."""
+        return 0.0 if self.normal.count == 1 else float("nan")
+
+    def _whitened(self, queries: Floats) -> Floats:
+        """Return the queries' differences from the mean, each axis over its deviation."""
+        return (queries - self.normal.mean) @ self.normal.axes.T / np.sqrt(self._variances)
+
+    def own(self) -> Floats:
+        """Return each record's log density without it, (r,)."""
+        if not self._known:
+            return np.full(len(self.x), self._unknown)
+        return self._log_density(self.inner, self.inner, self.inner)
+
+    def at(self, queries: Floats) -> Floats:
+        """Return every query's log density without each record, (r, q)."""
+        if not self._known:
+            return np.full((len(self.x), len(queries)), self._unknown)
+        asked = self._whitened(queries)
+        return self._log_density(self._v @ asked.T, (asked**2).sum(axis=1), self.inner[:, None])
+
+    def _log_density(self, cross: Floats, norms: Floats, inner: Floats) -> Floats:
+        """Return the log density from v' M^-1 q, q' M^-1 q and v' M^-1 v."""
+        rest = self.normal.count - 1
+        left = np.maximum(1 - self._factor * inner, LOST)
+        far = norms + 2 * cross / rest + inner / rest**2
+        far = far + self._factor * (cross + inner / rest) ** 2 / left
+        return np.asarray(-(far + np.log(self._variances).sum() + np.log(left)) / 2, np.float64)

@@ -1,0 +1,231 @@
+"""Taking the riskiest records out, one at a time (Long et al. 2017, section 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.counts import Counts, count
+from privacygauge.classifier.dtp.domain import dtp_over_cells
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+LIMIT = 1.0
+"""The DTP-1 rule: a classifier with a larger DTP is not published (Long et al. 2017, section 5)."""
+
+RISE = 0.1
+"""A record whose value rises by so much when another one is removed was shielded by it."""
+
+Measure = Literal["DTP", "PDTP"]
+"""What the values of records are."""
+
+Order = Literal["recomputed", "initial"]
+"""Remove what is riskiest now, or go down the list of the first values, as in Figure 6."""
+
+
+class Remaining(Protocol):
+    """A training set that records are taken from, and what each one's removal would change."""
+
+    @property
+    def measure(self) -> Measure:
+        """What the values are."""
+
+    def values(self) -> Floats:
+        """Return the value of every group of equal records, (g,); NaN where none is left."""
+
+    def row(self, group: int) -> int:
+        """Return the row of one record of the group that is left."""
+
+    def less(self, group: int) -> Self:
+        """Return the training set without one record of the group."""
+
+
+@dataclass(frozen=True, eq=False)
+class RemovalPath:
+    """What removing the riskiest records, one at a time, does to the largest value."""
+
+    removed: Ints
+    """(s,) Rows, in the order of their removal."""
+    highest: Floats
+    """(s + 1,) The largest value of all remaining records before each removal, and at the end."""
+    value: Floats
+    """(s,) Each removed record's value when it was removed."""
+    before: Floats
+    """(s,) Its value one removal earlier; NaN for the first."""
+    order: Order
+    """How the next record was chosen."""
+    measure: Measure = "DTP"
+    """What the values are."""
+
+    def __post_init__(self) -> None:
+        for name in ("removed", "highest", "value", "before"):
+            object.__setattr__(self, name, checks.frozen(getattr(self, name)))
+
+    @property
+    def best(self) -> int:
+        """After how many removals to stop: the first time at most 1, else where it is lowest."""
+        safe = np.flatnonzero(self.highest <= LIMIT)
+        return int(safe[0]) if len(safe) else int(np.argmin(self.highest))
+
+    @property
+    def groups(self) -> tuple[Ints, ...]:
+        """Rows that shield each other: each rose when the one before it was removed.
+
+        Such records keep each other's influence down. Only groups of two and more.
+        """
+        with np.errstate(invalid="ignore"):  # from infinite to infinite is no rise
+            rose = self.value - self.before > RISE
+        starts = np.flatnonzero(~rose)
+        parts = np.split(self.removed, starts[1:] if len(starts) else [])
+        return tuple(part for part in parts if len(part) > 1)
+
+
+def check_order(order: str) -> None:
+    """Raise unless there is such an order."""
+    if order not in ("recomputed", "initial"):
+        raise InputError(f"order must be 'recomputed' or 'initial', got {order!r}")
+
+
+def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
+    """Return what removing so many records does; all values are computed anew after each.
+
+    Parameters
+    ----------
+    remaining : Remaining
+        The training set.
+    steps : int
+        At least 1; fewer are made where no two groups of records are left.
+    order : {"recomputed", "initial"}
+        The riskiest of those left, or those of the largest first values, as in Figure 6.
+
+    Raises
+    ------
+    InputError
+        If `steps` or `order` breaks a rule.
+    """
+    if steps < 1:
+        raise InputError(f"steps must be at least 1, got {steps}")
+    check_order(order)
+    values = first = remaining.values()
+    highest, removed, own, before = [float(np.nanmax(values))], [], [], []
+    earlier = np.full(len(values), np.nan)
+    for _ in range(steps):
+        ranked = np.where(np.isnan(values), np.nan, first if order == "initial" else values)
+        if np.count_nonzero(~np.isnan(ranked)) < 2:
+            break
+        group = int(np.nanargmax(ranked))
+        removed.append(remaining.row(group))
+        own.append(values[group])
+        before.append(earlier[group])
+        remaining, earlier = remaining.less(group), values
+        values = remaining.values()
+        highest.append(float(np.nanmax(values)))
+    return RemovalPath(
+        np.array(removed, np.int64),
+        np.array(highest),
+        np.array(own, np.float64),
+        np.array(before, np.float64),
+        order,
+        remaining.measure,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalRecords:
+    """Records of naive Bayes on categories, equal ones together; the value is the exact DTP."""
+
+    counts: Counts
+    """Of all records that are left."""
+    codes: Ints
+    """(g, m) The different records."""
+    y: Ints
+    """(g,) Their classes."""
+    left: Ints
+    """(g,) How many of each are left."""
+    order: Ints
+    """(n,) Rows, those of a group beside each other."""
+    ends: Ints
+    """(g,) Where each group's rows end in `order`."""
+
+    @property
+    def measure(self) -> Measure:
+        """The values are exact DTP."""
+        return "DTP"
+
+    def values(self) -> Floats:
+        """Return the exact DTP of every group over the whole domain, (g,)."""
+        here = self.left > 0
+        result = np.full(len(self.left), np.nan)
+        result[here] = dtp_over_cells(self.counts, self.codes[here], self.y[here])
+        return result
+
+    def row(self, group: int) -> int:
+        """Return the row of one record of the group that is left."""
+        return int(self.order[self.ends[group] - self.left[group]])
+
+    def less(self, group: int) -> CategoricalRecords:
+        """Return the records without one of the group."""
+        left = self.left.copy()
+        left[group] -= 1
+        counts = self.counts.less(self.codes[group], int(self.y[group]))
+        return replace(self, counts=counts, left=left)
+
+
+def categorical_records(
+    codes: Ints, y: Ints, sizes: tuple[int, ...], n_classes: int, alpha: float
+) -> CategoricalRecords:
+    """Return records (n, m) of the classes (n,), ready to be removed one at a time."""
+    key = np.ravel_multi_index((*codes.T, y), (*sizes, n_classes))
+    order = np.argsort(key, kind="stable")
+    _, first, size = np.unique(key[order], return_index=True, return_counts=True)
+    some = order[first]
+    counts = count(codes, y, sizes, n_classes, alpha)
+    return CategoricalRecords(counts, codes[some], y[some], size, order, np.cumsum(size))
+
+
+@dataclass(frozen=True, eq=False)
+class LearnerRecords:
+    """Records of any learner, each a group of its own; the value is PDTP."""
+
+    learner: Learner
+    """Trained again after each removal."""
+    x: NDArray[Any]
+    """(n, d) All records, removed ones too."""
+    y: Ints
+    """(n,) Their classes."""
+    n_classes: int
+    """Number of classes."""
+    width: float
+    """Of the bins; 0 for none."""
+    here: Bools
+    """(n,) Which are left."""
+
+    @property
+    def measure(self) -> Measure:
+        """The values are PDTP."""
+        return "PDTP"
+
+    def values(self) -> Floats:
+        """Return the PDTP of every record that is left, (n,)."""
+        x, y = self.x[self.here], self.y[self.here]
+        fitted = self.learner.fit(x, y, n_classes=self.n_classes)
+        result = np.full(len(self.y), np.nan)
+        without = fitted.without(np.arange(len(y)))
+        result[self.here] = log_ratio(fitted.predict(x), without, self.width)
+        return result
+
+    def row(self, group: int) -> int:
+        """Return the row of the record."""
+        return group
+
+    def less(self, group: int) -> LearnerRecords:
+        """Return the records without this one."""
+        here = self.here.copy()
+        here[group] = False
+        return replace(self, here=here)

@@ -1,0 +1,223 @@
+"""Any classifier without one record: trained once more for each, with the same random draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import box_of
+from privacygauge.classifier.dtp.network_bounds import with_bounds
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.shadows import Progress, digest_of
+from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.versions import versions
+from privacygauge.errors import InputError
+from privacygauge.runs.contents import Static
+from privacygauge.runs.execute import complete
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run, open_run, plan_in
+
+
+@dataclass(frozen=True, eq=False)
+class Retrained:
+    """What classifiers say with and without each record."""
+
+    with_it: Floats
+    """(r, k) What the classifier trained on all of T says about each record."""
+    without: Floats
+    """(r, k) What the one trained without the record says about it; NaN where training failed."""
+    searched: Floats
+    """(r,) The largest log ratio over all queries that were asked."""
+    bound: Floats
+    """(r,) What no query of the box that holds all records shows more than, without bins; infinite
+    where only predictions are known."""
+
+    @property
+    def failed(self) -> Ints:
+        """Numbers of the records without which no classifier could be trained."""
+        return np.flatnonzero(~np.isfinite(self.without).all(axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class LeavingOut:
+    """Trains without each record of a task: what workers are sent."""
+
+    trainer: Trainer
+    """Trains models."""
+    x: NDArray[Any]
+    """(n, d) Features."""
+    y: Ints
+    """(n,) Classes."""
+    members: Bools
+    """(n,) The training set T."""
+    rows: Ints
+    """(r,) Records to leave out, one at a time."""
+    queries: Ints
+    """(q,) Records to ask about beside the one that is left out."""
+    state: int
+    """The random state of every model."""
+    n_classes: int
+    """Number of classes."""
+    width: float
+    """Of the bins in which log ratios over queries are taken."""
+
+    whole: NDArray[Any] | None = None
+    """(r + q, k) What the classifier trained on all of T says about rows and queries; None where
+    it is trained in every task, in one stack with those that it is compared with."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return what is said with and without each record of the task."""
+        rows = self.rows[task.start : task.stop]
+        inside = np.tile(self.members, (len(rows), 1))
+        inside[np.arange(len(rows)), rows] = False
+        asked = np.concatenate([rows, self.queries])
+        if self.whole is None:
+            everyone = np.vstack([self.members, inside])
+            box = box_of(self.x[self.members])
+            made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
+            return {**self._compared(made[0], made[1:]), "bound": bound}
+        known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
+        made = self.trainer.train(self.cohort(inside, asked))
+        compared = self._compared(self.whole[known], made)
+        return {**compared, "bound": np.full(len(rows), np.inf)}
+
+    def cohort(self, inside: Bools, asked: Ints) -> Cohort:
+        """Return models that all have the same random state."""
+        states = [self.state] * len(inside)
+        return Cohort(self.x, self.y, inside, states, self.n_classes, asked)
+
+    def _compared(self, whole: NDArray[Any], made: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
+        n_rows, logits = len(made), self.trainer.logits
+        with_it = probabilities(whole, logits=logits)
+        without, searched = np.empty((n_rows, self.n_classes)), np.empty(n_rows)
+        for i, model in enumerate(made):
+            p = probabilities(model, logits=logits)
+            asked = np.r_[i, n_rows : len(p)]
+            without[i] = p[i]
+            searched[i] = log_ratio(with_it[asked], p[asked], self.width).max()
+        return {"with_it": with_it[:n_rows], "without": without, "searched": searched}
+
+
+def retrained(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    rows: Ints,
+    *,
+    n_classes: int,
+    members: Bools | None = None,
+    queries: Ints | None = None,
+    width: float = 0.0,
+    seed: int = 0,
+    run: str | Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Retrained:
+    """Return what a classifier says with and without each record, by training without it.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x, y : ndarray, shapes (n, d) and (n,)
+    rows : ndarray of int, shape (r,)
+        Records to leave out, one at a time.
+    n_classes : int
+    members : ndarray of bool, shape (n,), optional
+        The training set; all records where nothing is given.
+    queries : ndarray of int, shape (q,), optional
+        Further records to ask about, in search of a change larger than at the record itself.
+    width : float
+        Of the bins; 0 for none.
+    seed : int
+        All models have the same random state: the same initial weights and the same order.
+    run : str or Path, optional
+        Folder that keeps what was trained.
+    invocation, n_jobs, progress
+        As in `train_shadows`.
+
+    Raises
+    ------
+    InputError
+        If the classifier cannot be trained on the whole training set.
+    """
+    state = int(seeds.stream(seed, "dtp", "state").integers(2**31))
+    inside = np.ones(len(y), np.bool_) if members is None else members
+    asked = np.zeros(0, np.int64) if queries is None else queries
+    work = LeavingOut(trainer, x, y, inside, rows, asked, state, n_classes, width)
+    with kept_or_scratch(run) as folder:
+        plan = _plan(work, seed, folder)
+        opened = open_run(folder, plan, {"row": Static(("record",), rows)}, invocation=invocation)
+        complete(opened, _ready(work, opened), n_jobs=n_jobs, progress=progress)
+        found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
+    if not np.isfinite(found["with_it"]).all():
+        raise InputError(
+            f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
+            "predictions are not finite, or there is a single class"
+        )
+    return Retrained(**found)
+
+
+def _ready(work: LeavingOut, run: Run) -> LeavingOut:
+    if isinstance(work.trainer, Stacking):
+        # The plan, not the memory that happens to be free, says how many are trained as one.
+        return replace(work, trainer=stacked(work.trainer, run.plan.units_a_task + 1))
+    if not run.missing(verify=False):
+        return work  # nothing is left to compare with; a damaged task trains it for itself
+    asked = np.concatenate([work.rows, work.queries])
+    made = work.trainer.train(work.cohort(work.members[None], asked))
+    return replace(work, whole=made[0])
+
+
+def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
+    r, k = len(work.rows), work.n_classes
+    known = plan_in(folder)
+    settings = {
+        "trainer": work.trainer.name,
+        **work.trainer.describe(),
+        "data": digest_of(work.x, work.y),
+        "training set": digest_of(work.members, work.rows, work.queries),
+        "bins": work.width,
+        "versions": versions("torch" if work.trainer.logits else None),
+    }
+    return Plan(
+        name="dtp",
+        seed=seed,
+        unit="record",
+        n_units=r,
+        units_a_task=_records_a_task(work) if known is None else known.units_a_task,
+        arrays={
+            "with_it": ArraySpec(("record", "class"), (r, k), "float64"),
+            "without": ArraySpec(("record", "class"), (r, k), "float64"),
+            "searched": ArraySpec(("record",), (r,), "float64"),
+            "bound": ArraySpec(("record",), (r,), "float64"),
+        },
+        settings=settings,
+    )
+
+
+def _records_a_task(work: LeavingOut) -> int:
+    inside = np.broadcast_to(work.members, (len(work.rows), len(work.y)))
+    asked = np.concatenate([work.rows[:1], work.queries])
+    return models_a_task(work.trainer, work.cohort(inside, asked))
+
+
+def failures(failed: Ints, rows: Ints) -> list[str]:
+    """Return a warning that names the records without which training failed."""
+    if not len(failed):
+        return []
+    return [
+        f"without each of {len(failed):,} records no classifier could be trained (a class is "
+        f"left empty, or predictions are not finite): their values are infinite; rows "
+        f"{checks.listed(rows[failed].tolist())}"
+    ]

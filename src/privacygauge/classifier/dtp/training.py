@@ -1,0 +1,44 @@
+"""A learner as a trainer: shadow models and attacks work with it like with any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.trainer import Cohort
+
+
+@dataclass(frozen=True)
+class LearnerTrainer:
+    """Trains the classifiers of a learner, one after another."""
+
+    learner: Learner
+    """What is trained."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.learner.name
+
+    @property
+    def logits(self) -> bool:
+        """Learners give probabilities."""
+        return False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the learner's own settings."""
+        return self.learner.describe()
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+
+        A class that is missing from a model's records has the probability 0. Nothing is random.
+        """
+        x, y, k = cohort.x, cohort.y, cohort.n_classes
+        models = (self.learner.fit(x[rows], y[rows], n_classes=k) for rows in cohort.inside)
+        return np.stack([model.predict(x[cohort.asked]) for model in models])

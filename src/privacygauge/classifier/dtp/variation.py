@@ -1,0 +1,137 @@
+"""What else moves a prediction beside one record: initial weights, and the other records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.shadows import Progress, train_all
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.folder import kept_or_scratch
+
+
+@dataclass(frozen=True, eq=False)
+class Variation:
+    """Predictions of a record's own class by models that differ in one thing each."""
+
+    row: int
+    """The record."""
+    label: int
+    """Its class."""
+    initialisation: Floats
+    """(m,) Same training set, other random states."""
+    sampling: Floats
+    """(m,) Other training sets of the same size that all hold the record."""
+    with_it: float
+    """By the classifier."""
+    without: float
+    """By the classifier trained without the record and otherwise alike."""
+
+    @property
+    def own(self) -> float:
+        """How far the record moves its own prediction."""
+        return abs(self.with_it - self.without)
+
+    @property
+    def stands_out(self) -> float:
+        """The record's own effect in standard deviations of the larger of both variations.
+
+        Infinite where nothing else moves the prediction.
+        """
+        spread = max(float(np.std(v, ddof=1)) for v in (self.initialisation, self.sampling))
+        if spread == 0:
+            return float("inf") if self.own > 0 else 0.0
+        return self.own / spread
+
+
+def variation(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    rows: Ints,
+    *,
+    size: int | None = None,
+    n_models: int = 100,
+    seed: int = 0,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Variation, ...]:
+    """Return how initial weights and the choice of the other records move some predictions.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x, y : ndarray, shapes (n, d) and (n,)
+        The population that training sets are drawn from.
+    rows : ndarray of int, shape (t,)
+        Records to look at.
+    size : int, optional
+        Of a training set; half of the population where nothing is given.
+    n_models : int
+        Models for each of both variations, at least 2.
+    seed, run, n_jobs, progress
+        As in `train_shadows`.
+
+    Notes
+    -----
+    Long et al. (2017), section 9, Figures 7 and 8: 100 models on 10,000 records each. There the
+    training sets are drawn whether or not they hold the record; here all hold it, so that its
+    own effect is not counted among the others'.
+    """
+    size = len(y) // 2 if size is None else size
+    if n_models < 2:
+        raise InputError(f"n_models must be at least 2, got {n_models}")
+    if not len(rows) < size <= len(y):
+        raise InputError(f"size must be in {len(rows) + 1}..{len(y)}, got {size}")
+    rng = seeds.stream(seed, "variation", "sets")
+    inside = np.zeros((1 + len(rows) + 2 * n_models, len(y)), np.bool_)
+    others = np.setdiff1d(np.arange(len(y)), rows)
+    for model in (0, *range(1 + len(rows) + n_models, len(inside))):
+        inside[model, rows] = True
+        inside[model, rng.choice(others, size - len(rows), replace=False)] = True
+    same = slice(1, 1 + len(rows) + n_models)
+    inside[same] = inside[0]
+    inside[np.arange(len(rows)) + 1, rows] = False
+    states = np.zeros(len(inside), np.int64)
+    states[1 + len(rows) : 1 + len(rows) + n_models] = 1 + np.arange(n_models)
+    drawn = seeds.stream(seed, "variation", "states").integers(2**31, size=n_models + 1)
+    with kept_or_scratch(run) as folder:
+        values = train_all(
+            trainer,
+            x,
+            y,
+            inside,
+            seed=seed,
+            run=folder,
+            asked=np.asarray(rows),
+            states=tuple(drawn[states].tolist()),
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    shown = probabilities(values, logits=trainer.logits)
+    return tuple(
+        _one(shown[:, i], i, int(row), int(y[row]), len(rows)) for i, row in enumerate(rows)
+    )
+
+
+def _one(shown: Floats, place: int, row: int, label: int, n_rows: int) -> Variation:
+    own = shown[:, label]
+    first = 1 + n_rows
+    n_models = (len(own) - first) // 2
+    return Variation(
+        row,
+        label,
+        checks.frozen(own[first : first + n_models]),
+        checks.frozen(own[first + n_models :]),
+        float(own[0]),
+        float(own[1 + place]),
+    )

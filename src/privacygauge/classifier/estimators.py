@@ -1,0 +1,327 @@
+"""Training estimators one by one: scikit-learn, XGBoost, LightGBM, and any callable."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.threads import limited_to
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+class Probabilistic(Protocol):
+    """A trained model that gives the probability of every class."""
+
+    def predict_proba(self, X: NDArray[Any]) -> Floats:
+        """Return the probability of every class, (n, k)."""
+
+
+class ProbabilisticClassifier(Probabilistic, Protocol):
+    """A scikit-learn classifier, or anything that behaves like one."""
+
+    def fit(self, X: NDArray[Any], y: Ints) -> object:
+        """Train on the records."""
+
+
+@dataclass(frozen=True)
+class Estimators:
+    """Trains classifiers with ``fit`` and ``predict_proba``, each on its own."""
+
+    make: Callable[[int], ProbabilisticClassifier]
+    """Returns an untrained classifier from a random state."""
+    label: str = ""
+    """What reports call it; the callable's own name where nothing is given."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.label or _called(self.make)
+
+    @property
+    def logits(self) -> bool:
+        """Estimators give probabilities."""
+        return False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the estimator's class and parameters, and the code that makes it."""
+        made = self.make(0)
+        return {"model": _described(made), "made by": _source(self.make)}
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the probabilities that each model gives the `asked` records; see `Trainer`.
+
+        A class that is missing from a model's records has the probability 0.
+        """
+        result = np.full(cohort.shape, np.nan)
+        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+            seen, codes = np.unique(cohort.y[rows], return_inverse=True)
+            if len(seen) < 2:
+                continue  # nothing to tell apart: left as failed
+            model = _one_thread(self.make(seed))
+            # Numbered anew: some estimators refuse classes with gaps between them.
+            fitted = _fit(model, cohort.x[rows], codes)
+            if fitted is not None:
+                _fill(probs, fitted, cohort.x[cohort.asked], seen, model)
+        return result
+
+
+@dataclass(frozen=True)
+class Function:
+    """Trains by a function of the user's."""
+
+    train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
+    """Takes features (m, d), classes (m,) in 0..k-1 and a random state; returns a trained model,
+    or a function from features to probabilities (n, k)."""
+    label: str = ""
+    """What reports call it; the function's own name where nothing is given."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.label or _called(self.train_one)
+
+    @property
+    def logits(self) -> bool:
+        """Functions give probabilities."""
+        return False
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the function's name and a hash of its code."""
+        return {"trained by": _source(self.train_one)}
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
+        result = np.full(cohort.shape, np.nan)
+        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+            fitted = self.train_one(cohort.x[rows], cohort.y[rows], seed)
+            classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
+            _fill(probs, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
+        return result
+
+
+def as_trainer(model: object) -> Trainer:
+    """Return a trainer for whatever describes how a model is trained.
+
+    Parameters
+    ----------
+    model : Trainer, estimator, class, or callable
+        A trainer; a scikit-learn estimator, which is copied untrained; a callable that takes a
+        random state and returns an untrained estimator; or a function of features, classes and
+        a random state that returns a trained model.
+
+    Raises
+    ------
+    InputError
+        One line: what it lacks, and the way out.
+    """
+    if isinstance(model, type):
+        raise InputError(f"give an instance, {model.__name__}(...), not the class itself")
+    if isinstance(model, Trainer):
+        return model
+    if isinstance(model, Learner):
+        return LearnerTrainer(model)
+    if _is_module(model):
+        raise InputError(
+            "a PyTorch module does not say how it is trained: give Networks(make, epochs=...), "
+            "where make(n_features, n_classes) returns an untrained module"
+        )
+    if hasattr(model, "fit"):
+        _require_probabilities(model)
+        return Estimators(_Copies(model), type(model).__name__)
+    if not callable(model):
+        raise InputError(
+            f"a model must be an estimator with fit and predict_proba, or a callable, got "
+            f"{type(model).__name__}"
+        )
+    required = n_required(model)
+    if required == 1:
+        _require_probabilities(model(0))
+        return Estimators(model)
+    if required == 3:
+        return Function(model)
+    raise InputError(
+        "a training callable takes a random state (and returns an untrained estimator), or "
+        f"features, classes and a random state (and returns a trained model); {_called(model)} "
+        f"takes {required} arguments"
+    )
+
+
+def probabilities_of(model: object, x: NDArray[Any], n_classes: int) -> Floats:
+    """Return what a trained model, or a function, predicts on every record, (n, n_classes).
+
+    A PyTorch module, on the CPU, gives logits, of which the softmax is taken.
+    """
+    if _is_module(model):
+        return probabilities_of(partial(_of_module, model), x, n_classes)
+    classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
+    if classes.dtype.kind not in "biuf":
+        raise InputError("the model was trained on names of classes: train it on 0..k-1")
+    result = np.full((len(x), n_classes), np.nan)
+    _fill(result, model, x, classes.astype(np.int64), model)
+    bad = np.flatnonzero(~np.isfinite(result).all(axis=1))
+    if len(bad):
+        raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
+    return result
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """Untrained copies of an estimator, with a random state of their own where they take one."""
+
+    estimator: Any
+
+    def __call__(self, random_state: int) -> ProbabilisticClassifier:
+        from sklearn.base import clone
+
+        copy: ProbabilisticClassifier = _with_state(clone(self.estimator), random_state)
+        return copy
+
+
+def _with_state(estimator: Any, random_state: int) -> Any:
+    names = [key for key in estimator.get_params() if key.split("__")[-1] == "random_state"]
+    return estimator.set_params(**dict.fromkeys(names, random_state)) if names else estimator
+
+
+def _one_thread(model: Any) -> Any:
+    # Models are trained beside each other: threads of their own would slow all of them down.
+    if hasattr(model, "get_params"):
+        known = {"": model, **model.get_params()}
+        for key in known:
+            owner, _, last = key.rpartition("__")
+            if last == "n_jobs" and _threaded(known[owner], known[key]):
+                model.set_params(**{key: 1})
+    return model
+
+
+def _threaded(owner: Any, n_jobs: int | None) -> bool:
+    """Return whether an estimator takes several cores: by default, others than scikit-learn's."""
+    alone = (1, None) if type(owner).__module__.startswith("sklearn.") else (1,)
+    return n_jobs not in alone
+
+
+def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
+    with limited_to(1):
+        fitted = model.fit(x, codes)
+    return model if fitted is None else fitted
+
+
+def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
+    ask = getattr(model, "predict_proba", model)
+    if not callable(ask):
+        raise InputError(_no_probabilities(model))
+    with limited_to(1):
+        seen = np.asarray(ask(x), np.float64)
+    if seen.shape != (len(x), len(classes)):
+        raise InputError(
+            f"{type(named).__name__} must predict probabilities of the shape "
+            f"({len(x)}, {len(classes)}), got {seen.shape}"
+        )
+    if len(classes) and (classes.min() < 0 or classes.max() >= probs.shape[1]):
+        raise InputError(
+            f"{type(named).__name__} has class {classes.max()}, but there are {probs.shape[1]}"
+        )
+    if np.isfinite(seen).all():
+        probs[:] = 0.0
+        probs[:, classes] = seen
+
+
+def _is_module(model: object) -> bool:
+    # Without torch in memory nobody can have made a module.
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
+
+
+def _of_module(module: Any, x: NDArray[Any]) -> Floats:
+    torch = sys.modules["torch"]
+    parameter = next(module.parameters(), None)
+    kind = torch.get_default_dtype() if parameter is None else parameter.dtype
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            values = module(torch.as_tensor(x).to(kind)).double().numpy()
+    finally:
+        module.train(was_training)
+    return probabilities(values, logits=True)
+
+
+def _require_probabilities(model: object) -> None:
+    if not hasattr(model, "predict_proba"):
+        raise InputError(_no_probabilities(model))
+    if not hasattr(model, "fit"):
+        raise InputError(f"{type(model).__name__} has no fit")
+
+
+def _no_probabilities(model: object) -> str:
+    return (
+        f"{type(model).__name__} has no predict_proba, and attacks need probabilities: wrap it in "
+        "sklearn.calibration.CalibratedClassifierCV, or give a model that has it"
+    )
+
+
+def n_required(function: Callable[..., Any]) -> int:
+    """Return how many arguments a callable must be given."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return sum(p.kind in kinds and p.default is p.empty for p in parameters)
+
+
+def _called(function: object) -> str:
+    inner = getattr(function, "func", function)
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
+
+
+def _described(model: object) -> str:
+    if hasattr(model, "get_params"):
+        text = ", ".join(f"{k}={v!r}" for k, v in sorted(model.get_params().items()))
+        return _ADDRESS.sub("", f"{type(model).__name__}({text})")
+    return f"{type(model).__module__}.{type(model).__qualname__}"
+
+
+def _source(function: object) -> str:
+    inner = getattr(function, "func", function)
+    if not inspect.isfunction(inner):
+        return _ADDRESS.sub("", f"{type(inner).__module__}.{type(inner).__qualname__}")
+    try:
+        text = inspect.getsource(inner)
+    except OSError:
+        text = inner.__code__.co_code.hex()
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    extra = "" if inner is function else _ADDRESS.sub("", f" {getattr(function, 'args', ())}")
+    return f"{inner.__module__}.{inner.__qualname__} {digest}{extra}"
+
+
+def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
+    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them."""
+    features = np.asarray(x)
+    labels = np.asarray(y)
+    if labels.dtype.kind in "OSUT":
+        raise InputError(
+            f"y must hold integers in 0..k-1, got {labels.dtype}: "
+            "np.unique(y, return_inverse=True)[1] makes integers of names"
+        )
+    labels = checks.classes(labels, "y")
+    if features.ndim != 2 or len(features) != len(labels):
+        raise InputError(
+            f"x must have the shape (n, d) with n = {len(labels)}, got {features.shape}"
+        )
+    if len(labels) == 0:
+        raise InputError("x and y hold no records")
+    return features, labels

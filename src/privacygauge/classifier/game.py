@@ -1,0 +1,130 @@
+"""The membership game on predictions that were made already."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.signals import signals
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.game import Observation, Round, Shadow
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of a prediction matrix, without labels of membership."""
+
+    source: Predictions
+    """The predictions."""
+    index: Ints
+    """(n,) Which of their rows."""
+    features: NDArray[Any] | None = None
+    """(r, d) Features of r different records, where the adversary knows them."""
+    record: Ints | None = None
+    """(n,) Which of the r records each row is about."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionObservation(Observation):
+    """Signals, and the full prediction vectors behind them."""
+
+    rows: Rows | None = None
+    """The targets' predictions."""
+    shadow_rows: Rows | None = None
+    """The shadow records' predictions."""
+    pool: Pool | None = None
+    """The adversary's own models on every target: what attacks on single records learn from."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionGame:
+    """Members and non-members are known, and so are predictions on them.
+
+    With shadow predictions the adversary learns on those. Without, the targets are cut in two
+    halves and each half is attacked by an adversary that learnt on the other one.
+    """
+
+    target: Predictions
+    """Predictions of the audited model."""
+    shadow: Predictions | None = None
+    """Predictions of the adversary's model on records of its own."""
+
+    def __post_init__(self) -> None:
+        if min(self.target.n_in, self.target.n_out) < 2:
+            raise InputError(
+                f"at least 2 members and 2 non-members are needed, got {self.target.n_in} and "
+                f"{self.target.n_out}"
+            )
+        if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
+            raise InputError(
+                f"the shadow predictions have {self.shadow.n_classes} classes, the target's "
+                f"{self.target.n_classes}: both must come from the same task"
+            )
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return one round with a shadow, or one for each half without.
+
+        The bits came with the data, so nothing is drawn anew and `rounds` must be 1.
+        """
+        if rounds != 1:
+            raise InputError(f"predictions that were made already give one round, got {rounds}")
+        values = signals(self.target)
+        if self.shadow is not None:
+            everything = np.arange(len(self.target))
+            shadow = Rows(self.shadow, np.arange(len(self.shadow)))
+            return [self._round(values, everything, signals(self.shadow), shadow)]
+        first = crossfit_halves(self.target.labels, self.target.member, rng)
+        parts = np.flatnonzero(first), np.flatnonzero(~first)
+        return [
+            self._round(values, judged, values, Rows(self.target, learnt))
+            for judged, learnt in (parts, parts[::-1])
+        ]
+
+    def _round(
+        self,
+        values: dict[str, Floats],
+        judged: Ints,
+        shadow_values: dict[str, Floats],
+        learnt: Rows,
+    ) -> Round:
+        source, index = learnt.source, learnt.index
+        shadow = Shadow(
+            {name: x[index] for name, x in shadow_values.items()},
+            source.member[index],
+            source.labels[index],
+        )
+        observation = PredictionObservation(
+            {name: x[judged] for name, x in values.items()},
+            self.target.labels[judged],
+            shadow,
+            rows=Rows(self.target, judged),
+            shadow_rows=learnt,
+        )
+        return Round(observation, self.target.member[judged], judged)
+
+
+def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bools:
+    """Return which records are in the first of two halves, even in every class and side.
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n,)
+    member : ndarray of bool, shape (n,)
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+        Among the records of one class and side the halves differ by at most one.
+    """
+    order = np.lexsort((rng.random(len(labels)), labels, member))
+    first = np.empty(len(labels), np.bool_)
+    first[order] = np.arange(len(labels)) % 2 == int(rng.integers(2))
+    return first

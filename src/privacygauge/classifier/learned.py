@@ -1,0 +1,108 @@
+"""The learned attack: gradient boosting on prediction vectors of shadow records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.classifier.game import PredictionObservation, Rows
+from privacygauge.classifier.predictions import blocks_of
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.rules import Cut
+from privacygauge.runs.threads import limited_to
+
+_FLOOR = 1e-30
+
+
+@dataclass(frozen=True)
+class Learned:
+    """Gradient boosting on the sorted log probabilities, the signals and nothing else.
+
+    A metric attack sees one number of a prediction; this one sees its whole shape, which is
+    what gives defended predictions away (MemGuard).
+    """
+
+    top: int = 10
+    """How many of the largest log probabilities are used."""
+    most: int = 100_000
+    """Learn on at most so many shadow records, drawn at random."""
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "learned"
+
+    @property
+    def variant(self) -> str:
+        """The kind of model."""
+        return "gradient-boosting"
+
+    @property
+    def thresholds(self) -> str:
+        """One half of a probability."""
+        return "none"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log-odds of being a member, at even odds, for every target."""
+        if not isinstance(observation, PredictionObservation):
+            return Skipped(self.name, "needs the full prediction vectors")
+        if (
+            observation.shadow is None
+            or observation.shadow_rows is None
+            or observation.rows is None
+        ):
+            return Skipped(self.name, "needs shadow records with known membership")
+        shadow = observation.shadow
+        used = _at_most(self.most, len(shadow.member), rng)
+        known = _features(
+            Rows(observation.shadow_rows.source, observation.shadow_rows.index[used]),
+            {name: x[used] for name, x in shadow.signals.items()},
+            self.top,
+        )
+        member = shadow.member[used]
+        if member.all() or not member.any():
+            return Skipped(self.name, "too few shadow records")
+        asked = _features(observation.rows, dict(observation.signals), self.top)
+        value = _boosted(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
+        return Scores(value, Cut(0.0, "of even odds"))
+
+
+def _features(rows: Rows, signals: dict[str, Floats], top: int) -> Floats:
+    source = rows.source
+    k = min(top, source.n_classes)
+    sorted_logs = np.empty((len(rows.index), k))
+    for part, block in blocks_of(source.values[rows.index]):
+        if source.logits:
+            block -= block.max(axis=1, keepdims=True)
+            block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
+        else:
+            np.log(np.maximum(block, _FLOOR, out=block), out=block)
+        largest = np.partition(block, block.shape[1] - k, axis=1)[:, -k:]
+        sorted_logs[part] = np.sort(largest, axis=1)[:, ::-1]
+    metrics = [signals[name] for name in ("scaled-logit", "modified-entropy", "correctness")]
+    return np.column_stack([sorted_logs, *metrics])
+
+
+def _at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def _boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model = HistGradientBoostingClassifier(
+        max_iter=100,
+        learning_rate=0.05,
+        max_leaf_nodes=8,
+        min_samples_leaf=max(5, min(20, len(member) // 50)),
+        class_weight="balanced",
+        early_stopping=False,
+        random_state=seed,
+    )
+    # More threads than cores at work make small fits many times slower.
+    with limited_to(1 if len(member) < 20_000 else None):
+        model.fit(known, member)
+        return np.asarray(model.decision_function(asked), np.float64)

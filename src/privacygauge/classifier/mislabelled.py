@@ -1,0 +1,216 @@
+"""Mislabelled canaries: records that a model can only know by heart, and the game about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import WORLD_SIGNAL
+from privacygauge.classifier.signals import signals
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.game import Observation, Round, Shadow
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.errors import InputError
+
+
+class WrongLabel(Protocol):
+    """Which wrong class a canary gets."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        """Return a class for every row, (c,), that is not its own.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, d)
+        y : ndarray of int, shape (n,)
+            True classes in 0..k-1, k at least 2.
+        rows : ndarray of int, shape (c,)
+            The canaries.
+        rng : numpy.random.Generator
+        """
+
+
+@dataclass(frozen=True)
+class UniformLabel:
+    """Any of the other classes, each as likely (Aerni et al. 2024)."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "any other class"
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        """Return a class for every row, (c,), that is not its own."""
+        k = int(y.max()) + 1
+        return np.asarray((y[rows] + rng.integers(1, k, size=len(rows))) % k, np.int64)
+
+
+@dataclass(frozen=True)
+class LeastLikelyLabel:
+    """The class that a model which does not hold the record finds the least likely.
+
+    Two models are trained for it, each on one half of all records, with true labels; each says
+    what is least likely for the canaries of the other half.
+    """
+
+    model: object
+    """A trainer, or whatever `as_trainer` takes."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return "the least likely class"
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        """Return a class for every row, (c,), that is not its own."""
+        half = rng.permutation(len(y)) < len(y) // 2
+        states = rng.integers(2**31, size=2).tolist()
+        cohort = Cohort(x, y, np.stack([half, ~half]), states, int(y.max()) + 1, rows)
+        answers = as_trainer(self.model).train(cohort)
+        if not np.isfinite(answers).all():
+            raise InputError(
+                "the model for the least likely class could not be trained on half of the "
+                "records: give UniformLabel()"
+            )
+        # Of the two, the model that was trained without the record.
+        own = answers[half[rows].astype(np.int64), np.arange(len(rows))].astype(np.float64)
+        own[np.arange(len(rows)), y[rows]] = np.inf
+        return np.asarray(own.argmin(axis=1), np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The records whose membership is asked about: canaries with a wrong label, and ordinary ones.
+
+    Each is put in by a fair coin of its own; every other record is always in.
+    """
+
+    y: Ints
+    """(n,) The classes that models are trained on."""
+    canaries: Ints
+    """(c,) Rows with a wrong class."""
+    ordinary: Ints
+    """(o,) Rows with their own class."""
+
+    def __post_init__(self) -> None:
+        for name in ("y", "canaries", "ordinary"):
+            object.__setattr__(self, name, checks.integers(getattr(self, name), name))
+
+    @property
+    def asked(self) -> Ints:
+        """(c + o,) The canaries' rows, then the ordinary ones."""
+        return np.concatenate([self.canaries, self.ordinary])
+
+    def membership(self, n_models: int, rng: np.random.Generator) -> Bools:
+        """Return who is trained on which records, (n_models, n)."""
+        inside = np.ones((n_models, len(self.y)), np.bool_)
+        inside[:, self.asked] = coin_flips(n_models, len(self.asked), rng)
+        return inside
+
+
+def targets(
+    x: NDArray[Any],
+    y: Ints,
+    n_canaries: int,
+    rng: np.random.Generator,
+    *,
+    n_ordinary: int | None = None,
+    label: WrongLabel | None = None,
+) -> Targets:
+    """Return canaries and ordinary records drawn at random from the same table.
+
+    Both are a random part of all records: they differ in their labels alone.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n, d)
+    y : ndarray of int, shape (n,)
+        Classes in 0..k-1, k at least 2.
+    n_canaries : int
+        At least 1.
+    rng : numpy.random.Generator
+    n_ordinary : int, optional
+        At least 1; all other records where nothing is given.
+    label : WrongLabel, optional
+        `UniformLabel` where nothing is given.
+
+    Raises
+    ------
+    InputError
+        If there is one class only, or there are fewer records than asked for.
+
+    Notes
+    -----
+    Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
+    misleading", section 4: privacy is judged by the most vulnerable records, for which
+    mislabelled ones stand in.
+    """
+    n = len(y)
+    if n == 0 or int(y.max()) < 1:
+        raise InputError("y must hold at least 2 classes: there is no wrong label otherwise")
+    if n_ordinary is None and not 1 <= n_canaries < n:
+        raise InputError(
+            f"n_canaries must be at least 1 and less than the {n} records, got {n_canaries}"
+        )
+    rest = n - n_canaries if n_ordinary is None else n_ordinary
+    if n_canaries < 1 or rest < 1 or n_canaries + rest > n:
+        raise InputError(
+            f"n_canaries and n_ordinary must be at least 1 and at most {n} together (the "
+            f"records), got {n_canaries} and {rest}"
+        )
+    drawn = rng.permutation(n)
+    canaries = np.sort(drawn[:n_canaries])
+    ordinary = np.sort(drawn[n_canaries : n_canaries + rest])
+    trained = y.copy()
+    trained[canaries] = (label or UniformLabel()).wrong(x, y, canaries, rng)
+    return Targets(trained, canaries, ordinary)
+
+
+def every_model_as_target(pool: Pool) -> Iterator[Round]:
+    """Yield one round for every model of a pool: it is the target, the others the adversary's.
+
+    The coins of all models are independent, so each may be the target; the adversary knows the
+    coins of its own models only.
+
+    Parameters
+    ----------
+    pool : Pool
+        m models on n targets, m at least 2.
+
+    Yields
+    ------
+    Round
+        m of them, with targets 0..n-1 in each.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than 2 models.
+    """
+    m, n = pool.inside.shape
+    if m < 2:
+        raise InputError(f"a pool must have at least 2 models to play one as the target, got {m}")
+    seen = {name: x.reshape(m, n) for name, x in signals(pool.rows()).items()}
+    everyone = Worlds(seen[WORLD_SIGNAL][0], seen[WORLD_SIGNAL], pool.inside)
+    for model in range(m):
+        others = np.delete(np.arange(m), model)
+        shadow = Shadow(
+            {name: x[others].ravel() for name, x in seen.items()},
+            pool.inside[others].ravel(),
+            np.tile(pool.labels, m - 1),
+        )
+        own = {name: x[model] for name, x in seen.items()}
+        observation = Observation(own, pool.labels, shadow, everyone.without(model))
+        yield Round(observation, pool.inside[model], np.arange(n))

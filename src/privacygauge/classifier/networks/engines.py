@@ -1,0 +1,108 @@
+"""Which engine trains a module: the fastest that passes a trial step against the plain loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.classifier.networks.dense import train_dense
+from privacygauge.classifier.networks.extra import out_of_memory
+from privacygauge.classifier.networks.functional import train_vmap
+from privacygauge.classifier.networks.layers import layers_of
+from privacygauge.classifier.networks.loop import train_loop
+from privacygauge.classifier.networks.optimiser import Rule
+from privacygauge.classifier.networks.stacks import TOO_LITTLE
+from privacygauge.classifier.networks.task import Engine, Task
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+ENGINES: dict[str, Engine] = {"dense": train_dense, "vmap": train_vmap, "loop": train_loop}
+
+# What modules raise that torch.func cannot run, and torch.func on behalf of them.
+_REFUSALS = (
+    RuntimeError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    LookupError,
+    MemoryError,
+)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The engine that trains a module, and why."""
+
+    name: str
+    """dense (matrix products by hand), vmap (torch.func) or loop (one model after the other)."""
+    reason: str
+    """One line for a report."""
+
+    @property
+    def engine(self) -> Engine:
+        """What trains."""
+        return ENGINES[self.name]
+
+
+def choose(task: Task) -> Choice:
+    """Return the fastest engine that does what the loop does in a trial step on real records."""
+    trial = _trial(task)
+    expected = _expected(trial)
+    if layers_of(task.module(0)) is not None and _agrees("dense", trial, expected) is None:
+        return Choice("dense", "a Sequential of Linear layers and activations")
+    refused = _agrees("vmap", trial, expected)
+    if refused is None:
+        return Choice("vmap", "a trial step equals that of unstacked modules")
+    return Choice("loop", f"stacked modules fail in a trial step: {refused}")
+
+
+def _trial(task: Task) -> Task:
+    """Return a task of one step for two models, one of them with half of a batch.
+
+    Plain descent, because the first step of Adam is a sign: it makes rounding large.
+    """
+    n = len(task.x)
+    first = np.flatnonzero(task.inside[0])[: task.batch_size]
+    inside = np.zeros((2, n), np.bool_)
+    inside[0, first] = True
+    inside[1, first[: max(1, len(first) // 2)]] = True
+    return replace(
+        task,
+        rule=Rule("sgd", 0.1),
+        epochs=1,
+        inside=inside,
+        seeds=(task.seeds[0], task.seeds[0] ^ 1),
+        asked=task.asked.new_tensor(first),
+    )
+
+
+def _expected(trial: Task) -> torch.Tensor:
+    """Return what the loop gives; what a module raises there is for its author to see."""
+    try:
+        return train_loop(trial, np.arange(2)).logits
+    except (RuntimeError, MemoryError) as error:
+        if out_of_memory(error):
+            raise InputError(TOO_LITTLE) from error
+        raise
+
+
+def _agrees(name: str, trial: Task, expected: torch.Tensor) -> str | None:
+    """Return None if the engine's trial equals the loop's, else what is different."""
+    import torch
+
+    try:
+        found = ENGINES[name](trial, np.arange(2)).logits
+    except InputError:
+        raise
+    except _REFUSALS as error:
+        return f"{type(error).__name__}: {str(error).strip().splitlines()[0][:120]}"
+    tolerance = 1e-9 if expected.dtype == torch.float64 else 1e-4
+    scale = max(1.0, float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()))
+    if torch.allclose(found, expected, rtol=0.0, atol=tolerance * scale, equal_nan=True):
+        return None
+    return f"predictions differ by {float((found - expected).abs().max()):.1e}"

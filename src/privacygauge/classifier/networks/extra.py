@@ -1,0 +1,86 @@
+"""What needs care with torch: importing it, its threads, its random state, its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def the_torch() -> ModuleType:
+    """Return the module torch.
+
+    Raises
+    ------
+    InputError
+        If it is not installed.
+    """
+    try:
+        return import_module("torch")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "training networks needs torch, which is not installed: "
+            "pip install 'privacygauge[torch]'"
+        ) from error
+
+
+def checked_device(device: str) -> torch.device:
+    """Return the device of that name, on which tensors can be made."""
+    the_torch()
+    import torch
+
+    try:
+        found = torch.device(device)
+    except RuntimeError as error:
+        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}") from error
+    if found.type not in ("cpu", "cuda"):
+        raise InputError(f"device must be 'cpu' or 'cuda', got {device!r}")
+    if found.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device must be there, got {device!r} without a GPU: use device='cpu'")
+    number = torch.cuda.current_device() if device == "cuda" else found.index
+    return torch.device(found.type, number)
+
+
+@contextmanager
+def one_thread(device: torch.device) -> Iterator[None]:
+    """Let torch work on one thread of the CPU, then on as many as before.
+
+    Processes around it give the parallelism; small matrices only lose by threads.
+    """
+    torch = the_torch()
+    before = torch.get_num_threads()
+    if device.type == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if torch.get_num_threads() != before:
+            torch.set_num_threads(before)
+
+
+def out_of_memory(error: RuntimeError | MemoryError) -> bool:
+    """Return whether that is what the error says."""
+    told = ("not enough memory", "can't allocate memory")
+    known = isinstance(error, MemoryError | the_torch().cuda.OutOfMemoryError)
+    return known or any(text in str(error) for text in told)
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Let torch's random numbers follow from `seed`, then go on where they were before."""
+    torch = the_torch()
+    cuda = [device] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=cuda):
+        # torch.manual_seed would reach GPUs whose state is not kept.
+        torch.default_generator.manual_seed(seed)
+        if cuda:
+            with torch.cuda.device(device):
+                torch.cuda.manual_seed(seed)
+        yield

@@ -1,0 +1,188 @@
+"""How many models fit into memory at once, from what a trial takes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.classifier.networks.extra import out_of_memory
+from privacygauge.classifier.networks.stacks import TOO_LITTLE
+from privacygauge.classifier.networks.task import Engine, Task
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+CACHE = 24 * 2**20
+"""Bytes that models trained at once may take on a CPU: beyond the cache they slow each other."""
+MOST_ON_CPU = 16
+"""More models at once gain nothing there."""
+
+
+@dataclass(frozen=True)
+class StackSize:
+    """How many models are trained at once, and what that follows from."""
+
+    models: int
+    """At least 1."""
+    per_model: int
+    """Bytes that each takes, measured; of one with all it needs, where two are no choice."""
+    fixed: int
+    """Bytes that are taken once, measured; else 0."""
+    budget: int
+    """Bytes that may be taken."""
+
+
+@dataclass
+class Peak:
+    """The most memory that was in use."""
+
+    bytes: int = 0
+    """Beyond what was in use before."""
+
+
+@contextmanager
+def peak_memory(device: torch.device) -> Iterator[Peak]:
+    """Measure what tensors made inside take at most, on one device."""
+    import torch
+
+    peak = Peak()
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+        torch.cuda.reset_peak_memory_stats(device)
+        before = torch.cuda.memory_allocated(device)
+        yield peak
+        peak.bytes = torch.cuda.max_memory_allocated(device) - before
+    else:
+        with _live_storages(peak):
+            yield peak
+
+
+def _live_storages(peak: Peak) -> Any:
+    """Return a mode under which every storage that an operation makes is counted while it lives."""
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    live: dict[int, int] = {}
+    in_use = 0
+
+    def forget(key: int) -> None:
+        nonlocal in_use
+        in_use -= live.pop(key)
+
+    class Mode(TorchDispatchMode):  # type: ignore[misc, no-untyped-call, unused-ignore]
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            # There is nothing to compile, and the compiler takes a second to import.
+            return False
+
+        def __torch_dispatch__(
+            self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            nonlocal in_use
+            kwargs = kwargs or {}
+            known = {
+                leaf.untyped_storage()._cdata
+                for leaf in tree_leaves((args, kwargs))
+                if isinstance(leaf, torch.Tensor)
+            }
+            made = func(*args, **kwargs)
+            for leaf in tree_leaves(made):
+                if not isinstance(leaf, torch.Tensor) or leaf.device.type != "cpu":
+                    continue
+                storage = leaf.untyped_storage()
+                key = storage._cdata
+                if key not in live and key not in known:
+                    live[key] = storage.nbytes()
+                    in_use += live[key]
+                    weakref.finalize(storage, forget, key)
+            peak.bytes = max(peak.bytes, in_use)
+            return made
+
+    return Mode()  # type: ignore[no-untyped-call, unused-ignore]
+
+
+def stack_size(task: Task, engine: Engine, budget: int) -> StackSize:
+    """Return how many models to train at once, after trials of two steps with one and with two.
+
+    Raises
+    ------
+    InputError
+        If not even one fits.
+    """
+    largest = np.argsort(-task.sizes(np.arange(len(task.inside))), kind="stable")[:1]
+    one = _peak(task, engine, largest)
+    if one is None:
+        raise InputError(TOO_LITTLE)
+    if one > budget:
+        raise InputError(
+            f"memory must be enough for one model, which takes {in_words(one)}, "
+            f"got {in_words(budget)}: ask for fewer records, or give a larger memory"
+        )
+    on_cpu = task.x.device.type == "cpu"
+    # A trial of large networks takes as long as an epoch: only where it can change something.
+    two = None if on_cpu and 2 * one > CACHE else _peak(task, engine, np.repeat(largest, 2))
+    if two is None:
+        return StackSize(1, one, 0, budget)
+    per_model = max(two - one, 1)
+    fixed = max(one - per_model, 0)
+    models = min((budget - fixed) // per_model, len(task.inside))
+    if on_cpu:
+        models = min(models, max(CACHE // per_model, 1), MOST_ON_CPU)
+    return StackSize(max(int(models), 1), per_model, fixed, budget)
+
+
+def _peak(task: Task, engine: Engine, models: Ints) -> int | None:
+    """Return the peak of a trial, or None if the memory does not suffice for it."""
+    trial = replace(task, epochs=1, most_steps=2)
+    try:
+        with peak_memory(task.x.device) as peak:
+            engine(trial, models)
+        return peak.bytes
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+    return None
+
+
+def available(device: torch.device) -> int:
+    """Return the bytes of memory that are free on a device, as far as they can be found out."""
+    import torch
+
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    return min(_free_of_machine(), _free_of_container())
+
+
+def _free_of_machine() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    # Elsewhere only small amounts are safe to assume.
+    return 4 * 2**30
+
+
+def _free_of_container() -> int:
+    group = Path("/sys/fs/cgroup")
+    try:
+        most = (group / "memory.max").read_text().strip()
+        used = int((group / "memory.current").read_text())
+    except OSError:
+        return 2**62
+    return 2**62 if most == "max" else max(int(most) - used, 0)
+
+
+def in_words(n_bytes: int) -> str:
+    """Return a number of bytes for a message."""
+    return f"{n_bytes / 2**20:.3g} MiB" if n_bytes >= 2**20 else f"{n_bytes} bytes"

@@ -1,0 +1,83 @@
+"""Cutting the models into stacks, and halving these where memory does not suffice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.networks.extra import out_of_memory
+from privacygauge.classifier.networks.task import Engine, Task
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+
+TOO_LITTLE = (
+    "the memory must be enough to train one model, and is not: "
+    "ask for fewer records at a time, or make smaller networks or batches"
+)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Trained models: what they predict and, if asked for, their weights."""
+
+    logits: NDArray[Any]
+    """(m, a, k) Logits of the records asked for; NaN throughout where training failed."""
+    finite: Bools
+    """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
+    weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
+    """The state of each model's module, as its `load_state_dict` names it."""
+
+
+def train_stacks(task: Task, engine: Engine, stack: int, *, keep_weights: bool = False) -> Trained:
+    """Return all models, trained `stack` at a time, or fewer where memory does not suffice.
+
+    Models of about the same size come into the same stack, so that few wait for others.
+
+    Raises
+    ------
+    InputError
+        If the memory does not suffice for a single model.
+    """
+    m = len(task.inside)
+    waiting = np.argsort(-task.sizes(np.arange(m)), kind="stable")
+    dtype = np.dtype(str(task.x.dtype).removeprefix("torch."))
+    logits = np.full((m, len(task.asked), task.n_classes), np.nan, dtype)
+    finite = np.zeros(m, np.bool_)
+    weights: list[Mapping[str, NDArray[Any]]] = [{}] * m
+    while len(waiting):
+        models = waiting[:stack]
+        done = _attempt(task, engine, models, keep_weights)
+        if done is None and len(models) == 1:
+            raise InputError(TOO_LITTLE)
+        if done is None:
+            stack = (len(models) + 1) // 2
+            continue
+        finite[models] = done.finite
+        logits[models[done.finite]] = done.logits[done.finite]
+        for model, state in zip(models.tolist(), done.weights or (), strict=keep_weights):
+            weights[model] = state
+        waiting = waiting[stack:]
+    return Trained(logits, finite, tuple(weights) if keep_weights else None)
+
+
+def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> Trained | None:
+    """Return the trained stack, or None if the memory does not suffice."""
+    import torch
+
+    try:
+        fitted = engine(task, models)
+        logits = fitted.logits.cpu().numpy()
+        finite = fitted.finite.cpu().numpy() & np.isfinite(logits).all((1, 2))
+        states = tuple(fitted.weights(i) for i in range(len(models))) if keep_weights else None
+        return Trained(logits, finite, states)
+    except (RuntimeError, MemoryError) as error:
+        # Outside the handler nothing holds the tensors of the attempt any more.
+        if not out_of_memory(error):
+            raise
+    if task.x.device.type == "cuda":
+        torch.cuda.empty_cache()
+    return None

@@ -1,0 +1,216 @@
+"""Many networks at once, each on its own records, with its own weights, order and optimiser."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from importlib.metadata import version
+from typing import Any
+
+from numpy.typing import NDArray
+
+from privacygauge.classifier.networks import inputs, memory
+from privacygauge.classifier.networks.engines import ENGINES, Choice, choose
+from privacygauge.classifier.networks.extra import checked_device, one_thread, the_torch
+from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.networks.memory import StackSize
+from privacygauge.classifier.networks.optimiser import Rule
+from privacygauge.classifier.networks.stacks import Trained, train_stacks
+from privacygauge.classifier.networks.task import Make, Task
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class Networks:
+    """Trains torch networks, as many at once as the machine works on best.
+
+    One model is defined so: `make` under torch's seed gives the first weights; each epoch
+    permutes all n records by ``stream(seed, "order", epoch)`` and goes through the model's own
+    in batches, the last of which may be smaller; the loss is the mean cross-entropy of a batch.
+    The loop engine is this definition. The others equal it: in float64 to 1e-9, in float32 to
+    about 1e-4 for small networks. Wide networks in float32 are chaotic, so there the same
+    algorithm is promised and no more. Training runs on one thread of the CPU: use processes.
+
+    Examples
+    --------
+    >>> from privacygauge.classifier.networks import LONG_2017, Networks
+    >>> Networks(LONG_2017, epochs=20).name
+    "MLP(hidden=(64,), activation='tanh', initial='torch')"
+    """
+
+    make: Make = MLP()  # noqa: RUF009  (frozen)
+    """Takes the numbers of features and of classes, returns an untrained torch.nn.Module."""
+    epochs: int = 50
+    """At least 1."""
+    batch_size: int = 100
+    """At least 1."""
+    optimiser: str = "adam"
+    """adam or sgd, as in torch.optim."""
+    learning_rate: float = 1e-3
+    """Above 0."""
+    momentum: float = 0.0
+    """Of sgd, in [0, 1)."""
+    weight_decay: float = 0.0
+    """At least 0; its product with the weights is added to the gradient."""
+    dtype: str = "float32"
+    """float32 or float64."""
+    device: str = "cpu"
+    """cpu, cuda, or cuda:1 and so on."""
+    memory: int | None = None
+    """Bytes that training may take; a quarter of what is free if None."""
+    stack: int | None = None
+    """Models trained at once; by a trial if None. It changes nothing but rounding."""
+    workers: int = 1
+    """Processes on this machine that train at the same time and share the default memory."""
+    engine: str | None = None
+    """dense, vmap or loop; the fastest that passes a trial if None."""
+
+    def __post_init__(self) -> None:
+        _require(callable(self.make), "make", "a function of n_features and n_classes", self.make)
+        for name in ("epochs", "batch_size", "workers"):
+            _require(_count(getattr(self, name)), name, "at least 1", getattr(self, name))
+        for name in ("memory", "stack"):
+            value = getattr(self, name)
+            _require(value is None or _count(value), name, "None or at least 1", value)
+        _require(self.optimiser in ("adam", "sgd"), "optimiser", "adam or sgd", self.optimiser)
+        rate, decay = self.learning_rate, self.weight_decay
+        _require(0 < rate < math.inf, "learning_rate", "above 0", rate)
+        _require(0 <= self.momentum < 1, "momentum", "in [0, 1)", self.momentum)
+        only_sgd = self.optimiser == "sgd" or not self.momentum
+        _require(only_sgd, "momentum", "0 for adam (or use optimiser='sgd')", self.momentum)
+        _require(0 <= decay < math.inf, "weight_decay", "at least 0", decay)
+        _require(self.dtype in ("float32", "float64"), "dtype", "float32 or float64", self.dtype)
+        known = self.engine is None or self.engine in ENGINES
+        _require(known, "engine", f"None or one of {', '.join(ENGINES)}", self.engine)
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return repr(self.make) if is_dataclass(self.make) else _name_of(self.make)
+
+    @property
+    def logits(self) -> bool:
+        """True: `train` returns logits."""
+        return True
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the data, as JSON values."""
+        names = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
+        return {
+            "make": _description(self.make),
+            **{name: getattr(self, name) for name in (*names, "dtype", "device")},
+            "torch": version("torch"),
+        }
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits of every model of the cohort.
+
+        Parameters
+        ----------
+        cohort : Cohort
+            Of finite features and at least 2 classes; each model is trained on at least 1 record.
+
+        Returns
+        -------
+        ndarray of float, shape (m, a, n_classes)
+            Of `dtype`. NaN throughout for a model whose training failed numerically: one whose
+            loss, weights or predictions became NaN or infinite.
+
+        Raises
+        ------
+        InputError
+            If the cohort breaks a rule above, torch is missing, or the memory does not suffice
+            for one model.
+        """
+        return self._trained(cohort, keep_weights=False).logits
+
+    def train_with_weights(self, cohort: Cohort) -> Trained:
+        """Return the same predictions together with every model's weights."""
+        return self._trained(cohort, keep_weights=True)
+
+    def engine_for(self, cohort: Cohort) -> Choice:
+        """Return which engine trains these models, and why."""
+        with one_thread(checked_device(self.device)):
+            return self._choice(self.task(cohort))
+
+    def stack_size(self, cohort: Cohort) -> StackSize:
+        """Return how many of these models are trained at once, and what each takes.
+
+        The predictions themselves, (m, a, n_classes), are not counted: they are the caller's.
+        """
+        with one_thread(checked_device(self.device)):
+            task = self.task(cohort)
+            return self._stack_size(task, self._choice(task))
+
+    def _trained(self, cohort: Cohort, *, keep_weights: bool) -> Trained:
+        with one_thread(checked_device(self.device)):
+            task = self.task(cohort)
+            choice = self._choice(task)
+            alone = len(cohort) == 1 and self.memory is None
+            stack = self.stack or (1 if alone else self._stack_size(task, choice).models)
+            return train_stacks(task, choice.engine, stack, keep_weights=keep_weights)
+
+    def task(self, cohort: Cohort) -> Task:
+        """Return the checked task of training the cohort's models, on the device."""
+        torch, device = the_torch(), checked_device(self.device)
+        x = inputs.features(cohort.x, self.dtype, device)
+        task = Task(
+            make=self.make,
+            rule=Rule(self.optimiser, self.learning_rate, self.momentum, self.weight_decay),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            x=x,
+            y=torch.tensor(inputs.labels(cohort.y, cohort.n_classes), device=device),
+            inside=inputs.subsets(cohort.inside),
+            seeds=inputs.model_seeds(cohort.seeds),
+            n_classes=cohort.n_classes,
+            asked=torch.tensor(inputs.records(cohort.asked, len(x)), device=device),
+        )
+        inputs.check_module(task)
+        return task
+
+    def _choice(self, task: Task) -> Choice:
+        return choose(task) if self.engine is None else Choice(self.engine, "asked for")
+
+    def _stack_size(self, task: Task, choice: Choice) -> StackSize:
+        budget = self.memory or memory.available(task.x.device) // (4 * self.workers)
+        return memory.stack_size(task, choice.engine, budget)
+
+
+def _require(kept: bool, name: str, rule: str, value: object) -> None:
+    if not kept:
+        raise InputError(f"{name} must be {rule}, got {value!r}")
+
+
+def _count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def _name_of(make: object) -> str:
+    return str(getattr(make, "__name__", type(make).__name__))
+
+
+def _description(make: object) -> Mapping[str, Any]:
+    """Return what tells a factory from others, as JSON values."""
+    if isinstance(make, functools.partial):
+        inner = {"args": list(make.args), "keywords": dict(make.keywords)}
+        return _json({"partial": _description(make.func), **inner}, make)
+    kind = make if hasattr(make, "__qualname__") else type(make)
+    named = {"name": f"{kind.__module__}.{kind.__qualname__}"}
+    if is_dataclass(make) and not isinstance(make, type):
+        return _json({**named, "fields": asdict(make)}, make)
+    return _json({**named, **({"fields": vars(make)} if kind is not make else {})}, make)
+
+
+def _json(description: Mapping[str, Any], make: object) -> Mapping[str, Any]:
+    try:
+        plain: Mapping[str, Any] = json.loads(json.dumps(description))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"make must be a function or have JSON values as fields, got {make!r}"
+        ) from error
+    return plain

@@ -1,0 +1,115 @@
+"""The shared pool: predictions of the adversary's own models on the targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Predictions of the adversary's k models on n targets, and who was trained on whom.
+
+    In the shared design model j is one model and its row says which targets fair coins put in
+    it. In the per-target design row j of a target belongs to that target's own j-th model.
+    """
+
+    values: NDArray[Any]
+    """(k, n, c) Probabilities or logits of c classes."""
+    logits: bool
+    """Whether `values` are logits."""
+    inside: Bools
+    """(k, n) True where the model was trained on the target."""
+    labels: Ints
+    """(n,) True classes in 0..c-1."""
+
+    def __post_init__(self) -> None:
+        labels = checks.classes(self.labels, "labels")
+        inside = np.asarray(self.inside, np.bool_)
+        if self.values.ndim != 3 or self.values.shape[:2] != inside.shape:
+            raise InputError(
+                "a pool's values must have the shape (k, n, c) and inside (k, n), got "
+                f"{self.values.shape} and {inside.shape}"
+            )
+        if inside.shape[1] != len(labels):
+            raise InputError(f"a pool of {inside.shape[1]} targets needs as many labels")
+        values = self.values.view()
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "inside", checks.frozen(inside))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def n_targets(self) -> int:
+        """The number of targets, n."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, c."""
+        return int(self.values.shape[2])
+
+    def probabilities(self, rows: slice) -> Floats:
+        """Return the probabilities of some targets from every model, (k, rows, c)."""
+        return probabilities(self.values[:, rows], logits=self.logits)
+
+    def rows(self) -> Predictions:
+        """Return the predictions of all models one below the other, (k * n, c), as a view."""
+        k, n = self.inside.shape
+        return Predictions(
+            self.values.reshape(k * n, self.n_classes),
+            self.logits,
+            np.tile(self.labels, k),
+            self.inside.reshape(k * n),
+            np.arange(k * n),
+        )
+
+
+def pool_of(
+    values: NDArray[Any], member: ArrayLike, labels: ArrayLike, key: str, name: str
+) -> Pool:
+    """Return a checked pool.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (k, n, c)
+    member : array_like of bool, shape (k, n)
+    labels : array_like of int, shape (n,)
+    key : str
+        ``probs`` or ``logits``: what `values` are.
+    name : str
+        What error messages call the input.
+    """
+    inside = np.asarray(member)
+    if values.ndim != 3 or inside.shape != values.shape[:2]:
+        raise InputError(
+            f"{name}: {key} must have the shape (k, n, c) and member (k, n), for k models, n "
+            f"records and c classes, got {values.shape} and {inside.shape}"
+        )
+    k, n, c = values.shape
+    y = checks.classes(labels, f"{name}: labels", length=n)
+    given: dict[str, Any] = {key: values.reshape(k * n, c)}
+    # The same checks as for one model: all rows below each other.
+    checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
+    return Pool(values, checked.logits, checked.member.reshape(k, n), y)
+
+
+def probabilities(values: NDArray[Any], *, logits: bool) -> Floats:
+    """Return probabilities along the last axis as float64: the softmax where `logits`."""
+    result = np.array(values, np.float64)
+    if logits:
+        result -= result.max(axis=-1, keepdims=True)
+        np.exp(result, out=result)
+        result /= result.sum(axis=-1, keepdims=True)
+    return result

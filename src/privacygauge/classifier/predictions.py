@@ -1,0 +1,216 @@
+"""A classifier's predictions on records whose membership is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+BLOCK = 1 << 16
+"""Entries of a prediction matrix that are worked on at a time: what a core's cache holds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Predictions on n records of k classes, with true labels and membership.
+
+    Build it with `predictions`, which checks what it is given.
+    """
+
+    values: NDArray[Any]
+    """(n, k) Probabilities or logits, float16 to float64; a read-only view of what was given."""
+    logits: bool
+    """Whether `values` are logits."""
+    labels: Ints
+    """(n,) True classes in 0..k-1."""
+    member: Bools
+    """(n,) True where the record was in the model's training set."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers."""
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Further columns of n values, to slice by."""
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, k."""
+        return int(self.values.shape[1])
+
+    @property
+    def n_in(self) -> int:
+        """The number of members."""
+        return int(np.count_nonzero(self.member))
+
+    @property
+    def n_out(self) -> int:
+        """The number of non-members."""
+        return len(self) - self.n_in
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield row slices with their values, upcast once to float64; a block may be changed."""
+        yield from blocks_of(self.values)
+
+    def parts(self, n_parts: int) -> list[Predictions]:
+        """Return at most so many runs of consecutive rows, as views."""
+        ends = np.unique(np.linspace(0, len(self), n_parts + 1).astype(int)).tolist()
+        return [self[slice(*rows)] for rows in pairwise(ends)]
+
+    def __getitem__(self, rows: slice) -> Predictions:
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Predictions(
+            self.values[rows],
+            self.logits,
+            self.labels[rows],
+            self.member[rows],
+            self.ids[rows],
+            columns,
+        )
+
+
+def predictions(
+    *,
+    labels: ArrayLike,
+    member: ArrayLike,
+    probs: ArrayLike | None = None,
+    logits: ArrayLike | None = None,
+    ids: ArrayLike | None = None,
+    columns: Mapping[str, ArrayLike] | None = None,
+    name: str = "predictions",
+) -> Predictions:
+    """Return checked predictions.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,)
+        True classes in 0..k-1.
+    member : array_like of bool, shape (n,)
+        True (or 1) where the record was in the training set; both kinds must occur.
+    probs : array_like of float, shape (n, k)
+        Non-negative rows that sum to 1 within rounding. Either this or `logits`.
+    logits : array_like of float, shape (n, k)
+        Finite scores before the softmax; they resolve very confident predictions better.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report; row numbers where nothing is given.
+    columns : mapping of str to array_like, shape (n,), optional
+        Properties of the records, to look for groups that leak more.
+    name : str
+        What error messages call the input.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, where, and the way out.
+    """
+    if (probs is None) == (logits is None):
+        which = "neither" if probs is None else "both"
+        raise InputError(f"{name}: give either probs or logits, got {which}")
+    kind = "probs" if logits is None else "logits"
+    values = _matrix(probs if logits is None else logits, f"{name}: {kind}")
+    n, k = values.shape
+    if np.asarray(labels).dtype.kind in "OSU":
+        raise InputError(
+            f"{name}: labels must be integers, got {np.asarray(labels).dtype}: "
+            "np.unique(labels, return_inverse=True)[1] makes integers of names"
+        )
+    y = checks.integers(labels, f"{name}: labels", length=n)
+    _require_range(y, k, name)
+    inside = checks.bools(member, f"{name}: member", length=n)
+    if not inside.any() or inside.all():
+        missing = "non-members" if inside.any() else "members"
+        raise InputError(
+            f"{name}: no {missing} (member must be true for some rows, false for others)"
+        )
+    _require_values(values, logits is not None, name)
+    names = np.arange(n) if ids is None else checks.vector(ids, f"{name}: ids", length=n)
+    further = {
+        key: checks.frozen(checks.vector(column, f"{name}: column {key!r}", length=n))
+        for key, column in (columns or {}).items()
+    }
+    return Predictions(
+        values, logits is not None, y, inside, checks.frozen(names), MappingProxyType(further)
+    )
+
+
+def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
+    """Yield row slices of a matrix with copies of their values as float64."""
+    n, k = values.shape
+    step = max(1, BLOCK // max(k, 1))
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        yield rows, np.array(values[rows], dtype=np.float64)
+
+
+def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] < 2:
+        raise InputError(
+            f"{name} must have the shape (n, k) with k >= 2 classes, got {array.shape}; of two "
+            "classes both need a column: np.column_stack([1 - p, p])"
+        )
+    if len(array) == 0:
+        raise InputError(f"{name} holds no rows")
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers, got {array.dtype}")
+    # A view, not a copy: predictions may be the largest thing in memory.
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _require_range(labels: Ints, k: int, name: str) -> None:
+    bad = np.flatnonzero((labels < 0) | (labels >= k))
+    if bad.size:
+        raise InputError(
+            f"{name}: labels must be in 0..{k - 1} for {k} classes, got {labels[bad[0]]} in row "
+            f"{bad[0]}; are they counted from 1, or is a class missing from the predictions?"
+        )
+
+
+def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
+    kind = "logits" if logits else "probs"
+    tolerance = 1e-2 if values.dtype == np.float16 else 1e-3
+    for rows, block in blocks_of(values):
+        total = block.sum(axis=1)
+        if not np.isfinite(total).all():
+            _require_finite(block, rows.start, f"{name}: {kind}")
+        if logits:
+            continue
+        wrong = np.flatnonzero(np.abs(total - 1.0) > tolerance)
+        outside = np.flatnonzero((block.min(axis=1) < 0) | (block.max(axis=1) > 1 + tolerance))
+        if outside.size:
+            row = int(outside[0])
+            low, high = block[row].min(), block[row].max()
+            raise InputError(
+                f"{name}: probs must be in [0, 1], row {rows.start + row} runs from {low:.4g} to "
+                f"{high:.4g}; these look like logits: save them under the key logits (columns z_0, "
+                "z_1, ... in a table)"
+            )
+        if wrong.size:
+            row = int(wrong[0])
+            raise InputError(
+                f"{name}: probs must sum to 1, row {rows.start + row} sums to {total[row]:.6g}; "
+                "they do not look like logits (all are in [0, 1]): divide each row by its sum"
+            )
+
+
+def _require_finite(block: Floats, start: int, name: str) -> None:
+    bad = np.argwhere(~np.isfinite(block))
+    if bad.size:
+        row, column = bad[0]
+        value = block[row, column]
+        raise InputError(f"{name} must be finite, got {value} in row {start + row}, class {column}")

@@ -1,0 +1,290 @@
+"""Training a target and a pool of shadow models by coin flips, as a run that survives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.stacking import models_a_task, stacked
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.release import coin_flips
+from privacygauge.core.versions import versions
+from privacygauge.errors import InputError
+from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.contents import Static
+from privacygauge.runs.execute import complete
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import open_run, plan_in
+
+Progress = Callable[[int, int], None]
+"""Called with the number of models done and the number of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What training left behind: predictions only."""
+
+    target: Predictions | None
+    """The target's predictions on all records; None where no target was trained."""
+    pool: Pool
+    """The shadow models' predictions, without those that failed."""
+    failed: Ints
+    """Numbers of the shadow models whose training failed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Trains the models of one task: what workers are sent."""
+
+    trainer: Trainer
+    """Trains models."""
+    cohort: Cohort
+    """The models of all tasks."""
+    weights: Path | None = None
+    """Folder for the weights, where they are to be kept."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the predictions of the task's models."""
+        part = self.cohort[task.start : task.stop]
+        if self.weights is None:
+            return {"prediction": self.trainer.train(part)}
+        return {"prediction": _train_and_keep(self.trainer, part, self.weights, task.start)}
+
+
+def _train_and_keep(trainer: Trainer, cohort: Cohort, folder: Path, first: int) -> NDArray[Any]:
+    """Return predictions, after each model's weights are written: ``model-000012.safetensors``."""
+    from safetensors.numpy import save
+
+    trained = require_weights(trainer).train_with_weights(cohort)
+    check_writable(folder)
+    named = enumerate(trained.weights or (), start=first)
+    write_all(folder, {f"model-{i:06}.safetensors": save(dict(state)) for i, state in named})
+    logits: NDArray[Any] = trained.logits
+    return logits
+
+
+def require_weights(trainer: Trainer) -> Any:
+    """Return the trainer if it can hand over weights, or say why not."""
+    if not hasattr(trainer, "train_with_weights"):
+        raise InputError(
+            f"weights can be kept of networks only, not of {trainer.name}: estimators would have "
+            "to be pickled"
+        )
+    return trainer
+
+
+def membership(n_shadows: int, n_records: int, seed: int, *, target: bool = True) -> Bools:
+    """Return who is trained on which records: the target first, then the shadow models.
+
+    Independent fair coins, from streams of their own, so that further shadow models change
+    nothing for the earlier ones.
+    """
+    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"))
+    if not target:
+        return shadow
+    return np.vstack([coin_flips(1, n_records, seeds.stream(seed, "target", "coins")), shadow])
+
+
+def train_shadows(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    *,
+    n_shadows: int = 16,
+    with_target: bool = True,
+    seed: int = 0,
+    run: str | Path | None = None,
+    weights: str | Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Return predictions of a target and of shadow models on all records.
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x : ndarray, shape (n, d)
+    y : ndarray of int, shape (n,)
+        Classes in 0..k-1.
+    n_shadows : int
+        At least 1.
+    with_target : bool
+        Whether to train a target beside them.
+    seed : int
+    run : str or Path, optional
+        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again;
+        without it nothing is kept.
+    weights : str or Path, optional
+        Folder for the weights of networks, as safetensors, the target's first; without it they
+        are dropped as soon as the predictions are made. Models that the run holds already are
+        not trained again for their weights.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+    n_jobs : int, optional
+        Processes; the calling one alone where nothing is given, or what
+        ``joblib.parallel_config`` says, which may name a Dask or Ray cluster.
+    progress : callable, optional
+
+    Returns
+    -------
+    Trained
+    """
+    if n_shadows < 1:
+        raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
+    inside = membership(n_shadows, len(y), seed, target=with_target)
+    with kept_or_scratch(run) as folder:
+        values = train_all(
+            trainer,
+            x,
+            y,
+            inside,
+            seed=seed,
+            run=folder,
+            weights=None if weights is None else Path(weights).absolute(),
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+    return _trained(values, trainer.logits, inside, y, with_target)
+
+
+def train_all(
+    trainer: Trainer,
+    x: NDArray[Any],
+    y: Ints,
+    inside: Bools,
+    *,
+    seed: int,
+    run: str | Path,
+    asked: Ints | None = None,
+    states: tuple[int, ...] | None = None,
+    weights: Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> NDArray[Any]:
+    """Return the predictions of one model for every row of `inside`, (m, a, k).
+
+    Parameters
+    ----------
+    trainer : Trainer
+    x, y : ndarray, shapes (n, d) and (n,)
+    inside : ndarray of bool, shape (m, n)
+    seed : int
+    run : str or Path
+        Folder of the run, or a URL that fsspec knows; what it holds already is not trained again.
+    asked : ndarray of int, shape (a,), optional
+        The records to predict; all where nothing is given.
+    states : tuple of int, optional
+        Random states; derived from `seed` and the number of the model where nothing is given.
+    weights : Path, optional
+        Folder for the weights of networks.
+    """
+    if weights is not None:
+        require_weights(trainer)
+    asked = np.arange(len(y)) if asked is None else asked
+    own = states or random_states(seed, len(inside))
+    cohort = Cohort(x, y, inside, own, int(y.max()) + 1, asked)
+    plan = _plan(trainer, cohort, seed, run)
+    static = {
+        "member": Static(("model", "record"), inside[:, asked]),
+        "label": Static(("record",), y[asked]),
+        "row": Static(("record",), asked),
+    }
+    opened = open_run(run, plan, static, invocation=invocation)
+    # The plan, not the memory that happens to be free, says how many are trained as one.
+    fixed = stacked(trainer, plan.units_a_task)
+    complete(opened, Work(fixed, cohort, weights), n_jobs=n_jobs, progress=progress)
+    return np.asarray(opened.array("prediction")[:])
+
+
+def random_states(seed: int, n_models: int) -> tuple[int, ...]:
+    """Return a random state for every model, derived from the seed and its number."""
+    return tuple(int(seeds.stream(seed, "model", i).integers(2**31)) for i in range(n_models))
+
+
+def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
+    dtype = getattr(trainer, "dtype", "float32") if trainer.logits else "float64"
+    settings = {
+        "trainer": trainer.name,
+        **trainer.describe(),
+        "data": digest_of(cohort.x, cohort.y),
+        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
+        "versions": versions("torch" if trainer.logits else None),
+    }
+    known = plan_in(run)
+    # How many models are trained at once may depend on the machine: a run goes on as it began.
+    together = models_a_task(trainer, cohort) if known is None else known.units_a_task
+    return Plan(
+        name="classifier",
+        seed=seed,
+        unit="model",
+        n_units=len(cohort),
+        units_a_task=together,
+        arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
+        settings=settings,
+    )
+
+
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """Return a hash of arrays, of their shapes and of their types."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        if array.dtype == object:
+            digest.update(repr(array.tolist()).encode())
+        else:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _trained(
+    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, with_target: bool
+) -> Trained:
+    finite = np.array([bool(np.isfinite(model).all()) for model in values])
+    target = _target(values[0], logits, y, inside[0], bool(finite[0])) if with_target else None
+    first = int(with_target)
+    kept = np.flatnonzero(finite[first:])
+    if not len(kept):
+        raise InputError(
+            f"training failed for all {len(finite) - first} shadow models: their predictions are "
+            "not finite, or their records hold a single class"
+        )
+    all_kept = len(kept) == len(finite) - first
+    rows = slice(first, None) if all_kept else first + kept
+    pool = Pool(values[rows], logits, inside[rows], y)
+    return Trained(target, pool, np.flatnonzero(~finite[first:]))
+
+
+def _target(
+    values: NDArray[Any], logits: bool, y: Ints, member: Bools, finite: bool
+) -> Predictions:
+    if not finite:
+        raise InputError(
+            "training the target failed: its predictions are not finite, or its records hold a "
+            "single class"
+        )
+    given: dict[str, Any] = {"logits" if logits else "probs": values}
+    return predictions(labels=y, member=member, name="target model", **given)
+
+
+def failures(failed: Ints, n_shadows: int) -> list[str]:
+    """Return a warning that names the shadow models which were left out."""
+    if not len(failed):
+        return []
+    return [
+        f"{len(failed)} of {n_shadows} shadow models failed (predictions that are not finite, or "
+        f"a single class in training) and are left out: {checks.listed(failed)}"
+    ]

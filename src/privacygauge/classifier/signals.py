@@ -1,0 +1,128 @@
+"""Signals: one real number a record, larger for records that look more like members.
+
+Song & Mittal (2021), section 3.1, equations 5 to 8, and Carlini et al. (2022) for the scaled
+logit. Everything is computed in blocks of rows, in log space where logits are given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from joblib import Parallel, cpu_count, delayed
+
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.core.checks import Bools, Floats, Ints
+
+SIGNALS = ("correctness", "confidence", "entropy", "modified-entropy", "loss", "scaled-logit")
+"""The names of the signals."""
+
+_ROWS_A_THREAD = 50_000
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+def signals(predictions: Predictions) -> dict[str, Floats]:
+    """Return the six signals of every record.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        n records of k classes.
+
+    Returns
+    -------
+    dict of str to ndarray of float, shape (n,)
+        With p the predicted probabilities and y the true class:
+        ``correctness`` 1 where the first largest p is at y, else 0;
+        ``confidence`` p_y;
+        ``entropy`` sum_i p_i log p_i, the negated entropy, at most 0;
+        ``modified-entropy`` (1 - p_y) log p_y + sum_{i != y} p_i log(1 - p_i), negated like
+        the entropy, at most 0;
+        ``loss`` log p_y, the negated cross-entropy, at most 0;
+        ``scaled-logit`` log p_y - log(1 - p_y).
+        Logarithms are clipped at the smallest normal number, so that all values are finite.
+    """
+    # Numpy lets go of the interpreter while it computes: threads share the matrix.
+    n_jobs = min(cpu_count(), 1 + len(predictions) // _ROWS_A_THREAD)
+    parts = Parallel(n_jobs, backend="threading")(
+        delayed(_signals)(part) for part in predictions.parts(n_jobs)
+    )
+    return {name: np.concatenate([part[name] for part in parts]) for name in SIGNALS}
+
+
+def _signals(predictions: Predictions) -> dict[str, Floats]:
+    result = {name: np.empty(len(predictions)) for name in SIGNALS}
+    for rows, block in predictions.blocks():
+        labels = predictions.labels[rows]
+        parts = _from_logits(block, labels) if predictions.logits else _from_probs(block, labels)
+        y = parts.label
+        result["correctness"][rows] = parts.correct
+        result["confidence"][rows] = parts.p[y]
+        result["loss"][rows] = parts.log_p[y]
+        result["scaled-logit"][rows] = parts.log_p[y] - parts.log_rest[y]
+        result["entropy"][rows] = _dot(parts.p, parts.log_p)
+        outer = parts.rest * parts.log_p[y]
+        # Taken out rather than subtracted later: nothing cancels for confident predictions.
+        parts.log_rest[y] = 0.0
+        result["modified-entropy"][rows] = outer + _dot(parts.p, parts.log_rest)
+    return result
+
+
+def top_probability(predictions: Predictions) -> Floats:
+    """Return the largest predicted probability of each record, (n,) in [1/k, 1]."""
+    result = np.empty(len(predictions))
+    for rows, block in predictions.blocks():
+        largest = block.max(axis=1)
+        if predictions.logits:
+            largest = 1.0 / np.exp(block - largest[:, None]).sum(axis=1)
+        result[rows] = largest
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    p: Floats  # (b, k) probabilities
+    log_p: Floats  # (b, k) log p
+    log_rest: Floats  # (b, k) log(1 - p)
+    rest: Floats  # (b,) 1 - p_y
+    label: tuple[Ints, Ints]  # the entries of the true classes
+    correct: Bools  # (b,)
+
+
+def _from_probs(block: Floats, labels: Ints) -> _Parts:
+    y = (np.arange(len(labels)), labels)
+    # Rounding may leave a probability a hair outside of [0, 1].
+    p = np.clip(block, 0.0, 1.0, out=block)
+    log_rest = np.subtract(1.0, p)
+    rest = log_rest[y]
+    np.log(np.maximum(log_rest, _TINY, out=log_rest), out=log_rest)
+    log_p = np.maximum(p, _TINY)
+    np.log(log_p, out=log_p)
+    return _Parts(p, log_p, log_rest, rest, y, p.argmax(axis=1) == labels)
+
+
+def _from_logits(block: Floats, labels: Ints) -> _Parts:
+    row = np.arange(len(labels))
+    y = (row, labels)
+    top = (row, block.argmax(axis=1))
+    log_p = np.subtract(block, block[top][:, None], out=block)
+    p = np.exp(log_p)
+    p[top] = 0.0
+    others = p.sum(axis=1)
+    p[top] = 1.0
+    total = 1.0 + others
+    p /= total[:, None]
+    log_p -= np.log1p(others)[:, None]
+    np.maximum(log_p, np.log(_TINY), out=log_p)
+    # For the top class, 1 - p from the others' sum: 1 - p itself is rounded away where p is 1.
+    rest_of_top = others / total
+    log_rest = np.subtract(1.0, p)
+    log_rest[top] = rest_of_top
+    rest = log_rest[y]
+    np.log(np.maximum(log_rest, _TINY, out=log_rest), out=log_rest)
+    return _Parts(p, log_p, log_rest, rest, y, top[1] == labels)
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    product: Floats = np.einsum("ij,ij->i", a, b)
+    return product

@@ -1,0 +1,71 @@
+"""The attacks that a classifier audit plays unless told otherwise."""
+
+from __future__ import annotations
+
+from privacygauge.classifier.learned import Learned
+from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.targeted import Design, Distance, Frequency
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
+from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
+from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.game import Attack
+
+METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
+"""The metric attacks of Song & Mittal (2021)."""
+
+
+def prediction_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the suite for predictions: metric attacks per class and global, and the learned one.
+
+    Parameters
+    ----------
+    logits : bool
+        Whether logits are at hand. Only then does the scaled logit order records differently
+        from the confidence, and is attacked too.
+    """
+    metrics = (*METRICS, "scaled-logit") if logits else METRICS
+    per_class = tuple(Threshold(name, per_class=True) for name in metrics)
+    overall = tuple(Threshold(name, per_class=False) for name in metrics)
+    return (*per_class, *overall, Learned())
+
+
+def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+    """Return the suite against a pool of shadow models: all of `prediction_attacks` and more.
+
+    Neural attacks learn on the pool's records together; the others compare the target with the
+    models that hold a record and those that do not.
+
+    Parameters
+    ----------
+    logits : bool
+        Whether logits are at hand.
+    """
+    return (
+        *prediction_attacks(logits=logits),
+        NeuralShokri(),
+        NeuralNasr(),
+        Untargeted(),
+        *single_record_attacks("shared"),
+    )
+
+
+def single_record_attacks(design: Design) -> tuple[Attack, ...]:
+    """Return the attacks that learn about every record from models with it and without it."""
+    return (
+        Distance(design=design),
+        Frequency(design=design),
+        LiraOnline(),
+        LiraOffline(),
+        CalibratedOnline(),
+        CalibratedOffline(),
+        RmiaOnline(),
+        RmiaOffline(),
+        Bavaria(),
+    )
+
+
+def candidate_attacks(design: Design) -> tuple[Attack, ...]:
+    """Return the attacks of Long et al. (2017) and the later ones on single records."""
+    return (Untargeted(), *single_record_attacks(design))

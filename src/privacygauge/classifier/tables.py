@@ -1,0 +1,317 @@
+"""A user's table of records, as features and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.datasets.reading import Content, plain, read_content
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_TEXTS = 1_000
+"""A column with more different texts is no category."""
+
+MANY_CLASSES = 10
+"""More different labels than these, most of them of a single record, are no classes."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Records that models are trained on."""
+
+    x: Floats
+    """(n, d) Numbers as they are, a column of 0 and 1 for every text of a column of texts."""
+    y: Ints
+    """(n,) Classes in 0..k-1."""
+    names: tuple[str, ...]
+    """(k,) The classes' names, ascending."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers in the file."""
+    member: Bools | None
+    """(n,) Which records a model that exists was trained on, where the table says so."""
+    columns: Mapping[str, NDArray[Any]]
+    """The table's own columns, to look for groups that leak more."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: Ints) -> Records:
+        member = None if self.member is None else self.member[rows]
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Records(self.x[rows], self.y[rows], self.names, self.ids[rows], member, columns)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoricalTable:
+    """Records whose attributes are categories, and some numbers."""
+
+    x: NDArray[Any]
+    """(n, d) Codes 0, 1, ... of categories; numbers as they are."""
+    categories: tuple[int | None, ...]
+    """(d,) How many categories an attribute has; None for a number."""
+    y: Ints
+    """(n,) Classes in 0..k-1."""
+    names: tuple[str, ...]
+    """(k,) The classes' names, ascending."""
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers in the file."""
+    columns: tuple[str, ...]
+    """(d,) Names of the attributes."""
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+
+def load_records(
+    path: str | Path,
+    label: str = "label",
+    *,
+    member: str | None = None,
+    ids: str | None = None,
+    drop: Sequence[str] = (),
+) -> Records:
+    """Return the records in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv`` or ``.parquet`` with a header, or ``.npz`` with x (n, d), y (n,) and perhaps
+        member (n,).
+    label : str
+        The column of classes; of any type.
+    member : str, optional
+        The column (true or false) that tells which records a model was trained on.
+    ids : str, optional
+        The column of names.
+    drop : sequence of str
+        Columns to leave out of the features.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    path = Path(path)
+    content = read_content(path, "records")
+    if isinstance(content, Mapping):
+        _require_no_columns(path, member, ids, drop)
+        return _from_npz(content, path, needs_member=member is not None)
+    return _from_frame(content, path, label, member, ids, drop)
+
+
+def load_categories(
+    path: str | Path,
+    label: str = "label",
+    *,
+    continuous: Sequence[str] = (),
+    ids: str | None = None,
+    drop: Sequence[str] = (),
+) -> CategoricalTable:
+    """Return the records in a file with every column as categories, but for some numbers.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv`` or ``.parquet`` with a header, or ``.npz`` with x (n, d) and y (n,).
+    label : str
+        The column of classes; of any type.
+    continuous : sequence of str
+        Columns of numbers; of an npz file the numbers of columns.
+    ids : str, optional
+        The column of names.
+    drop : sequence of str
+        Columns to leave out.
+
+    Returns
+    -------
+    CategoricalTable
+        The categories are those of the whole file; a missing value is one of its own.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    content = read_content(path, "records")
+    if isinstance(content, Mapping):
+        _require_no_columns(path, None, ids, drop)
+        records = _from_npz(content, path, needs_member=False)
+        columns = [str(j) for j in range(records.x.shape[1])]
+        features, names, y = pd.DataFrame(records.x, columns=columns), records.names, records.y
+        named = records.ids
+    else:
+        parts = _parted(content, path, label, None, ids, drop, may_miss=True)
+        features, names, y, named = parts.features, parts.names, parts.y, parts.ids
+    unknown = [name for name in continuous if name not in features.columns]
+    if unknown:
+        have = checks.listed(features.columns)
+        raise InputError(f"{path} has no attribute {unknown[0]!r}; the attributes are {have}")
+    coded = [
+        _coded(features[name], None if str(name) not in continuous else path)
+        for name in features.columns
+    ]
+    return CategoricalTable(
+        np.column_stack([codes for codes, _ in coded]),
+        tuple(size for _, size in coded),
+        y,
+        names,
+        named,
+        tuple(str(name) for name in features.columns),
+    )
+
+
+def _coded(column: pd.Series[Any], numbers_of: Path | None) -> tuple[NDArray[Any], int | None]:
+    """Return codes and their number, or the numbers themselves where a file is named."""
+    import pandas as pd
+
+    if numbers_of is None:
+        # A column read in parts may hold 1 and "1": they are the same category.
+        texts = column.astype(str).where(column.notna(), None) if column.dtype == object else column
+        codes, values = pd.factorize(texts, sort=False, use_na_sentinel=False)
+        return codes.astype(np.int64), len(values)
+    if column.dtype.kind not in "biuf":
+        raise InputError(f"{numbers_of}: column {column.name!r} holds texts: it is not continuous")
+    numbers = column.to_numpy(np.float64)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if len(bad):
+        raise InputError(
+            f"{numbers_of}: column {column.name!r} must hold finite numbers, got "
+            f"{numbers[bad[0]]} in row {bad[0]}: fill them, or leave the rows out"
+        )
+    return numbers, None
+
+
+@dataclass(frozen=True, eq=False)
+class _Parts:
+    """A table cut into features, classes and names."""
+
+    features: pd.DataFrame
+    names: tuple[str, ...]
+    y: Ints
+    ids: NDArray[Any]
+    inside: Bools | None
+
+
+def _from_frame(
+    frame: pd.DataFrame,
+    path: Path,
+    label: str,
+    member: str | None,
+    ids: str | None,
+    drop: Sequence[str],
+) -> Records:
+    parts = _parted(frame, path, label, member, ids, drop)
+    columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
+    x = _numbers(parts.features, path)
+    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns)
+
+
+def _parted(
+    frame: pd.DataFrame,
+    path: Path,
+    label: str,
+    member: str | None,
+    ids: str | None,
+    drop: Sequence[str],
+    *,
+    may_miss: bool = False,
+) -> _Parts:
+    for name in (label, member, ids, *drop):
+        if name is not None and name not in frame.columns:
+            have = checks.listed(frame.columns)
+            raise InputError(f"{path} has no column {name!r}; its columns are {have}")
+    dropped = {label, member, ids} & set(drop)
+    if dropped:
+        raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
+    frame = frame.drop(columns=list(drop))
+    apart = [name for name in (label, member, ids) if name is not None]
+    looked_at = frame[apart] if may_miss else frame
+    missing = looked_at.columns[looked_at.isna().any()].tolist()
+    if missing:
+        raise InputError(
+            f"{path}: {int(frame[missing[0]].isna().sum()):,} values are missing in column "
+            f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
+        )
+    features = frame[[name for name in frame.columns if name not in apart]]
+    if features.shape[1] == 0 or len(frame) == 0:
+        raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
+    names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
+    most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
+    if len(names) > most:
+        raise InputError(
+            f"{path}: column {label!r} has {len(names):,} different values in {len(frame):,} "
+            "records, which are no classes: name another column"
+        )
+    inside = None if member is None else checks.bools(frame[member].to_numpy(), member)
+    named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
+    return _Parts(features, _texts(names), y.astype(np.int64), named, inside)
+
+
+def _numbers(features: pd.DataFrame, path: Path) -> Floats:
+    import pandas as pd
+
+    texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]
+    for name in texts:
+        count = features[name].nunique()
+        if count > MOST_TEXTS:
+            raise InputError(
+                f"{path}: column {name!r} has {count:,} different texts, which are no categories: "
+                "--drop it, or name it with --id"
+            )
+    x = pd.get_dummies(features, columns=texts, dtype=np.float64).to_numpy(np.float64)
+    _require_finite(x, path)
+    return x
+
+
+def _require_finite(x: NDArray[Any], path: Path) -> None:
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        raise InputError(
+            f"{path}: values must be finite, got {x[tuple(bad[0])]} in row {bad[0][0]}"
+        )
+
+
+def _texts(names: NDArray[Any]) -> tuple[str, ...]:
+    if len(names) < 2:
+        raise InputError(f"at least two classes are needed, got {checks.listed(names.tolist())}")
+    return tuple(str(name) for name in names.tolist())
+
+
+def _require_no_columns(
+    path: Path, member: str | None, ids: str | None, drop: Sequence[str]
+) -> None:
+    named = [name for name in (member, ids, *drop) if name not in (None, "member")]
+    if named:
+        raise InputError(
+            f"{path} has no column {named[0]!r}: an .npz file has no columns, but the arrays x, y "
+            "and perhaps member"
+        )
+
+
+def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
+    for key in ("x", "y", "member")[: 2 + needs_member]:
+        if key not in arrays:
+            raise InputError(f"{path} has no array {key!r}; it holds {checks.listed(arrays)}")
+    x = arrays["x"]
+    if x.ndim != 2 or x.dtype.kind not in "biuf":
+        raise InputError(f"{path}: x must be numbers of the shape (n, d), got {x.dtype} {x.shape}")
+    y = checks.classes(arrays["y"], f"{path}: y", length=len(x))
+    _require_finite(x, path)
+    names, codes = np.unique(y, return_inverse=True)
+    inside = arrays.get("member")
+    member = None if inside is None else checks.bools(inside, f"{path}: member", length=len(x))
+    ids = np.arange(len(x))
+    return Records(x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {})

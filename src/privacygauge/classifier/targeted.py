@@ -1,0 +1,242 @@
+"""Targeted attacks: each record against models with and without it (Long et al. 2017, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from privacygauge.classifier.binning import bin_numbers, n_bins
+from privacygauge.classifier.game import PredictionObservation
+from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.rules import Cut
+from privacygauge.errors import InputError
+
+Design = Literal["shared", "per-target"]
+"""Whether all targets share the pool's models, or each has its own, as in the paper."""
+
+BLOCK = 1 << 18
+"""Entries of the pool that are worked on at a time."""
+
+_FLOOR = 1e-30
+_ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is no member")
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How much nearer the prediction is to the mean of models with the record than without.
+
+    ``KL(q || mean_out) - KL(q || mean_in)``, with q the target model's prediction. A record is
+    taken for a member where that is above 0; a tie is a non-member.
+
+    Notes
+    -----
+    Long et al. (2017), section 5.3, distance-based targeted attack. All predictions are binned
+    first and stand for the centre of their bin, so that no probability is 0 and both distances
+    are finite. Centres need not sum to 1; as in the paper they are not made to.
+
+    Examples
+    --------
+    >>> from privacygauge.classifier.targeted import Distance
+    >>> Distance(design="per-target").variant
+    'per-target'
+    """
+
+    bin: float = 0.01
+    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities clipped at 1e-30."""
+    design: Design = "shared"
+    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+
+    def __post_init__(self) -> None:
+        _require_design(self.design)
+        if self.bin != 0:
+            n_bins(self.bin)
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "distance"
+
+    @property
+    def variant(self) -> str:
+        """The design of the pool, and the bins where they are not the paper's."""
+        return _variant(self.design, self.bin)
+
+    @property
+    def thresholds(self) -> str:
+        """Which of two distances is smaller."""
+        return "none"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the difference of the distances, finite; above 0 speaks for a member."""
+        return _scored(self.name, observation, self._ranking)
+
+    def _ranking(self, q: Floats, pool: Floats, inside: Bools) -> Floats:
+        if self.bin == 0:
+            q, values = np.clip(q, _FLOOR, 1.0), np.clip(pool, _FLOOR, 1.0)
+            means = [values.mean(axis=0, where=side[:, :, None]) for side in (inside, ~inside)]
+            return _sum(q * np.log(means[0]), -q * np.log(means[1]))
+        width = 1 / n_bins(self.bin)
+        bins = bin_numbers(pool, self.bin)
+        # Sums of whole numbers are exact: equal means are equal floats, whatever the order.
+        log_means = [
+            np.log(2 * bins.sum(axis=0, where=side[:, :, None]) / side.sum(axis=0)[:, None] + 1)
+            for side in (inside, ~inside)
+        ]
+        centre = (bin_numbers(q, self.bin) + 0.5) * width
+        return _sum(centre * log_means[0], -centre * log_means[1])
+
+
+@dataclass(frozen=True)
+class Frequency:
+    """Whether models with the record agree with the prediction more often than those without.
+
+    The log of ``prod_i o_in_i / o_out_i``, with o_in_i the share of the models with the record
+    whose probability of class i falls in the same bin as the target model's, and o_out_i the
+    share of those without. A record is taken for a member where the product is above 1; a tie is
+    a non-member.
+
+    Notes
+    -----
+    Long et al. (2017), section 5.3, frequency-based targeted attack. The paper counts models, as
+    many with as without the record, which has the same ratio; shares also serve where coins make
+    the groups unequal.
+
+    The paper leaves open what happens where a share is 0. Here every 0 is an infinitely small
+    share, the same for both groups: the limit of the smoothing below. So 0/0 is a factor of 1 (no
+    evidence); x/0 is infinite and 0/x is 0; one of each leaves what they are made of, x over
+    x'. The records with the largest number of infinite less zero factors come first, and among
+    them the product of what is left decides. To be finite, the score counts `infinity` for each
+    infinite factor, more than all that is left can amount to.
+
+    Examples
+    --------
+    >>> from privacygauge.classifier.targeted import Frequency
+    >>> Frequency(smoothing=1.0).variant
+    'shared, smoothing 1'
+    """
+
+    smoothing: float = 0.0
+    """Models added to every count (Laplace), at least 0. Of groups of unequal size each share is
+    raised by the same, this over the mean size: equal shares stay no evidence."""
+    bin: float = 0.01
+    """Width of a bin, 1 over a whole number."""
+    design: Design = "shared"
+    """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
+
+    def __post_init__(self) -> None:
+        _require_design(self.design)
+        n_bins(self.bin)
+        if not 0 <= self.smoothing < np.inf:
+            raise InputError(f"smoothing must be finite and at least 0, got {self.smoothing}")
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "frequency"
+
+    @property
+    def variant(self) -> str:
+        """The design of the pool, and what is not as in the paper."""
+        smoothing = f", smoothing {self.smoothing:g}" if self.smoothing else ""
+        return _variant(self.design, self.bin) + smoothing
+
+    @property
+    def thresholds(self) -> str:
+        """Whether a ratio is above 1."""
+        return "none"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log of the ratio, finite; above 0 speaks for a member."""
+        return _scored(self.name, observation, self._ranking)
+
+    def _ranking(self, q: Floats, pool: Floats, inside: Bools) -> Floats:
+        same = bin_numbers(pool, self.bin) == bin_numbers(q, self.bin)
+        sizes = [np.count_nonzero(side, axis=0)[:, None] for side in (inside, ~inside)]
+        raised = 2 * self.smoothing / (sizes[0] + sizes[1])
+        shares = [
+            np.count_nonzero(same & side[:, :, None], axis=0) / size + raised
+            for side, size in zip((inside, ~inside), sizes, strict=True)
+        ]
+        # Any number does for a share of 0 but the same on both sides: its weight is counted apart.
+        logs = [np.log(np.where(share > 0, share, 1.0)) for share in shares]
+        infinite = (shares[1] == 0).sum(axis=1) - (shares[0] == 0).sum(axis=1)
+        score: Floats = _sum(logs[0], -logs[1]) + infinite * infinity(*pool.shape[::2])
+        return score
+
+
+def infinity(n_models: int, n_classes: int) -> float:
+    """Return what an infinite factor counts for: more than finite factors can make up for.
+
+    Two products of `n_classes` ratios of shares of at most `n_models` models each differ by less.
+    """
+    return 1.0 + 2.0 * n_classes * float(np.log(max(n_models, 1)))
+
+
+Ranking = Callable[[Floats, Floats, Bools], Floats]
+"""Makes (b,) scores of predictions (b, c), the models' (k, b, c), and who was inside (k, b)."""
+
+
+def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
+    if (
+        not isinstance(observation, PredictionObservation)
+        or observation.pool is None
+        or observation.rows is None
+    ):
+        return Skipped(name, "needs models of the adversary's own on every target")
+    pool, rows = observation.pool, observation.rows
+    if pool.values.shape[1:] != (len(rows.index), rows.source.n_classes):
+        raise InputError(
+            f"the pool predicts {pool.n_targets} targets of {pool.n_classes} classes, the "
+            f"observation has {len(rows.index)} of {rows.source.n_classes}"
+        )
+    n_inside = np.count_nonzero(pool.inside, axis=0)
+    known = (n_inside > 0) & (n_inside < len(pool))
+    if not known.any():
+        return Skipped(name, "needs targets with models both with and without them")
+    value = np.zeros(len(rows.index))
+    for part in _blocks(pool):
+        q = probabilities(rows.source.values[rows.index[part]], logits=rows.source.logits)
+        some = known[part]
+        models, inside = pool.probabilities(part)[:, some], pool.inside[:, part][:, some]
+        value[part][some] = ranking(q[some], models, inside)
+    return Scores(value, _ABOVE_0, _unknown(int(np.count_nonzero(~known)), len(known)))
+
+
+def _blocks(pool: Pool) -> Iterator[slice]:
+    step = max(1, BLOCK // (len(pool) * pool.n_classes))
+    for start in range(0, pool.n_targets, step):
+        yield slice(start, min(start + step, pool.n_targets))
+
+
+def _sum(plus: Floats, minus: Floats) -> Floats:
+    """Return the row sums of both together; exactly 0 where that is all but rounding."""
+    total = (plus + minus).sum(axis=1)
+    size = (np.abs(plus) + np.abs(minus)).sum(axis=1)
+    rounding = 4 * plus.shape[1] * np.finfo(np.float64).eps * size
+    return np.where(np.abs(total) <= rounding, 0.0, total)
+
+
+def _unknown(number: int, n: int) -> tuple[str, ...]:
+    if not number:
+        return ()
+    return (
+        f"{number} of {n} targets are in all of the models or in none: nothing is known of them, "
+        "and their score is that of a tie",
+    )
+
+
+def _variant(design: Design, width: float) -> str:
+    if width == 0:
+        return f"{design}, not binned"
+    return design if width == 0.01 else f"{design}, bins of {width:g}"
+
+
+def _require_design(design: str) -> None:
+    if design not in ("shared", "per-target"):
+        raise InputError(f"design must be 'shared' or 'per-target', got {design!r}")

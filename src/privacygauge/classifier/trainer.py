@@ -1,0 +1,87 @@
+"""What trains models: estimators one by one, networks many at once, both behind one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Cohort:
+    """Models to train: each on rows of the same records, with a random state of its own."""
+
+    x: NDArray[Any]
+    """(n, d) Features."""
+    y: Ints
+    """(n,) Classes in 0..n_classes-1."""
+    inside: Bools
+    """(m, n) True where the model is trained on the record."""
+    seeds: Sequence[int]
+    """(m,) Each in 0..2**31-1; fixes all that is random in training."""
+    n_classes: int
+    """Number of classes."""
+    asked: Ints
+    """(a,) The records to predict."""
+
+    def __post_init__(self) -> None:
+        n, shape = len(self.x), self.inside.shape
+        if len(self.y) != n:
+            raise InputError(f"y must have {n} rows, got {len(self.y)}")
+        if self.inside.dtype != np.bool_:
+            raise InputError(f"inside must hold booleans, got {self.inside.dtype}")
+        if len(shape) != 2 or shape[1] != n:
+            raise InputError(f"inside must have the shape (m, n) with n = {n}, got {shape}")
+        if len(self.seeds) != len(self):
+            raise InputError(
+                f"seeds must be as many as rows of inside, {len(self)}, got {len(self.seeds)}"
+            )
+
+    def __len__(self) -> int:
+        """Return the number of models, m."""
+        return len(self.inside)
+
+    def __getitem__(self, models: slice) -> Cohort:
+        """Return the cohort of some of the models."""
+        return replace(self, inside=self.inside[models], seeds=self.seeds[models])
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(m, a, n_classes) Of the predictions."""
+        return len(self), len(self.asked), self.n_classes
+
+
+@runtime_checkable
+class Trainer(Protocol):
+    """Trains models on subsets of the same records and returns their predictions only.
+
+    Frozen, and safe to send to another process. Weights are dropped as soon as the predictions
+    are made. A model depends on its rows and its seed alone: which others are trained beside
+    it changes nothing but the rounding of floats.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+
+    @property
+    def logits(self) -> bool:
+        """Whether `train` returns logits (float32 or float64) or probabilities (float64)."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the data, as JSON values."""
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the predictions of every model of the cohort.
+
+        Returns
+        -------
+        ndarray of float, shape (m, a, n_classes)
+            NaN throughout for a model whose training failed.
+        """

@@ -1,0 +1,208 @@
+"""The white-box game, and an attack that learns from gradients (Nasr et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.attack_network import Inputs, Network, one_hot, standardised
+from privacygauge.classifier.game import PredictionGame, PredictionObservation
+from privacygauge.classifier.learning_rows import rarer
+from privacygauge.classifier.neural import NeuralNasr
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.classifier.white_box_signals import WhiteBoxSignals
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Round, Scores, Shadow
+from privacygauge.core.rules import Cut
+from privacygauge.errors import InputError
+
+GRADIENT_NORM = "gradient-norm"
+"""The signal that white-box access adds: the negated norm of a record's gradient."""
+
+PARTS = ("gradients", "slopes", "loss", "label", "activations")
+"""What the attack network can be fed."""
+
+SMALL_STEPS = Network(epochs=30, learning_rate=0.003, penalty=1e-2)
+"""The network of the attack: chosen, as its inputs were, on a shadow model of Location30."""
+
+# Rounding of float64: a smaller loss or norm says nothing that a logarithm should magnify.
+_FLOOR = 1e-16
+
+
+@dataclass(frozen=True, eq=False)
+class WhiteBoxObservation(PredictionObservation):
+    """Predictions, and the gradients of the model behind them."""
+
+    white_box: WhiteBoxSignals | None = None
+    """(n,) What the model shows of the targets from inside."""
+    shadow_white_box: WhiteBoxSignals | None = None
+    """(s,) The same of the shadow records, by the model that they belong to."""
+
+
+@dataclass(frozen=True, eq=False)
+class WhiteBoxSide:
+    """A model seen from inside, on records whose membership is known."""
+
+    signals: WhiteBoxSignals
+    """Of m records."""
+    member: Bools
+    """(m,) True where the record was in the model's training set."""
+
+    @property
+    def predictions(self) -> Predictions:
+        """What is seen of the same records from outside."""
+        seen = self.signals
+        return predictions(logits=seen.logits, labels=seen.labels, member=self.member)
+
+
+@dataclass(frozen=True, eq=False)
+class WhiteBoxGame:
+    """Members and non-members are known, and so is the model, weights and all.
+
+    With a shadow model the adversary learns on that model's records. Without, it knows the
+    membership of half of the targets and is judged on the other half, both ways: the supervised
+    adversary of Nasr et al. (2019), section III-B.
+    """
+
+    target: WhiteBoxSide
+    """The audited model."""
+    shadow: WhiteBoxSide | None = None
+    """A model of the adversary's own with the same layers, on records of its own."""
+
+    def __post_init__(self) -> None:
+        if self.shadow is None:
+            return
+        ours, theirs = self.target.signals, self.shadow.signals
+        sizes = [(len(s.layers), s.logits.shape[1], s.hidden.shape[1]) for s in (ours, theirs)]
+        if sizes[0] != sizes[1]:
+            raise InputError(
+                "the shadow model must have as many layers, classes and last inputs as the "
+                f"target, {sizes[0]}, got {sizes[1]}: train it with the same architecture"
+            )
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return one round with a shadow, or one for each half without.
+
+        The bits came with the data, so nothing is drawn anew and `rounds` must be 1.
+        """
+        shadow = None if self.shadow is None else self.shadow.predictions
+        seen = PredictionGame(self.target.predictions, shadow).deal(rounds, rng)
+        return [self._from_inside(one) for one in seen]
+
+    def _from_inside(self, seen: Round) -> Round:
+        """Return the round with what the weights add to it."""
+        outside = seen.observation
+        assert isinstance(outside, PredictionObservation)  # it comes from a game on predictions
+        assert outside.rows is not None
+        assert outside.shadow_rows is not None
+        assert outside.shadow is not None
+        own = self.target.signals[outside.rows.index]
+        theirs = (self.shadow or self.target).signals[outside.shadow_rows.index]
+        known = outside.shadow
+        observation = WhiteBoxObservation(
+            {**outside.signals, GRADIENT_NORM: -own.norm},
+            outside.stratum,
+            Shadow({**known.signals, GRADIENT_NORM: -theirs.norm}, known.member, known.stratum),
+            rows=outside.rows,
+            shadow_rows=outside.shadow_rows,
+            white_box=own,
+            shadow_white_box=theirs,
+        )
+        return Round(observation, seen.secret, seen.target)
+
+
+@dataclass(frozen=True)
+class WhiteBox:
+    """A network on gradients, activations, loss and true class of a record.
+
+    Notes
+    -----
+    Nasr, Shokri & Houmansadr (2019), "Comprehensive privacy analysis of deep learning", IEEE
+    S&P, section III. As there, the network sees the gradient of the loss by the parameters, the
+    loss and the one-hot class, and learns from records with known membership. Unlike there, each
+    layer's gradient comes in as its norm, and the last layer's as the two vectors whose outer
+    product it is (`slopes` and `activations`), in place of convolutions over the matrix; one
+    hidden layer takes all of it, in place of an encoder with a component for each part; and
+    there is no unsupervised form. Activations are left out unless asked for: as in that paper
+    they tell nothing of themselves, and a few hundred records are learnt by heart from them. From
+    a shadow model's records they mislead: the hidden units of two networks have no common order.
+    """
+
+    parts: tuple[str, ...] = PARTS[:-1]
+    """What the network is fed, of `PARTS`: the logarithms of the gradient's norm in each layer,
+    the gradient by the logits, the logarithm of the loss, the one-hot class, and the last layer's
+    inputs."""
+    network: Network = SMALL_STEPS
+    """The network."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parts", tuple(self.parts))
+        wrong = [part for part in self.parts if part not in PARTS]
+        if wrong or not self.parts or len(set(self.parts)) < len(self.parts):
+            raise InputError(
+                f"parts must be some of {', '.join(PARTS)}, each once, got {self.parts}"
+            )
+
+    @property
+    def name(self) -> str:
+        """Name in tables."""
+        return "white-box"
+
+    @property
+    def variant(self) -> str:
+        """What the network is fed, where that is not the usual."""
+        return "" if self.parts == WhiteBox.parts else " + ".join(self.parts)
+
+    @property
+    def thresholds(self) -> str:
+        """Even odds for all."""
+        return "none"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log-odds of being a member, at even odds, for every target."""
+        if not isinstance(observation, WhiteBoxObservation):
+            return Skipped(self.name, "needs the model's gradients: audit it with audit_white_box")
+        own, known, shadow = (
+            observation.white_box,
+            observation.shadow_white_box,
+            observation.shadow,
+        )
+        if own is None or known is None or shadow is None:
+            return Skipped(self.name, "needs gradients of shadow records with known membership")
+        if not rarer(shadow.member):
+            return Skipped(self.name, "too few shadow records: it needs members and non-members")
+        inputs = standardised(self._inputs(known), self._inputs(own))
+        value = self.network.log_odds(inputs[0], shadow.member, inputs[1], rng)
+        return Scores(value, Cut(0.0, "of even odds"))
+
+    def _inputs(self, seen: WhiteBoxSignals) -> Inputs:
+        kinds: dict[str, NDArray[Any]] = {
+            "gradients": _log(seen.norms),
+            "slopes": seen.slope,
+            "activations": seen.hidden,
+            "loss": _log(seen.loss[:, None]),
+            "label": one_hot(seen.labels, seen.logits.shape[1]),
+        }
+        return np.hstack([kinds[part] for part in self.parts]).astype(np.float32)
+
+
+def white_box_attacks() -> tuple[Attack, ...]:
+    """Return the suite of a white-box audit: what the weights add, beside what is seen without."""
+    return (
+        *prediction_attacks(logits=True),
+        NeuralNasr(),
+        Threshold(GRADIENT_NORM, per_class=True),
+        Threshold(GRADIENT_NORM, per_class=False),
+        WhiteBox(),
+    )
+
+
+def _log(values: Floats) -> Floats:
+    return np.log(np.maximum(values, _FLOOR))

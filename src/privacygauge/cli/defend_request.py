@@ -1,0 +1,93 @@
+"""`privacygauge defend --data`: what was asked, kept with the run, and the audit of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from privacygauge.audit.defences import DefenceAudit
+from privacygauge.audit.defended_training import audit_training_defences
+from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.tables import Records, load_records
+from privacygauge.cli.models import NETWORKS, absolute, named
+from privacygauge.cli.progress import bar
+from privacygauge.cli.provenance import file_hashes
+from privacygauge.cli.training import drawn, standardised, told_how_to_go_on
+from privacygauge.cli.ways_cost import cost_teller
+
+
+@dataclass(frozen=True)
+class DefendRequest:
+    """What `privacygauge defend --data` was asked: kept with the run, to go on with it."""
+
+    data: str
+    """File of the records."""
+    defences: tuple[str, ...]
+    """Names of the defences, such as ``dp-sgd:8``."""
+    model: str = "network"
+    """A built-in name, FILE.py:NAME or MODULE:NAME."""
+    label: str = "label"
+    """Column of the classes."""
+    ids: str | None = None
+    """Column of the records' names."""
+    drop: tuple[str, ...] = ()
+    """Columns that are no features."""
+    records: int | None = None
+    """How many records to use, drawn at random."""
+    shadows: int = 8
+    """How many shadow models of each kind."""
+    delta: float | None = None
+    """Of DP-SGD."""
+    seed: int = 0
+    """All random draws derive from it."""
+    level: float = 0.95
+    """Of every interval."""
+
+    def settled(self) -> Mapping[str, Any]:
+        """Return the request as JSON values that hold in every folder."""
+        data = str(Path(self.data).absolute())
+        return {**asdict(self), "data": data, "model": absolute(self.model)}
+
+
+def defend_request_in(invocation: Mapping[str, Any]) -> DefendRequest:
+    """Return the request that a run was started with."""
+    lists = {name: tuple(invocation.get(name, ())) for name in ("defences", "drop")}
+    return DefendRequest(**{**invocation, **lists})
+
+
+def defend_of_request(
+    request: DefendRequest, run: Path | None, *, jobs: int, quiet: bool
+) -> DefenceAudit:
+    """Return the audit that was asked for, training what `run` does not hold yet."""
+    records = _records(request)
+    trainer = as_trainer(named(request.model))
+    x = standardised(records.x) if request.model in NETWORKS else records.x
+    with told_how_to_go_on(run), bar("Training models, each in every way", quiet) as progress:
+        return audit_training_defences(
+            trainer,
+            x,
+            records.y,
+            request.defences,
+            n_shadows=request.shadows,
+            ids=records.ids,
+            delta=request.delta,
+            run=run,
+            n_jobs=jobs,
+            progress=progress,
+            seed=request.seed,
+            level=request.level,
+            command="defend",
+            provenance={
+                **file_hashes({"data": Path(request.data)}),
+                "records": f"{len(records):,}",
+            },
+            invocation={"command": "defend", "options": request.settled()},
+            before=cost_teller(jobs, quiet),
+        )
+
+
+def _records(request: DefendRequest) -> Records:
+    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    return drawn(found, request.records, request.data, request.seed)

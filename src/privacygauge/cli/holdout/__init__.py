@@ -1,0 +1,1 @@
+"""`privacygauge holdout`: what a test set gives away that is used again and again."""

@@ -1,0 +1,104 @@
+"""The commands, their exit codes, and one line for what went wrong."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import Abort, TyperException
+
+from privacygauge.cli.classifier import classifier
+from privacygauge.cli.defend import defend
+from privacygauge.cli.demo import demo
+from privacygauge.cli.dp_audit import dp_audit
+from privacygauge.cli.dtp import dtp
+from privacygauge.cli.holdout.app import app as holdout
+from privacygauge.cli.language import app as language
+from privacygauge.cli.register import register
+from privacygauge.cli.reproduce import reproduce
+from privacygauge.cli.runs import report, resume, runs
+from privacygauge.cli.synthetic import synthetic
+from privacygauge.cli.vulnerable import vulnerable
+from privacygauge.cli.worst_case import worst_case
+from privacygauge.core.versions import own_version
+from privacygauge.errors import PrivacyGaugeError
+
+WHAT = (
+    "Measures what a released model, synthetic table, language model or leaderboard gives away "
+    "about the data behind it."
+)
+"""What `privacygauge --help` says first."""
+
+app = typer.Typer(
+    name="privacygauge",
+    help=WHAT,
+    epilog="Exit codes: 0 done; 2 bad input; 3 a limit of --fail-above was exceeded; "
+    "130 interrupted.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"privacygauge {own_version()}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _privacygauge(
+    context: typer.Context,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+app.command()(demo)
+app.command()(classifier)
+app.command()(defend)
+app.command("worst-case")(worst_case)
+app.command()(dtp)
+app.command()(vulnerable)
+app.command()(synthetic)
+app.add_typer(language)
+app.add_typer(holdout)
+app.command("dp-audit")(dp_audit)
+app.command()(register)
+app.command()(reproduce)
+app.command()(resume)
+app.command()(report)
+app.command()(runs)
+
+
+def run() -> int:
+    """Run the command line and return the exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except PrivacyGaugeError as error:
+        return _fail(str(error))
+    except TyperException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except Abort:
+        code = 130
+    except BrokenPipeError:
+        # The reader of our output went away; there is nobody left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    if code == 130:
+        # Typer swallows an interruption; it is told where all others end.
+        raise KeyboardInterrupt
+    return int(code or 0)
+
+
+def _fail(message: str, code: int = 2) -> int:
+    line = " ".join(message.split())
+    print(f"privacygauge: error: {line}", file=sys.stderr)
+    return code

@@ -1,0 +1,163 @@
+"""Options that every command has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privacygauge.cli import completion
+
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for report.html, report.json, records.parquet and tables; earlier ones are "
+        "replaced. Default: privacygauge-report (of the demo: privacygauge-demo), or none where "
+        "--json is given.",
+        show_default=False,
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="All random draws derive from it.")]
+Json = Annotated[
+    str | None,
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write the report as JSON to this file, or to the standard output.",
+        show_default=False,
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+TRAINING = "Training shadow models"
+"""The heading of options that concern training."""
+
+Jobs = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Models trained at the same time; -1 for one a core.",
+        rich_help_panel=TRAINING,
+    ),
+]
+Backend = Annotated[
+    str,
+    typer.Option(
+        "--backend",
+        metavar="NAME[=ADDRESS]",
+        autocompletion=completion.names(*completion.BACKENDS),
+        help="Where models are trained: loky (processes here), threading, dask or ray.",
+        rich_help_panel=TRAINING,
+    ),
+]
+ClassColumn = Annotated[
+    str,
+    typer.Option("--label", metavar="COLUMN", help="Column of classes.", rich_help_panel=TRAINING),
+]
+NamesColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--id",
+        metavar="COLUMN",
+        help="Column of the records' names.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+DropFeature = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COLUMN",
+        help="A column that is no feature. May be given several times.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+RecordsDrawn = Annotated[
+    int | None,
+    typer.Option(
+        "--records",
+        metavar="N",
+        help="Use so many records, drawn at random; all where nothing is given.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+DpSgdDelta = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        metavar="D",
+        help="Of DP-SGD; one over the number of records where nothing is given.",
+        show_default=False,
+        rich_help_panel=TRAINING,
+    ),
+]
+Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of every interval.")]
+FailAbove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-above",
+        metavar="METRIC=VALUE",
+        autocompletion=completion.metrics,
+        help="Exit with code 3 if the highest METRIC of all attacks is above VALUE: accuracy, "
+        "auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001, epsilon or risk; add .low to look at the "
+        "lower end of the interval (accuracy.low=0.6). May be given several times.",
+        show_default=False,
+    ),
+]
+
+COLUMNS = "Columns"
+"""The heading of options that say what columns are."""
+
+Continuous = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--continuous",
+        metavar="A,B",
+        help="Columns to take as numbers. Without it columns of numbers are numbers.",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
+Categorical = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--categorical",
+        metavar="A,B",
+        help="Columns to take as categories, such as codes and classes. Without it all "
+        "columns but those of numbers are.",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
+SchemaFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        metavar="FILE",
+        help="What the columns have to be: JSON that privacygauge vulnerable --write-schema wrote, "
+        "edited or not.",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
+DropColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--drop",
+        metavar="COLUMN",
+        help="A column to leave out, such as names. May be given several times.",
+        show_default=False,
+        rich_help_panel=COLUMNS,
+    ),
+]
+
+
+def names_in(texts: list[str] | None) -> tuple[str, ...]:
+    """Return the names in texts such as ``a,b``, each of which may hold several."""
+    return tuple(name for text in texts or () for name in text.split(",") if name)

@@ -1,0 +1,82 @@
+"""Where results go: the terminal, a folder, a JSON file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from json import dumps
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from privacygauge.audit.rendered import Rendered
+from privacygauge.runs.atomic import check_writable, write_all
+
+
+def destination(out: Path | None, json: str | None, default: str) -> Path | None:
+    """Return the folder to write to, checked to be writable; None where JSON alone is asked for."""
+    folder = out if out is not None or json is not None else Path(default)
+    if folder is not None:
+        check_writable(folder)
+    check_json(json)
+    return folder
+
+
+def check_json(json: str | None) -> None:
+    """Prove that the file for JSON can be made, if one is asked for."""
+    if json not in (None, "-"):
+        check_writable(Path(str(json)).absolute().parent)
+
+
+def emit_text(text: str, to: str | Path) -> None:
+    """Write a text to a file, whole or not at all, or to the standard output for ``-``."""
+    if to == "-":
+        print(text, end="")
+        return
+    path = Path(to).absolute()
+    check_writable(path.parent)
+    write_all(path.parent, {path.name: text.encode()})
+
+
+def emit_rows(rows: Sequence[Mapping[str, object]], json: str | None) -> None:
+    """Print rows as a table, or write them as JSON where asked for."""
+    if json is not None:
+        emit_text(dumps(list(rows), indent=2) + "\n", json)
+        return
+    table = Table(box=None, pad_edge=False)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for row in rows:
+        table.add_row(*(_shown(row.get(name)) for name in names))
+    Console().print(table if rows else "Nothing found.")
+
+
+def _shown(value: object) -> Text:
+    # Text, not markup: names of files may hold brackets.
+    if value is None:
+        return Text()
+    return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def emit(
+    audit: Rendered,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    failures: Sequence[str] = (),
+) -> int:
+    """Write and print an audit and the limits that it exceeds; return the exit code."""
+    if folder is not None:
+        audit.write(folder)
+    if json is not None:
+        emit_text(audit.to_json(), json)
+    if not quiet and json != "-":
+        Console().print(audit.terminal_summary())
+        if folder is not None:
+            print(f"Report: {folder / 'report.html'}")
+    for line in failures:
+        print(f"privacygauge: {line}", file=sys.stderr)
+    return 3 if failures else 0

@@ -1,0 +1,26 @@
+"""Which inputs a result came from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from privacygauge.errors import InputError
+
+
+def file_hashes(files: Mapping[str, Path | None]) -> dict[str, str]:
+    """Return name and SHA-256 of every file that was given."""
+    return {role: _describe(path) for role, path in files.items() if path is not None}
+
+
+def _describe(path: Path) -> str:
+    # Files that cannot be read get their message where they are loaded.
+    if not path.is_file():
+        return path.name
+    try:
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    return f"{path.name} sha256:{digest}"

@@ -1,0 +1,176 @@
+"""`privacygauge register`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from privacygauge.cli import completion, options
+
+if TYPE_CHECKING:
+    from privacygauge.audit.register import RiskRegister
+    from privacygauge.cli.gate import Limit
+
+SEVERITY = "severity"
+"""The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
+
+METRICS = (
+    SEVERITY,
+    *(
+        name
+        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
+        for name in (metric, f"{metric}.low")
+    ),
+    "epsilon",
+    "dtp",
+    "dtp-upper",
+    "pdtp",
+    "honest",
+    "findings",
+    "suspects",
+)
+"""What a register may be held to."""
+
+
+def register(
+    reports: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="REPORT",
+            help="Folders of finished audits of any kind, or their report.json; NAME=FOLDER gives "
+            "a line a name.",
+            show_default=False,
+            autocompletion=completion.reports,
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for register.html, register.json and register.csv; earlier ones are "
+            "replaced. Default: privacygauge-register, or none where --json is given.",
+            show_default=False,
+        ),
+    ] = None,
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="What is to be released.")
+    ] = "Release",
+    level: Annotated[
+        float,
+        typer.Option(
+            "--level",
+            metavar="P",
+            help="What all lines at once are wanted to hold at; it changes no interval.",
+        ),
+    ] = 0.95,
+    json: Annotated[
+        str | None,
+        typer.Option(
+            "--json",
+            metavar="FILE|-",
+            help="Write the register as JSON to this file, or to the standard output.",
+            show_default=False,
+        ),
+    ] = None,
+    quiet: options.Quiet = False,
+    fail_above: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-above",
+            metavar="METRIC=VALUE",
+            help="Exit with code 3 if METRIC of any line is above VALUE: severity (0 nothing "
+            "found, 1 small, 2 moderate, 3 grave; a line that cannot tell is above any), or a "
+            "number of lines that have it, such as accuracy, auc, epsilon, dtp, bias; add .low "
+            "for the lower end of the interval. May be given several times.",
+            show_default=False,
+            autocompletion=completion.metrics,
+        ),
+    ] = None,
+) -> None:
+    """Put several finished audits into one risk register, the gravest first.
+
+    Example: privacygauge register model=audit-model twin=audit-twin encoder=audit-encoder
+
+    Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
+    """
+    from privacygauge.audit.register import risk_register
+    from privacygauge.cli.gate import parse_limits
+    from privacygauge.cli.output import destination
+
+    limits = parse_limits(fail_above, METRICS)
+    folder = destination(out, json, "privacygauge-register")
+    found = risk_register(named(reports), title=title, level=level)
+    raise typer.Exit(_emit(found, folder, json, quiet, exceeded(found, limits)))
+
+
+def named(texts: list[str]) -> dict[str, str | Path]:
+    """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
+    from privacygauge.audit.register import names_of
+    from privacygauge.errors import InputError
+
+    pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
+    given = [name for name, _ in pairs if name is not None]
+    for name in given:
+        if given.count(name) > 1:
+            raise InputError(f"two reports are called {name!r}: give each a name of its own")
+    return names_of(pairs)
+
+
+def exceeded(found: RiskRegister, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that a line of the register exceeds, or that none can tell."""
+    return [text for limit in limits for text in _exceeded(found, limit)]
+
+
+def _pair(text: str) -> tuple[str | None, str]:
+    name, equals, path = text.partition("=")
+    return (name, path) if equals and name and path else (None, text)
+
+
+def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
+    from privacygauge.report.register.line import UNTOLD
+    from privacygauge.report.register.verdict import SCALE
+
+    lines, told = [], 0
+    for line in found.lines:
+        severity = line.told.judged.severity
+        if limit.metric == SEVERITY and severity == UNTOLD:
+            told += 1
+            lines.append(f"{line.name}: {severity}, so the limit of severity cannot be checked")
+            continue
+        measures = line.measures
+        if severity in SCALE:
+            measures[SEVERITY] = SCALE.index(severity)
+        if limit.metric not in measures:
+            continue
+        told += 1
+        if measures[limit.metric] > limit.value:
+            value = f"{measures[limit.metric]:.4g}"
+            lines.append(f"{line.name}: {limit.metric} is {value}, above {limit.value:g}")
+    if not told:
+        return [f"{limit.metric} was not computed by any audit, so its limit cannot be checked"]
+    return lines
+
+
+def _emit(
+    found: RiskRegister, folder: Path | None, json: str | None, quiet: bool, failures: list[str]
+) -> int:
+    import sys
+
+    from rich.console import Console
+
+    from privacygauge.cli.output import emit_text
+
+    if folder is not None:
+        found.write(folder)
+    if json is not None:
+        emit_text(found.to_json(), json)
+    if not quiet and json != "-":
+        Console().print(found.terminal_summary())
+        if folder is not None:
+            print(f"Register: {folder / 'register.html'}")
+    for line in failures:
+        print(f"privacygauge: {line}", file=sys.stderr)
+    return 3 if failures else 0

@@ -1,0 +1,206 @@
+"""`privacygauge reproduce`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privacygauge.cli import completion, options
+
+if TYPE_CHECKING:
+    from privacygauge.reproduce.result import Result
+    from privacygauge.reproduce.table import Effort
+
+ALL = "all"
+"""In place of a name: every reproduction, one after the other."""
+
+
+def reproduce(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[NAME|all]",
+            autocompletion=completion.reproductions,
+            help="Which table or figure; all for one after the other.",
+            show_default=False,
+        ),
+    ] = None,
+    listed: Annotated[
+        bool,
+        typer.Option("--list", help="List every table and figure of the papers, and what it is."),
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small form of it, with wide intervals.")
+    ] = False,
+    share: Annotated[
+        float,
+        typer.Option(
+            "--share",
+            metavar="P",
+            help="The part of the full form's repetitions that are made, where the whole takes "
+            "hours: long-table1, long-table2, long-fig2, song-fig3, -4, -5, -9 and meeus-*.",
+        ),
+    ] = 1.0,
+    jobs: options.Jobs = -1,
+    backend: options.Backend = "loky",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Folder for NAME.json, NAME.svg and for what was trained: after an interruption "
+            "the same command goes on there.",
+            show_default=False,
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            metavar="FILE",
+            help="Write a page of the results in DIR and of the remarks in the folder of FILE's "
+            "name; nothing is made again.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: options.Seed = 0,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Make a published table again and print it beside the paper's numbers.
+
+    Example: privacygauge reproduce long-table2 --quick
+    """
+    from privacygauge.cli import backends
+    from privacygauge.cli.output import check_json, emit_rows
+    from privacygauge.reproduce import Effort, reproduction
+    from privacygauge.runs.atomic import check_writable
+
+    if page is not None:
+        _write_page(page, out)
+        return
+    if listed or name is None:
+        emit_rows(_items(), json)
+        return
+    effort = Effort(quick, seed, None, jobs, share=share)
+    chosen = None if name == ALL else reproduction(name)
+    if out is not None:
+        check_writable(out)
+    check_json(json)
+    with backends.backend(backend):
+        if chosen is None:
+            _all(effort, out, json, quiet)
+        else:
+            _one(chosen.name, effort, out, json, quiet)
+
+
+def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
+    from dataclasses import replace
+
+    from privacygauge.cli.output import emit_text
+    from privacygauge.cli.progress import bar
+    from privacygauge.reproduce import make, reproduction
+    from privacygauge.reproduce.catalogue import judgement
+
+    chosen = reproduction(name)
+    run = None if out is None else make.run_folder(out, chosen, effort)
+    with bar("Training models", quiet) as progress:
+        result = make.made(chosen, replace(effort, run=run, progress=progress))
+    if out is not None:
+        make.keep(chosen, result, out)
+    if json is not None:
+        emit_text(result.to_json(judgement(name)), json)
+    if not quiet and json != "-":
+        _print(result)
+
+
+def _all(effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
+    """Make every reproduction, a line each; what is missing for one does not stop the others."""
+    from privacygauge.cli.output import emit_rows
+    from privacygauge.reproduce import REPRODUCTIONS
+    from privacygauge.reproduce.make import make_all
+
+    outcomes = []
+    with _kept_or_scratch(out) as folder:
+        for outcome in make_all(REPRODUCTIONS, effort, folder):
+            outcomes.append(outcome)
+            if not quiet and json != "-":
+                print(outcome.line, flush=True)
+    if json is not None:
+        emit_rows([outcome.plain for outcome in outcomes], json)
+    if not quiet and json != "-":
+        done = [outcome for outcome in outcomes if outcome.result is not None]
+        seconds = sum(outcome.seconds for outcome in outcomes)
+        print(f"{len(done)} of {len(outcomes)} made, {seconds:.0f} s")
+
+
+@contextmanager
+def _kept_or_scratch(out: Path | None) -> Iterator[Path]:
+    from privacygauge.runs.folder import kept_or_scratch
+
+    with kept_or_scratch(out) as folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        yield Path(folder)
+
+
+def _write_page(page: Path, out: Path | None) -> None:
+    from privacygauge.cli.output import emit_text
+    from privacygauge.errors import InputError
+    from privacygauge.reproduce.page import page as written
+
+    if out is None:
+        raise InputError("--page needs --out DIR, the folder of the results that it shows")
+    emit_text(written(out, page.with_suffix("")), page)
+
+
+def _items() -> list[dict[str, object]]:
+    from privacygauge.reproduce import ITEMS
+
+    return [
+        {"name": item.name, "status": item.status.value, "what": item.title, "why": item.told}
+        for item in ITEMS
+    ]
+
+
+def _print(result: Result) -> None:
+    from privacygauge.cli.output import emit_rows
+    from privacygauge.reproduce.catalogue import judgement
+    from privacygauge.reproduce.result import judged_lines
+
+    table, judged = result.table, judgement(result.table.name)
+    print(table.title)
+    emit_rows([_shown(line) for line in judged_lines(table, judged)], None)
+    verdict = judged.of(table)
+    if verdict.claims:
+        emit_rows([_claim(one) for one in result.claims(judged)], None)
+    print(f"Verdict: {verdict}")
+    for note in table.notes:
+        print(f"Note: {note}")
+
+
+def _claim(line: Mapping[str, Any]) -> dict[str, object]:
+    if "effect" not in line:
+        return {"claim": line["claim"], "effect": "-", "verdict": line["verdict"]}
+    return {
+        "claim": line["claim"],
+        "effect": f"{line['effect']:.3f} ({line['low']:.3f} to {line['high']:.3f})",
+        "verdict": line["verdict"],
+    }
+
+
+def _shown(line: Mapping[str, Any]) -> dict[str, object]:
+    """Return a cell as people read it."""
+    start = {"": line["row"], " ": line["column"], "paper": line["published"]}
+    if line["ours"] is None:
+        return {**start, "ours": "-", "from": line["skipped"]}
+    return {
+        **start,
+        "ours": f"{line['ours']:.3f}",
+        f"{100 * line['level']:g}% interval": f"{line['low']:.3f} to {line['high']:.3f}",
+        "verdict": line.get("verdict"),
+        "from": f"n = {line['n']}, {line['method']}",
+    }

@@ -1,0 +1,90 @@
+"""The commands whose runs can be gone on with: how each is taken up, and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privacygauge.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
+from privacygauge.audit.defences import DefenceAudit
+from privacygauge.audit.holdout import HoldoutAudit
+from privacygauge.audit.worst_case_comparison import WorstCaseComparison
+from privacygauge.cli.defend_request import defend_of_request, defend_request_in
+from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
+from privacygauge.cli.gate import (
+    METRICS,
+    METRICS_OF_ATTACK,
+    METRICS_OF_DEFENCES,
+    METRICS_OF_DTP,
+    METRICS_OF_LANGUAGE,
+    METRICS_OF_SYNTHETIC,
+    METRICS_OF_WORST_CASE,
+    Limit,
+    exceeded,
+    exceeded_by_attack,
+    exceeded_by_defences,
+    exceeded_by_dtp,
+    exceeded_by_language,
+    exceeded_by_synthetic,
+    exceeded_by_worst_case,
+)
+from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
+from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
+from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
+from privacygauge.cli.training import audit_request, request_in
+from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
+
+
+@dataclass(frozen=True)
+class Resumable:
+    """A command that keeps a run."""
+
+    metrics: Collection[str]
+    """What its audit may be held to."""
+    audit: Callable[[Mapping[str, Any], Path, int, bool], Any]
+    """From the options that the run keeps, its folder, the number of jobs and whether to be quiet
+    to the audit."""
+    exceeded: Callable[[Any, tuple[Limit, ...]], list[str]]
+    """Returns a line for every limit that the audit exceeds."""
+
+
+def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> Audit:
+    return audit_request(request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _defend(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DefenceAudit:
+    return defend_of_request(defend_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _worst_case(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> WorstCaseComparison:
+    return worst_case_of_request(worst_case_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DtpAudit:
+    return dtp_of_request(dtp_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _synthetic(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> SyntheticAudit:
+    return synthetic_of_request(synthetic_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _language(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> LanguageAudit:
+    return language_models_of_request(language_model_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+def _holdout(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> HoldoutAudit:
+    return attack_of_request(attack_request_in(asked), run, jobs=jobs, quiet=quiet)
+
+
+RESUMABLE: Mapping[str, Resumable] = {
+    "classifier": Resumable(METRICS, _classifier, exceeded),
+    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
+    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
+    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
+    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
+    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
+    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
+}
+"""By the name of the command."""

@@ -1,0 +1,207 @@
+"""`privacygauge resume`, `privacygauge report` and `privacygauge runs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privacygauge.cli import completion, options
+
+if TYPE_CHECKING:
+    from privacygauge.audit.rendered import Rendered
+    from privacygauge.cli.resumable import Resumable
+
+RUN = "run"
+"""Folder inside of the report's that keeps what was trained."""
+
+SCORES = "scores"
+"""Folder inside of a run of synthetic tables that keeps what attacks said of them."""
+
+RunArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="RUN",
+        help="Folder of the run, or of the report that it belongs to.",
+        show_default=False,
+        autocompletion=completion.runs,
+    ),
+]
+
+
+def resume(
+    run: RunArgument,
+    jobs: options.Jobs = -1,
+    backend: options.Backend = "loky",
+    out: options.Out = None,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+    fail_above: options.FailAbove = None,
+) -> None:
+    """Go on with a run that was interrupted: only what is missing is done.
+
+    Example: privacygauge resume privacygauge-report
+    """
+    raise typer.Exit(_go_on(run, jobs, backend, out, json, quiet, fail_above))
+
+
+def report(
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN",
+            help="Folder of the run, or of the report that it belongs to.",
+            show_default=False,
+            autocompletion=completion.reports_and_runs,
+        ),
+    ],
+    out: options.Out = None,
+    json: options.Json = None,
+    quiet: options.Quiet = False,
+    fail_above: options.FailAbove = None,
+    card: Annotated[
+        bool,
+        typer.Option(
+            "--model-card",
+            help="Print a snippet for a model card instead, with the metadata that model hubs "
+            "read; with --out it is written to model-card.md there. A report without a run will "
+            "do.",
+        ),
+    ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--name",
+            metavar="TEXT",
+            help="What the model card calls the model. Default: the folder's name.",
+            show_default=False,
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset",
+            metavar="TEXT",
+            help="What the model card calls the data. Default: the names of the audited files.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Write the report of a finished run again; nothing is trained.
+
+    Example: privacygauge report privacygauge-report --out again
+
+    Example: privacygauge report privacygauge-report --model-card --name triage
+    """
+    from privacygauge.cli.model_card import model_card, refuse_with
+    from privacygauge.errors import InputError
+
+    if card:
+        refuse_with({"--json": json, "--fail-above": fail_above})
+        place = run.absolute()
+        own = place.parent if place.name == RUN else place
+        model_card(run, own, lambda: _finished_audit(run).to_json(), name, dataset, out)
+        return
+    if name is not None or dataset is not None:
+        raise InputError("--name and --dataset go with --model-card")
+    _require_finished(run)
+    raise typer.Exit(_go_on(run, 1, "loky", out, json, quiet, fail_above))
+
+
+def _finished_audit(run: Path) -> Rendered:
+    """Return the audit of a finished run; nothing is trained."""
+    _require_finished(run)
+    place, command, asked = _started(run)
+    found: Rendered = command.audit(asked, place, 1, True)
+    return found
+
+
+def _require_finished(run: Path) -> None:
+    from privacygauge.errors import InputError
+    from privacygauge.runs.store import read_run
+
+    place = _folder(run)
+    parts = [place, *sorted(place.glob(f"{SCORES}*"))]
+    missing = [task for part in parts for task in read_run(part).missing()]
+    if missing:
+        raise InputError(
+            f"{run} is not finished, {len(missing)} task(s) are missing: privacygauge resume {run}"
+        )
+
+
+def runs(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where to look, with all folders below.")
+    ] = Path(),
+    json: options.Json = None,
+) -> None:
+    """List the runs below a folder, and how far each has come.
+
+    Example: privacygauge runs
+    """
+    from privacygauge.cli.output import emit_rows
+    from privacygauge.runs.store import runs_in
+
+    emit_rows(
+        [
+            {
+                "run": found.path,
+                "kind": found.name,
+                "done": found.n_done,
+                "of": found.n_units,
+                "unit": found.unit,
+                "seed": found.seed,
+            }
+            for found in runs_in(folder)
+        ],
+        json,
+    )
+
+
+def _go_on(
+    run: Path,
+    jobs: int,
+    backend: str,
+    out: Path | None,
+    json: str | None,
+    quiet: bool,
+    fail_above: list[str] | None,
+) -> int:
+    from privacygauge.cli import backends
+    from privacygauge.cli.gate import parse_limits
+    from privacygauge.cli.output import destination, emit
+
+    place, command, asked = _started(run)
+    limits = parse_limits(fail_above, command.metrics)
+    usual = place.parent if out is None and json is None else out
+    folder = destination(usual, json, "privacygauge-report")
+    with backends.backend(backend):
+        found = command.audit(asked, place, jobs, quiet)
+    return emit(found, folder, json, quiet, command.exceeded(found, limits))
+
+
+def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:
+    """Return a run's own folder, the command that started it, and the options of it."""
+    from privacygauge.cli.resumable import RESUMABLE
+    from privacygauge.errors import InputError
+    from privacygauge.runs.store import read_run
+
+    place = _folder(run)
+    invocation = read_run(place).invocation
+    if not invocation:
+        raise InputError(
+            f"{run} was started from Python: make the same call again, with the same folder"
+        )
+    return place, RESUMABLE[invocation["command"]], dict(invocation["options"])
+
+
+def _folder(given: Path) -> Path:
+    """Return the run's own folder, given it or the folder of its report."""
+    from privacygauge.errors import InputError
+    from privacygauge.runs.store import plan_in
+
+    for place in (given, given / RUN):
+        if plan_in(place) is not None:
+            return place
+    raise InputError(f"{given} holds no run; privacygauge runs lists those below a folder")

@@ -1,0 +1,221 @@
+"""BaVarIA: LiRA that knows how little it knows (Brännvall 2026)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import gammaln
+
+from privacygauge.core.attacks.groups import (
+    Group,
+    average,
+    by_query,
+    groups,
+    mean_over_queries,
+    needs,
+    scored,
+    total,
+)
+from privacygauge.core.attacks.lira import NO_NOISE, PooledVariance, log_ratio
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds
+
+LARGEST_SHAPE = 1000.0
+"""Of the variances' prior: beyond it, they differ between records by under 3.2% (1 in sqrt)."""
+LEAST_SPREAD = 1e-6
+"""Of the means' prior variance, as a share of the noise: keeps the prior's weight finite."""
+LEAST_RECORDS = 3
+"""Records with worlds on both sides that a covariance between the sides takes."""
+
+
+@dataclass(frozen=True)
+class Bavaria:
+    """The log ratio of Student-t predictive densities, with priors learnt over all records.
+
+    A group's signals are normal with a mean and a variance of the record's own; both have a
+    normal-inverse-gamma prior, whose parameters are estimated from all records. The predictive
+    density of the target's signal is then Student's t, wide where a record has few worlds.
+    Averaged over queries, each with priors of its own.
+
+    Notes
+    -----
+    Brännvall (2026), "Exponential-family membership inference: from LiRA and RMIA to BaVarIA",
+    arXiv:2603.11799, gives the model and the Student-t predictive (BaVarIA-t). The priors here
+    are empirical Bayes by the method of moments, as follows; g is a group (in or out) with n
+    worlds of a record, mean m and sum of squared residuals S, and h the record's other group.
+
+    Variance: ``sigma^2 ~ InverseGamma(alpha, beta)`` with the pooled variance
+    ``v = sum S / sum (n - 1)`` for its mean. As ``E[S^2] = E[sigma^4] (n - 1)(n + 1)``, the ratio
+    ``c = sum S^2 / sum (n - 1)(n + 1) / v^2`` estimates ``E[sigma^4] / E[sigma^2]^2``, which is
+    ``(alpha - 1) / (alpha - 2)``. So ``alpha = 2 + 1 / (c - 1)``, at most 1000 (also where
+    ``c <= 1``), and ``beta = (alpha - 1) v``.
+
+    Mean: over records the two means are taken for jointly normal, with centres M and covariance
+    V; V_gg is the variance of m less the noise in it, V_gh the covariance of the two groups' m,
+    all over the records that have both groups. Given the other group, the mean's prior is
+
+        ``p = M_g + b (m_h - M_h)``, ``w = V_gg - b V_gh``, ``b = V_gh / (V_hh + u_h / n_h)``
+
+    with u the posterior mean of the variance. Where records differ much and the gap g - h is the
+    same for all, that is the other group's mean and the gap, with the other mean's error; where
+    they do not differ, or the other group is empty, it is the average over all records.
+
+    Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
+    ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive
+    density is Student's t with 2a degrees of freedom, centre mu and squared scale
+    ``B (1 + 1 / kappa) / a``.
+
+    A query on which all worlds of each group agree for every record has no noise to learn a
+    prior from, and is scored by `LiraOnline` with its pooled variance.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "bavaria"
+
+    @property
+    def variant(self) -> str:
+        """There is one form only."""
+        return ""
+
+    @property
+    def thresholds(self) -> str:
+        """One threshold serves all classes: the ratio means the same in each."""
+        return "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log of every target's ratio of predictive densities."""
+        return scored(self.name, observation, self._ranking)
+
+    def _ranking(self, worlds: Worlds) -> Floats | Skipped:
+        skipped = needs(self.name, worlds)
+        if skipped:
+            return skipped
+        signal, _ = by_query(worlds)
+        inside, outside = groups(worlds)
+        if not (inside.freedom.any() or outside.freedom.any()):
+            return Skipped(self.name, NO_NOISE)
+        if np.sum((inside.count > 0) & (outside.count > 0)) < LEAST_RECORDS:
+            return Skipped(self.name, "needs at least 3 targets with worlds with and without them")
+        ratio = _log_ratio(signal, inside, outside)
+        quiet = (inside.variance == 0) & (outside.variance == 0)
+        normal = log_ratio(signal, inside, outside, PooledVariance())
+        return mean_over_queries(np.where(quiet, normal, ratio))
+
+
+@dataclass(frozen=True, eq=False)
+class InverseGamma:
+    """The prior of a group's variances."""
+
+    shape: Floats
+    """(q,) Above 2, so that the variance has a variance."""
+    mean: Floats
+    """(q,) The pooled variance."""
+
+    @property
+    def scale(self) -> Floats:
+        """(q,) Beta."""
+        return (self.shape - 1) * self.mean
+
+    def posterior_mean(self, group: Group) -> Floats:
+        """Return each record's variance, (n, q), given its residuals."""
+        return (self.scale + group.squares / 2) / (self.shape + group.freedom / 2 - 1)
+
+
+def variance_prior(group: Group, other: Group) -> InverseGamma:
+    """Return the prior by the method of moments, the other group's where this has no noise."""
+    own, others = _moments(group), _moments(other)
+    mean = np.where(own.mean > 0, own.mean, others.mean)
+    shape = np.where(own.mean > 0, own.shape, others.shape)
+    return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
+
+
+def _moments(group: Group) -> InverseGamma:
+    mean, freedom = group.variance, group.freedom
+    fourth = total(group.squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
+    excess = fourth / np.where(mean > 0, mean, 1.0) ** 2 - 1
+    shape = 2 + 1 / np.maximum(excess, 1 / (LARGEST_SHAPE - 2))
+    return InverseGamma(shape, mean)
+
+
+@dataclass(frozen=True, eq=False)
+class MeansPrior:
+    """The joint normal law of a record's two group means: first of one group, then the other."""
+
+    centre: tuple[Floats, Floats]
+    """(q,) each: averages over records."""
+    spread: tuple[Floats, Floats]
+    """(q,) each: variances between records, without the noise in the means."""
+    together: Floats
+    """(q,) Covariance of the two."""
+
+    @property
+    def swapped(self) -> MeansPrior:
+        """The same law, with the groups the other way round."""
+        return MeansPrior(self.centre[::-1], self.spread[::-1], self.together)
+
+    def given(self, other: Group, noise: Floats) -> tuple[Floats, Floats]:
+        """Return the mean and the variance, (n, q), of the first group's mean given the other's.
+
+        `noise` is the variance of one of the other group's worlds, (n, q).
+        """
+        # n / (n V + u) in place of 1 / (V + u / n): an empty group says nothing.
+        weight = other.count / (other.count * self.spread[1] + noise)
+        slope = self.together * weight
+        expected = self.centre[0] + slope * (other.mean - self.centre[1])
+        return expected, self.spread[0] - slope * self.together
+
+
+def means_prior(group: Group, other: Group, noise: tuple[Floats, Floats]) -> MeansPrior:
+    """Return the joint law of both groups' means over the records that have both."""
+    both = ((group.count > 0) & (other.count > 0))[:, 0]
+    n = int(both.sum())
+    means = [g.mean[both] for g in (group, other)]
+    centre = (average(means[0]), average(means[1]))
+    off = [m - c for m, c in zip(means, centre, strict=True)]
+    error = [average(u[both] / g.count[both]) for u, g in zip(noise, (group, other), strict=True)]
+    own, others = (
+        np.maximum(total(o * o) / (n - 1) - e, 0.0) for o, e in zip(off, error, strict=True)
+    )
+    limit = np.sqrt(own * others)
+    together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
+    return MeansPrior(centre, (own, others), together)
+
+
+def _log_ratio(signal: Floats, inside: Group, outside: Group) -> Floats:
+    """Return the log ratio of the predictive densities of every record and query, (n, q)."""
+    priors = variance_prior(inside, outside), variance_prior(outside, inside)
+    noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
+    means = means_prior(inside, outside, noise)
+    given_out = means.given(outside, noise[1])
+    given_in = means.swapped.given(inside, noise[0])
+    return _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(
+        signal, outside, priors[1], *given_in
+    )
+
+
+def _log_predictive(
+    signal: Floats, group: Group, prior: InverseGamma, expected: Floats, spread: Floats
+) -> Floats:
+    """Return the log of the Student-t predictive density, (n, q), of the target's signal."""
+    worth = prior.mean / np.maximum(spread, LEAST_SPREAD * prior.mean)
+    n = group.count
+    weight = worth + n
+    centre = (worth * expected + n * group.mean) / weight
+    shape = prior.shape + n / 2
+    surprise = worth * n * (group.mean - expected) ** 2 / weight
+    scale = prior.scale + (group.squares + surprise) / 2
+    return _log_student(signal - centre, 2 * shape, scale * (1 + 1 / weight) / shape)
+
+
+def _log_student(distance: Floats, freedom: Floats, squared_scale: Floats) -> Floats:
+    """Return the log density of Student's t at a distance from its centre."""
+    half = freedom / 2
+    ratio = distance * distance / (freedom * squared_scale)
+    constant: Floats = gammaln(half + 0.5) - gammaln(half)
+    return constant - np.log(math.pi * freedom * squared_scale) / 2 - (half + 0.5) * np.log1p(ratio)

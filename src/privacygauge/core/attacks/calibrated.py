@@ -1,0 +1,124 @@
+"""Difficulty calibration: the signal less what models without the record give (Watson et al.)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.attacks.groups import (
+    by_query,
+    centres,
+    group_max,
+    mean_over_queries,
+    needs,
+    scored,
+)
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds
+
+
+@dataclass(frozen=True)
+class CalibratedOnline:
+    """The signal less the middle between the medians of the worlds with and without the record.
+
+    ``phi0 - (median_in + median_out) / 2``, averaged over queries. One world is enough.
+
+    Notes
+    -----
+    Watson et al. (2022), "On the importance of difficulty calibration in membership inference
+    attacks", subtract the worlds without the record alone (`CalibratedOffline`); the middle is
+    the best threshold of a record whose two groups have equal spreads.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "calibrated"
+
+    @property
+    def variant(self) -> str:
+        """Worlds with and without the targets are used."""
+        return "online"
+
+    @property
+    def thresholds(self) -> str:
+        """One threshold serves all classes: the worlds know each record's difficulty."""
+        return "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return how far each target's signal lies above the middle of its medians."""
+        return scored(self.name, observation, self._ranking)
+
+    def _ranking(self, worlds: Worlds) -> Floats | Skipped:
+        skipped = needs(self.name, worlds)
+        if skipped:
+            return skipped
+        signal, values = by_query(worlds)
+        inside, outside = centres(worlds, values, group_median)
+        return mean_over_queries(signal - (inside + outside) / 2)
+
+
+@dataclass(frozen=True)
+class CalibratedOffline:
+    """The signal less the median of the worlds without the record, averaged over queries.
+
+    Notes
+    -----
+    Watson et al. (2022), with the median in place of the mean. A record that is in all worlds
+    takes their median less the average gap between members and non-members.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "calibrated"
+
+    @property
+    def variant(self) -> str:
+        """Only worlds without the targets are used."""
+        return "offline"
+
+    @property
+    def thresholds(self) -> str:
+        """One threshold serves all classes: the worlds know each record's difficulty."""
+        return "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return how far each target's signal lies above that of worlds without it."""
+        return scored(self.name, observation, self._ranking)
+
+    def _ranking(self, worlds: Worlds) -> Floats | Skipped:
+        skipped = needs(self.name, worlds, members=False)
+        if skipped:
+            return skipped
+        signal, values = by_query(worlds)
+        _, outside = centres(worlds, values, group_median)
+        return mean_over_queries(signal - outside)
+
+
+def group_median(values: Floats, side: Bools) -> Floats:
+    """Return the median of a group, (n, q), the mean of the middle two of an even number.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (k, n, q)
+    side : ndarray of bool, shape (k, n, 1)
+        True for the worlds of the group.
+
+    Returns
+    -------
+    ndarray of float, shape (n, q)
+        0 for an empty group.
+    """
+    # The others go behind the group's largest value, where no middle is.
+    ascending = np.where(side, values, group_max(values, side))
+    ascending.sort(axis=0)
+    count = side.sum(axis=0)[None]
+    low, high = (
+        np.take_along_axis(ascending, np.maximum(middle, 0), axis=0)[0]
+        for middle in ((count - 1) // 2, count // 2)
+    )
+    return np.where(count[0] > 0, low + (high - low) / 2, 0.0)

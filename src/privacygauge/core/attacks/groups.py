@@ -1,0 +1,214 @@
+"""What attacks on the adversary's own worlds share: the two groups of worlds of each record.
+
+For every record the worlds fall into those that were trained with it and those that were trained
+without it, by fair coins. With few worlds one of the groups is empty now and then; its centre is
+then the other group's, shifted by the average gap between the two over all records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds
+from privacygauge.core.rules import Cut
+from privacygauge.core.thresholds import best_threshold
+from privacygauge.errors import InputError
+
+MOST_PLAYED = 8
+"""How many worlds are played as targets to learn a threshold: each costs one more scoring."""
+
+Ranking = Callable[[Worlds], "Floats | Skipped"]
+"""Gives every target of some worlds a score, (n,)."""
+Centre = Callable[[Floats, Bools], Floats]
+"""Gives the centre, (n, q), of the values (k, n, q) where a mask (k, n, 1) is true, else 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The worlds that were trained with each record, or those that were trained without it."""
+
+    count: Floats
+    """(n, 1) How many they are; may be 0."""
+    mean: Floats
+    """(n, q) Their mean signal; of an empty group, the other's and the average gap."""
+    squares: Floats
+    """(n, q) The sum of their squared residuals about the mean; 0 for an empty group."""
+
+    @property
+    def freedom(self) -> Floats:
+        """(n, 1) Degrees of freedom of the squares: one less than the count, at least 0."""
+        return np.maximum(self.count - 1, 0)
+
+    @property
+    def variance(self) -> Floats:
+        """(q,) The variance about the records' own means, pooled; 0 without any freedom."""
+        return total(self.squares) / np.maximum(total(self.freedom), 1)
+
+
+def groups(worlds: Worlds) -> tuple[Group, Group]:
+    """Return the worlds that hold each record and those that do not."""
+    _, values = by_query(worlds)
+    means = centres(worlds, values, group_mean)
+    side = worlds.inside[..., None]
+    squares = values - np.where(side, *means)
+    squares *= squares
+    inside, outside = (
+        Group(mask.sum(axis=0, dtype=np.float64), mean, np.sum(squares, axis=0, where=mask))
+        for mask, mean in zip((side, ~side), means, strict=True)
+    )
+    return inside, outside
+
+
+def by_query(worlds: Worlds) -> tuple[Floats, Floats]:
+    """Return the target's signal (n, q) and the worlds' (k, n, q), with q = 1 for one query."""
+    if worlds.signal.ndim == 2:
+        return worlds.signal, worlds.worlds
+    return worlds.signal[:, None], worlds.worlds[..., None]
+
+
+def mean_over_queries(values: Floats) -> Floats:
+    """Return each record's mean over the queries, (n,), of values (n, q)."""
+    mean: Floats = values.mean(axis=1)
+    return mean
+
+
+def centres(worlds: Worlds, values: Floats, centre: Centre) -> tuple[Floats, Floats]:
+    """Return the centres of both groups of every record, those of empty groups filled in.
+
+    The gap between the groups is averaged over the records that have both. Where no record has
+    both (a single world), it is the difference between the averages over the records that have
+    either: coins decide which those are, so that it means the same.
+
+    Parameters
+    ----------
+    worlds : Worlds
+    values : ndarray of float, shape (k, n, q)
+        What to take the centres of: the worlds' signals or a function of them.
+    centre : callable
+
+    Returns
+    -------
+    tuple of ndarray, shapes (n, q)
+        Of the worlds with the record, and of those without it. If a group is empty for all
+        records, its centres are the other's.
+    """
+    side = worlds.inside[..., None]
+    inside, outside = centre(values, side), centre(values, ~side)
+    n_in = worlds.inside.sum(axis=0)
+    has_in, has_out = n_in > 0, n_in < len(worlds)
+    both = has_in & has_out
+    gap = np.zeros(values.shape[2])
+    if both.any():
+        gap = average((inside - outside)[both])
+    elif has_in.any() and has_out.any():
+        gap = average(inside[has_in]) - average(outside[has_out])
+    return (
+        np.where(has_in[:, None], inside, outside + gap),
+        np.where(has_out[:, None], outside, inside - gap),
+    )
+
+
+def group_mean(values: Floats, side: Bools) -> Floats:
+    """Return the mean of a group, (n, q); equal values give exactly that value."""
+    count = side.sum(axis=0)
+    # About the group's own largest value, so that equal values leave no rounding behind: a
+    # constant signal must not get a variance, whatever the counts.
+    largest = group_max(values, side)
+    below = np.sum(values - largest, axis=0, where=side)
+    mean: Floats = largest + below / np.maximum(count, 1)
+    return mean
+
+
+def group_max(values: Floats, side: Bools) -> Floats:
+    """Return the largest value of a group, (n, q); 0 for an empty one."""
+    largest = np.max(values, axis=0, where=side, initial=-np.inf)
+    return np.where(side.any(axis=0), largest, 0.0)
+
+
+def total(values: Floats) -> Floats:
+    """Return the sum over records, (q,), which no order of the records changes in any bit."""
+    result: Floats = np.sort(values, axis=0).sum(axis=0)
+    return result
+
+
+def average(values: Floats) -> Floats:
+    """Return the mean over records, (q,), exact for equal values and in any order of them."""
+    ascending = np.sort(values, axis=0)
+    # About the largest, so that the mean of equal values is that value without rounding.
+    result: Floats = ascending[-1] + (ascending - ascending[-1]).mean(axis=0)
+    return result
+
+
+def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
+    """Return why an attack is skipped that needs worlds without, and maybe with, the targets.
+
+    Parameters
+    ----------
+    name : str
+        The attack's.
+    worlds : Worlds
+    members : bool
+        Whether worlds trained with the targets are needed too.
+    """
+    if worlds.inside.all():
+        return Skipped(name, "no target has a world that was trained without it")
+    if members and not worlds.inside.any():
+        return Skipped(name, "no target has a world that was trained with it")
+    return None
+
+
+def scored(
+    name: str,
+    observation: Observation,
+    ranking: Ranking,
+    natural: Callable[[Worlds], float] = lambda worlds: 0.0,
+    notes: tuple[str, ...] = (),
+) -> Scores | Skipped:
+    """Return the scores of a ranking, and guesses by a threshold learnt on the worlds.
+
+    Parameters
+    ----------
+    name : str
+        The attack's.
+    observation : Observation
+    ranking : callable
+        The score of every target, or why there is none.
+    natural : callable
+        The threshold for worlds from which none can be learnt; 0, which is where a difference
+        and the logarithm of a ratio turn, unless another is given.
+    notes : tuple of str
+    """
+    worlds = observation.worlds
+    if worlds is None:
+        return Skipped(name, "needs worlds: the adversary's own models, with and without targets")
+    if len(worlds.signal) != len(observation):
+        raise InputError(
+            f"worlds must be of the {len(observation)} targets, got {len(worlds.signal)}"
+        )
+    value = ranking(worlds)
+    if isinstance(value, Skipped):
+        return value
+    return Scores(value, learnt_cut(worlds, ranking, natural), notes)
+
+
+def learnt_cut(worlds: Worlds, ranking: Ranking, natural: Callable[[Worlds], float]) -> Cut:
+    """Return the best threshold on up to eight worlds, each played as the target of the others.
+
+    The adversary knows who was inside its worlds, so no judged row is used.
+    """
+    plays = range(min(len(worlds), MOST_PLAYED) if len(worlds) > 1 else 0)
+    found = [(ranking(worlds.without(j)), worlds.inside[j]) for j in plays]
+    kept = [(value, bits) for value, bits in found if not isinstance(value, Skipped)]
+    if kept:
+        value = np.concatenate([v for v, _ in kept])
+        member = np.concatenate([bits for _, bits in kept])
+        if member.any() and not member.all():
+            cut = best_threshold(value[member], value[~member])
+            return Cut(cut, "learnt on shadow models played as targets")
+    return Cut(natural(worlds), "natural: no shadow model could be played as the target")

@@ -1,0 +1,301 @@
+"""LiRA: the likelihood-ratio attack (Carlini et al. 2022)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privacygauge.core.attacks.groups import (
+    Group,
+    average,
+    by_query,
+    groups,
+    mean_over_queries,
+    needs,
+    scored,
+)
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.release import Worlds
+from privacygauge.errors import InputError
+
+NO_NOISE = "needs a target with two worlds on the same side, to see how much models differ"
+
+
+class Variance(Protocol):
+    """How the variance of a record's group is estimated."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+
+    def among(self, n_worlds: int) -> Variance:
+        """Return the estimator to use with so many worlds."""
+
+    def of(self, group: Group, other: Group) -> Floats:
+        """Return the variance, (n, q) or (q,), above 0; `other` helps where `group` has none."""
+
+
+@dataclass(frozen=True)
+class PooledVariance:
+    """One variance for all records, from residuals about each record's own group mean.
+
+    The sum of squared residuals over its degrees of freedom, ``sum (count - 1)``, for the worlds
+    with and without the record separately. (The authors' code takes the deviation of the raw
+    scores, which holds the differences between records too, and the members' for both groups.)
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "pooled variance"
+
+    def among(self, n_worlds: int) -> PooledVariance:
+        """Return itself: any number of worlds will do."""
+        return self
+
+    def of(self, group: Group, other: Group) -> Floats:
+        """Return the variance of each query, (q,).
+
+        The other group's where all worlds of this one agree, and 1, which ranks by distances
+        alone, where all worlds of both do.
+        """
+        own = group.variance
+        variance = np.where(own > 0, own, other.variance)
+        return np.where(variance > 0, variance, 1.0)
+
+
+@dataclass(frozen=True)
+class PerRecordVariance:
+    """Each record's own variance, from count - 1 degrees of freedom.
+
+    Pooled for a record with fewer than two worlds in the group, or whose worlds all agree.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "per-record variance"
+
+    def among(self, n_worlds: int) -> PerRecordVariance:
+        """Return itself, whether or not there are worlds enough to be wise."""
+        return self
+
+    def of(self, group: Group, other: Group) -> Floats:
+        """Return the variance of each record and query, (n, q)."""
+        pooled = PooledVariance().of(group, other)
+        own = group.squares / np.maximum(group.freedom, 1)
+        # Below that it is rounding, and the ratio would be decided by it.
+        return np.where(own > 1e-9 * pooled, own, pooled)
+
+
+@dataclass(frozen=True)
+class AutoVariance:
+    """Per-record variances where there are worlds enough for them, a pooled one below."""
+
+    least: int = 64
+    """From how many worlds on each record has its own; the paper's number."""
+
+    def __post_init__(self) -> None:
+        if self.least < 1:
+            raise InputError(f"least must be at least 1, got {self.least}")
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "auto" if self == AutoVariance() else f"auto, per record from {self.least} worlds"
+
+    def among(self, n_worlds: int) -> PooledVariance | PerRecordVariance:
+        """Return the estimator for so many worlds."""
+        return PerRecordVariance() if n_worlds >= self.least else PooledVariance()
+
+    def of(self, group: Group, other: Group) -> Floats:
+        """Return the variance by the number of worlds of the records."""
+        n_worlds = int((group.count + other.count).max(initial=0))
+        return self.among(n_worlds).of(group, other)
+
+
+class Tail(Protocol):
+    """What of the law of non-members' signals the offline attack takes for its score."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+
+    @property
+    def usual(self) -> float:
+        """A non-member's distance from its mean, in deviations, to cut at without a threshold."""
+
+    def of(self, distance: Floats, variance: Floats) -> Floats:
+        """Return the score, (n, q), of signals so far above the mean of non-members."""
+
+
+@dataclass(frozen=True)
+class OneSided:
+    """``log Phi((phi0 - mu_out) / s_out)``: only a signal that is too high speaks for a member."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "one-sided"
+
+    @property
+    def usual(self) -> float:
+        """The median."""
+        return 0.0
+
+    def of(self, distance: Floats, variance: Floats) -> Floats:
+        """Return the log of the probability that a non-member's signal is lower."""
+        score: Floats = log_ndtr(distance / np.sqrt(variance))
+        return score
+
+
+@dataclass(frozen=True)
+class TwoSided:
+    """``-log N(phi0; mu_out, s_out)``, as in the authors' code: unlikely either way."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "two-sided"
+
+    @property
+    def usual(self) -> float:
+        """One deviation, where the score is the mean of non-members' scores."""
+        return 1.0
+
+    def of(self, distance: Floats, variance: Floats) -> Floats:
+        """Return the negated log density of a non-member's signal."""
+        return (distance * distance / variance + np.log(2 * math.pi * variance)) / 2
+
+
+@dataclass(frozen=True)
+class LiraOnline:
+    """The log ratio of a signal's densities among worlds with and without the record.
+
+    ``log N(phi0; mu_in, s_in) - log N(phi0; mu_out, s_out)``, averaged over queries.
+
+    Notes
+    -----
+    Carlini et al. (2022), "Membership inference attacks from first principles", algorithm 1.
+    The signal is the scaled logit ``log p - log(1 - p)``,
+    which is nearly normal; the formula takes it for normal and the worlds for independent.
+    """
+
+    variance: Variance = AutoVariance()
+    """`AutoVariance`, `PooledVariance` or `PerRecordVariance`."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "lira-online"
+
+    @property
+    def variant(self) -> str:
+        """How the variance is estimated."""
+        return self.variance.name
+
+    @property
+    def thresholds(self) -> str:
+        """One threshold serves all classes: the ratio means the same in each."""
+        return "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log of every target's likelihood ratio."""
+        chosen, notes = _chosen(self.variance, observation)
+        return scored(self.name, observation, partial(self._ranking, variance=chosen), notes=notes)
+
+    def _ranking(self, worlds: Worlds, variance: Variance) -> Floats | Skipped:
+        skipped = needs(self.name, worlds)
+        if skipped:
+            return skipped
+        signal, _ = by_query(worlds)
+        inside, outside = groups(worlds)
+        if not (inside.freedom.any() or outside.freedom.any()):
+            return Skipped(self.name, NO_NOISE)
+        return mean_over_queries(log_ratio(signal, inside, outside, variance))
+
+
+@dataclass(frozen=True)
+class LiraOffline:
+    """How unlikely the signal is among the worlds without the record, averaged over queries.
+
+    Only worlds without the record are used; a record that is in all of them takes their mean
+    less the average gap between members and non-members.
+
+    Notes
+    -----
+    Carlini et al. (2022), the offline attack: a one-sided test. The authors' code takes
+    the density instead, under which a signal that is too LOW speaks for a member too.
+    """
+
+    tail: Tail = OneSided()
+    """`OneSided`, the paper's, or `TwoSided`, the authors' code's."""
+    variance: Variance = AutoVariance()
+    """`AutoVariance`, `PooledVariance` or `PerRecordVariance`."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "lira-offline"
+
+    @property
+    def variant(self) -> str:
+        """The tail, and how the variance is estimated."""
+        return f"{self.tail.name}, {self.variance.name}"
+
+    @property
+    def thresholds(self) -> str:
+        """One threshold serves all classes: the probability means the same in each."""
+        return "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log probability, or the negated log density, of every target's signal."""
+        chosen, notes = _chosen(self.variance, observation)
+        natural = partial(self._natural, variance=chosen)
+        ranking = partial(self._ranking, variance=chosen)
+        return scored(self.name, observation, ranking, natural, notes)
+
+    def _ranking(self, worlds: Worlds, variance: Variance) -> Floats | Skipped:
+        skipped = needs(self.name, worlds, members=False)
+        if skipped:
+            return skipped
+        signal, _ = by_query(worlds)
+        _, outside = groups(worlds)
+        if not outside.freedom.any():
+            return Skipped(self.name, "needs a target with two worlds that were trained without it")
+        distance = signal - outside.mean
+        return mean_over_queries(self.tail.of(distance, variance.of(outside, outside)))
+
+    def _natural(self, worlds: Worlds, variance: Variance) -> float:
+        """Return the score of a non-member at its usual distance."""
+        _, outside = groups(worlds)
+        spread = np.atleast_2d(variance.of(outside, outside))
+        usual = self.tail.of(self.tail.usual * np.sqrt(spread), spread)
+        return float(average(usual).mean())
+
+
+def log_ratio(signal: Floats, inside: Group, outside: Group, variance: Variance) -> Floats:
+    """Return the log ratio of the two normal densities of every record and query, (n, q)."""
+    with_it, without_it = variance.of(inside, outside), variance.of(outside, inside)
+    near, far = signal - inside.mean, signal - outside.mean
+    return (
+        far * far / without_it - near * near / with_it + np.log(without_it) - np.log(with_it)
+    ) / 2
+
+
+def _chosen(variance: Variance, observation: Observation) -> tuple[Variance, tuple[str, ...]]:
+    """Return the estimator for the worlds at hand, and a note where their number decided."""
+    if observation.worlds is None:
+        return variance, ()
+    # Once and for all worlds that are played as targets, which leave one fewer.
+    chosen = variance.among(len(observation.worlds))
+    if chosen == variance:
+        return variance, ()
+    return chosen, (f"{chosen.name}, as there are {len(observation.worlds)} worlds",)

@@ -1,0 +1,320 @@
+"""The probability of being a member, given a signal: the privacy risk score.
+
+Song & Mittal (2021), section 4. Two estimators learn it, class by class, on shadow records:
+`Histogram`, as in the paper, and `Isotonic`, which uses that a higher signal never means less
+likely a member, and lends small classes the strength of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.rules import Cut
+from privacygauge.core.seeds import stream
+from privacygauge.core.thresholds import class_order
+from privacygauge.errors import InputError
+
+
+class Posterior(Protocol):
+    """What an estimator learnt."""
+
+    def of(self, signal: Floats, stratum: Ints) -> Floats:
+        """Return P(member | signal, class) at even odds, (n,) in [0, 1]."""
+
+
+class Estimator(Protocol):
+    """Learns P(member | signal, class) on records with known membership."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+
+    def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
+        """Return the posterior for classes 0..n_classes-1."""
+
+
+@dataclass(frozen=True)
+class RiskScore:
+    """The privacy risk score as an attack: its score is the probability of being a member."""
+
+    signal: str = "modified-entropy"
+    """The signal that it is computed from; the paper's is the modified entropy."""
+    estimator: Estimator | None = None
+    """`Isotonic()` unless another is given."""
+
+    @property
+    def name(self) -> str:
+        """The name in reports."""
+        return "privacy-risk-score"
+
+    @property
+    def variant(self) -> str:
+        """The estimator's name, and the signal's where it is not the paper's."""
+        usual = self.signal == RiskScore.signal
+        return self.chosen.name if usual else f"{self.chosen.name}, {self.signal}"
+
+    @property
+    def thresholds(self) -> str:
+        """A probability needs no threshold but one half."""
+        return "none"
+
+    @property
+    def chosen(self) -> Estimator:
+        """The estimator in use."""
+        return Isotonic() if self.estimator is None else self.estimator
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return P(member | signal, class) at even odds for every target."""
+        shadow = observation.shadow_with(self.signal, self.name)
+        if isinstance(shadow, Skipped):
+            return shadow
+        posterior = self.chosen.learn(
+            shadow.signals[self.signal], shadow.member, shadow.stratum, observation.n_classes
+        )
+        value = posterior.of(observation.signals[self.signal], observation.stratum)
+        return Scores(value, Cut(0.5, "of even odds"))
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """Densities of members and non-members in common bins of the logarithm, class by class."""
+
+    bins: int = 5
+    """Bins between the smallest and the largest value of a class."""
+    floor: float = 1e-10
+    """Smaller values count as this one."""
+
+    def __post_init__(self) -> None:
+        if self.bins < 1:
+            raise InputError(f"bins must be at least 1, got {self.bins}")
+        if not self.floor > 0:
+            raise InputError(f"floor must be positive, got {self.floor}")
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "histogram" if self == Histogram() else f"histogram, {self.bins} bins"
+
+    def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
+        """Return the share of members' density in each bin.
+
+        A class without shadow members or non-members takes the bins of all classes together. In
+        an empty bin the nearest filled one counts, the lower of two.
+        """
+        scale = self.scale(signal)
+        everything = self._fit(scale, member)
+        edges, score = (np.tile(part, (n_classes, 1)) for part in everything)
+        for c, rows in _rows_by_class(stratum, n_classes):
+            if member[rows].any() and not member[rows].all():
+                edges[c], score[c] = self._fit(scale[rows], member[rows])
+        return HistogramPosterior(edges, score, self)
+
+    def scale(self, signal: Floats) -> Floats:
+        """Return the logarithm of the negated signal, which must not be positive."""
+        if signal.size and signal.max() > 0:
+            raise InputError("the histogram needs a signal of at most 0, such as an entropy")
+        return np.log(np.maximum(-signal, self.floor))
+
+    def _fit(self, scale: Floats, member: Bools) -> tuple[Floats, Floats]:
+        low, high = float(scale.min()), float(scale.max())
+        edges = np.linspace(low, high if high > low else low + 1.0, self.bins + 1)
+        index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, self.bins - 1)
+        inside = np.bincount(index[member], minlength=self.bins) / max(member.sum(), 1)
+        outside = np.bincount(index[~member], minlength=self.bins) / max((~member).sum(), 1)
+        filled = np.flatnonzero(inside + outside)
+        nearest = filled[np.abs(np.arange(self.bins)[:, None] - filled).argmin(axis=1)]
+        return edges, inside[nearest] / (inside + outside)[nearest]
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramPosterior:
+    """Posterior probabilities in bins."""
+
+    edges: Floats
+    """(k, bins + 1) Bin edges of each class on the logarithmic scale."""
+    score: Floats
+    """(k, bins) Posterior at even odds."""
+    source: Histogram
+    """The estimator, which knows the scale."""
+
+    def of(self, signal: Floats, stratum: Ints) -> Floats:
+        """Return the score of each row's bin; rows beyond the edges take the last bin."""
+        scale = self.source.scale(signal)
+        above = (scale[:, None] >= self.edges[stratum, 1:-1]).sum(axis=1)
+        posterior: Floats = self.score[stratum, above]
+        return posterior
+
+
+@dataclass(frozen=True)
+class Isotonic:
+    """Isotonic regression of membership on the signal, shrunk towards the fit of all classes."""
+
+    shrinkage: float | None = None
+    """How many records the global fit is worth beside those of each class; chosen by five-fold
+    cross-validation on the shadow records (least squares) where nothing is given."""
+
+    def __post_init__(self) -> None:
+        if self.shrinkage is not None and self.shrinkage < 0:
+            raise InputError(f"shrinkage must be at least 0, got {self.shrinkage}")
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        own = self.shrinkage is None
+        return "isotonic" if own else f"isotonic, shrinkage {self.shrinkage:g}"
+
+    def learn(self, signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> Posterior:
+        """Return monotone posteriors for every class."""
+        shrinkage = self.shrinkage
+        if shrinkage is None:
+            shrinkage = _cross_validated(signal, member, stratum, n_classes)
+        return _fit(signal, member, stratum, n_classes, shrinkage)
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """A rising function between knots, constant beyond them."""
+
+    knots: Floats
+    """(d,) Signals, ascending."""
+    values: Floats
+    """(d,) Posteriors, ascending."""
+
+    def at(self, signal: Floats) -> Floats:
+        """Return the value at each signal, linear between knots."""
+        return np.interp(signal, self.knots, self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicPosterior:
+    """A global fit, and for each class its own fit and the weight of that."""
+
+    overall: Step
+    """The fit of all classes together."""
+    by_class: tuple[Step | None, ...]
+    """The fit of each class; None where the class lacks members or non-members."""
+    weight: Floats
+    """(k,) Share of the class's own fit in its posterior, in [0, 1]."""
+
+    def of(self, signal: Floats, stratum: Ints) -> Floats:
+        """Return the weighted mean of the class's and the global fit."""
+        result = self.overall.at(signal)
+        for c, rows in _rows_by_class(stratum, len(self.by_class)):
+            step = self.by_class[c]
+            if step is not None:
+                own = step.at(signal[rows])
+                result[rows] += self.weight[c] * (own - result[rows])
+        return np.clip(result, 0.0, 1.0)
+
+
+ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
+    {"isotonic": Isotonic(), "histogram": Histogram()}
+)
+"""The estimators that can be asked for by name."""
+
+_SHRINKAGES = (0.0, 5.0, 20.0, 80.0, 320.0, np.inf)
+
+
+def _fit(
+    signal: Floats, member: Bools, stratum: Ints, n_classes: int, shrinkage: float
+) -> IsotonicPosterior:
+    steps: list[Step | None] = [None] * n_classes
+    weight = np.zeros(n_classes)
+    for c, rows in _rows_by_class(stratum, n_classes):
+        if member[rows].any() and not member[rows].all():
+            steps[c] = _isotonic(signal[rows], member[rows])
+            weight[c] = len(rows) / (len(rows) + shrinkage)
+    return IsotonicPosterior(_isotonic(signal, member), tuple(steps), weight)
+
+
+def _even_weights(member: Bools, stratum: Ints, n_classes: int) -> Floats:
+    """Return weights under which members and non-members of every class count alike.
+
+    Otherwise a fit that takes the class's share of members for a signal would seem to predict.
+    """
+    n_all = np.bincount(stratum, minlength=n_classes)
+    n_in = np.bincount(stratum[member], minlength=n_classes)
+    own = np.where(member, n_in[stratum], (n_all - n_in)[stratum])
+    return n_all[stratum] / (2.0 * own)
+
+
+def _isotonic(signal: Floats, member: Bools) -> Step:
+    """Return the rising fit in which members and non-members weigh the same in total."""
+    from scipy.optimize import isotonic_regression
+
+    values, index = np.unique(signal, return_inverse=True)
+    inside = np.bincount(index[member], minlength=len(values))
+    outside = np.bincount(index[~member], minlength=len(values))
+    a, b = inside / inside.sum(), outside / outside.sum()
+    fit = isotonic_regression(a / (a + b), weights=a + b)
+    ends = fit.blocks
+    block = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    # Half a record more of either kind: a pure block is no certainty. The same weight for both,
+    # whatever their numbers, so that a block which holds everything gives even odds.
+    weight_in, weight_out = np.bincount(block, a), np.bincount(block, b)
+    extra = 0.5 / min(inside.sum(), outside.sum())
+    smooth = np.maximum.accumulate((weight_in + extra) / (weight_in + weight_out + 2 * extra))
+    first, last = values[ends[:-1]], values[ends[1:] - 1]
+    knots = np.column_stack([first, last]).ravel()
+    return Step(knots, np.repeat(smooth, 2))
+
+
+def _cross_validated(signal: Floats, member: Bools, stratum: Ints, n_classes: int) -> float:
+    """Return the strongest shrinkage that predicts left-out rows as well as the best one does.
+
+    As well: within one standard error of the least squared error (Breiman et al. 1984).
+    """
+    fold = _folds(signal, member, stratum)
+    balance = _even_weights(member, stratum, n_classes)
+    errors = np.zeros((len(_SHRINKAGES), len(signal)))
+    for f in range(5):
+        kept, judged = fold != f, fold == f
+        if member[kept].all() or not member[kept].any() or not judged.any():
+            continue
+        fit = _fit(signal[kept], member[kept], stratum[kept], n_classes, 0.0)
+        counts = np.bincount(stratum[kept], minlength=n_classes)[stratum[judged]]
+        overall = fit.overall.at(signal[judged])
+        own = fit.of(signal[judged], stratum[judged])
+        for i, shrinkage in enumerate(_SHRINKAGES):
+            share = counts / np.maximum(counts + shrinkage, 1)
+            guess = overall + share * (own - overall)
+            errors[i, judged] = balance[judged] * (guess - member[judged]) ** 2
+    mean = errors.mean(axis=1)
+    best = int(np.argmin(mean))
+    worse = errors - errors[best]
+    allowed = worse.std(axis=1) / np.sqrt(len(signal))
+    return float(_SHRINKAGES[int(np.flatnonzero(mean - mean[best] <= allowed)[-1])])
+
+
+def _folds(signal: Floats, member: Bools, stratum: Ints) -> Ints:
+    # Drawn by rank inside each class and side: every fold holds all of them, and neither the
+    # order of the rows nor the numbers of the classes matter.
+    rank = _rank_in_group(signal, member, stratum)
+    luck = stream(0, "folds").random(len(signal))[rank]
+    return _rank_in_group(luck, member, stratum) % 5
+
+
+def _rank_in_group(values: Floats, member: Bools, stratum: Ints) -> Ints:
+    """Return how many rows of the same class and side come before each row, by value."""
+    order = np.lexsort((values, member, stratum))
+    new = np.diff(stratum[order], prepend=-1) != 0
+    new[1:] |= np.diff(member[order]) != 0
+    starts = np.flatnonzero(new)
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    return rank
+
+
+def _rows_by_class(stratum: Ints, n_classes: int) -> list[tuple[int, NDArray[np.intp]]]:
+    """Return every class that has rows, with its rows."""
+    order, ends = class_order(stratum, n_classes)
+    return [(c, rows) for c, rows in enumerate(np.split(order, ends[1:-1])) if len(rows)]

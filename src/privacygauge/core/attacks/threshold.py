@@ -1,0 +1,66 @@
+"""The threshold attack on one signal (Song & Mittal 2021, section 3.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.rules import Cut
+from privacygauge.core.thresholds import best_threshold, learn_thresholds
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Guess "member" where a signal reaches the threshold that is best on shadow records."""
+
+    signal: str
+    """Which signal of the observation to use."""
+    per_class: bool = True
+    """Whether every class has a threshold of its own, or one serves all."""
+
+    @property
+    def name(self) -> str:
+        """The signal's name: metric attacks are named by their metric."""
+        return self.signal
+
+    @property
+    def variant(self) -> str:
+        """There is one form only."""
+        return ""
+
+    @property
+    def thresholds(self) -> str:
+        """``per-class`` or ``global``."""
+        return "per-class" if self.per_class else "global"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the signal (one threshold), or how far it lies above its class's threshold.
+
+        The guesses do not depend on that difference: it is at least 0 exactly where the signal
+        reaches the threshold.
+        """
+        shadow = observation.shadow_with(self.signal, self.name)
+        if isinstance(shadow, Skipped):
+            return shadow
+        known, values = shadow.signals[self.signal], observation.signals[self.signal]
+        if not self.per_class:
+            overall = best_threshold(known[shadow.member], known[~shadow.member])
+            return Scores(values, Cut(overall, "learnt on records with known membership"))
+        learnt = learn_thresholds(known, shadow.member, shadow.stratum, observation.n_classes)
+        missing = np.intersect1d(learnt.fell_back, observation.stratum)
+        notes = (_fell_back(missing.tolist()),) if len(missing) else ()
+        margin = values - learnt.of(observation.stratum)
+        return Scores(
+            margin, Cut(0.0, "of each class, learnt on records with known membership"), notes
+        )
+
+
+def _fell_back(classes: list[int]) -> str:
+    return (
+        f"{len(classes)} class(es) lack shadow members or shadow non-members and fall back to the "
+        f"global threshold: {checks.listed(classes)}"
+    )

@@ -1,0 +1,116 @@
+"""Checks at the public border: the name, the rule, the value, the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.errors import InputError
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only copy of `array` (or `array` itself when it is one already)."""
+    if array.flags.owndata and not array.flags.writeable:
+        return array
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def level(value: float, name: str = "level") -> float:
+    """Return `value` if it lies strictly between 0 and 1."""
+    if not 0.0 < value < 1.0:
+        raise InputError(f"{name} must be in (0, 1), got {value}")
+    return float(value)
+
+
+def floats(values: ArrayLike, name: str, *, length: int | None = None) -> Floats:
+    """Return `values` as a read-only vector of finite floats.
+
+    Parameters
+    ----------
+    values : array_like of shape (n,)
+    name : str
+        What the message calls the values.
+    length : int, optional
+        The length that is required.
+
+    Raises
+    ------
+    InputError
+        If the values are no vector of that length, no numbers, or not all finite.
+    """
+    array = vector(values, name, length=length)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must hold numbers, got {array.dtype}")
+    array = array.astype(np.float64, copy=False)
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InputError(f"{name} must be finite, got {array[bad[0]]} in row {bad[0]}")
+    return frozen(array)
+
+
+def bools(values: ArrayLike, name: str, *, length: int | None = None) -> Bools:
+    """Return `values`, booleans or the numbers 0 and 1, as a read-only vector of booleans."""
+    array = vector(values, name, length=length)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must be true or false (or 1 and 0), got {array.dtype}")
+    bad = np.flatnonzero((array != 0) & (array != 1))
+    if bad.size:
+        raise InputError(
+            f"{name} must be true or false (or 1 and 0), got {array[bad[0]]} in row {bad[0]}"
+        )
+    return frozen(array.astype(np.bool_, copy=False))
+
+
+def integers(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
+    """Return `values`, whole numbers of any type, as a read-only vector of int64."""
+    array = vector(values, name, length=length)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name} must be integers, got {array.dtype}")
+    if array.dtype.kind == "f":
+        bad = np.flatnonzero(~(np.isfinite(array) & (np.trunc(array) == array)))
+        if bad.size:
+            raise InputError(f"{name} must be integers, got {array[bad[0]]} in row {bad[0]}")
+    return frozen(array.astype(np.int64, copy=False))
+
+
+def classes(values: ArrayLike, name: str, *, length: int | None = None) -> Ints:
+    """Return `values`, integers of at least 0, as a read-only vector of int64."""
+    array = integers(values, name, length=length)
+    if len(array) and array.min() < 0:
+        row = int(np.flatnonzero(array < 0)[0])
+        raise InputError(f"{name} must be at least 0, got {array[row]} in row {row}")
+    return array
+
+
+def listed(values: Iterable[object], most: int = 10) -> str:
+    """Return the first few values for a message, such as ``1, 2, 3, ...``."""
+    texts = [str(value) for value in values]
+    return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
+
+
+def n_distinct(values: Ints) -> int:
+    """Return how many different values there are; linear where they are ascending."""
+    if len(values) < 2 or np.all(values[1:] > values[:-1]):
+        return len(values)
+    return len(np.unique(values))
+
+
+def vector(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[Any]:
+    """Return `values` as an array of one dimension and the given length."""
+    array = np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InputError(f"{name} must have the shape (n,), got {array.shape}")
+    if length is not None and len(array) != length:
+        raise InputError(f"{name} must have {length} rows, got {len(array)}")
+    return array

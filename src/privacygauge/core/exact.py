@@ -1,0 +1,252 @@
+"""Games whose answers are known in closed form: what every estimate is checked against."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.game import Observation, Round, Shadow
+from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.errors import InputError
+
+SIGNAL = "modified-entropy"
+"""The name of the exact games' signal, so that every attack on signals finds it."""
+
+
+@dataclass(frozen=True)
+class GaussianGame:
+    """Members' signals are N(effect, 1), non-members' N(0, 1); without effect nothing leaks."""
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float = 0.0
+    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    n_shadow: int = 0
+    """Shadow records with known membership, from the same law."""
+    n_classes: int = 1
+    """Classes, drawn at random, which change nothing."""
+    n_worlds: int = 0
+    """The adversary's worlds, from the same law."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.n_shadow == 1 or self.n_shadow < 0:
+            raise InputError(f"n_shadow must be 0 or at least 2, got {self.n_shadow}")
+        if self.n_classes < 1:
+            raise InputError(f"n_classes must be at least 1, got {self.n_classes}")
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh coins and fresh noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve, ``Phi(effect / sqrt 2)``."""
+        return float(ndtr(self.effect / np.sqrt(2)))
+
+    def tpr(self, fpr: float) -> float:
+        """Return the best true-positive rate, ``Phi(Phi^-1(fpr) + effect)``."""
+        return float(ndtr(ndtri(fpr) + self.effect))
+
+    def accuracy(self) -> float:
+        """Return the best balanced accuracy, ``Phi(effect / 2)``."""
+        return float(ndtr(self.effect / 2))
+
+    def posterior(self, signal: Floats) -> Floats:
+        """Return P(member | signal) at even odds."""
+        return 1.0 / (1.0 + np.exp(self.effect * (self.effect / 2 - signal)))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta for which the game is (epsilon, delta)-private.
+
+        Balle & Wang (2018), theorem 8, with sensitivity over deviation equal to the effect.
+        """
+        if self.effect == 0:
+            return 0.0
+        a, b = self.effect / 2, epsilon / self.effect
+        return float(ndtr(a - b) - np.exp(epsilon) * ndtr(-a - b))
+
+    def _signal(self, member: Bools, rng: np.random.Generator) -> Floats:
+        return rng.normal(size=member.shape) + self.effect * member
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        signal = self._signal(secret, rng)
+        stratum = rng.integers(self.n_classes, size=n)
+        shadow = self._shadow(rng) if self.n_shadow else None
+        worlds = self._worlds(signal, rng) if self.n_worlds else None
+        observation = Observation({SIGNAL: signal}, stratum, shadow, worlds)
+        return Round(observation, secret, np.arange(n))
+
+    def _shadow(self, rng: np.random.Generator) -> Shadow:
+        member = _both_kinds(self.n_shadow, rng)
+        stratum = rng.integers(self.n_classes, size=self.n_shadow)
+        return Shadow({SIGNAL: self._signal(member, rng)}, member, stratum)
+
+    def _worlds(self, signal: Floats, rng: np.random.Generator) -> Worlds:
+        inside = coin_flips(self.n_worlds, self.n_targets, rng)
+        return Worlds(signal, self._signal(inside, rng), inside)
+
+
+@dataclass(frozen=True)
+class OffsetGame:
+    """Records differ: a signal is N(offset, 1), and N(offset + effect, 1) of a member.
+
+    A record's offset is the same in all models and queries, so that the adversary's worlds tell
+    what the target's signal alone does not.
+    """
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float
+    """Distance of the means in standard deviations; 0 is a release that ignores its data."""
+    n_worlds: int
+    """The adversary's worlds, by coins of their own."""
+    spread: float = 3.0
+    """The standard deviation of the offsets, which are normal about 0."""
+    n_queries: int = 1
+    """Queries about each target, with noise of their own."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        for name in ("n_worlds", "n_queries"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.spread < 0:
+            raise InputError(f"spread must be at least 0, got {self.spread}")
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh offsets, coins and noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve for known offsets, ``Phi(effect sqrt(q / 2))``."""
+        return float(ndtr(self.effect * np.sqrt(self.n_queries / 2)))
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        inside = coin_flips(self.n_worlds, n, rng)
+        offset = self.spread * rng.normal(size=n)
+        signal, worlds = (
+            (offset + self.effect * member)[..., None]
+            + rng.normal(size=(*member.shape, self.n_queries))
+            for member in (secret, inside)
+        )
+        if self.n_queries == 1:
+            signal, worlds = signal[..., 0], worlds[..., 0]
+        # The signal of the first query stands for all where an attack knows one only.
+        alone = signal if signal.ndim == 1 else signal[:, 0]
+        observation = Observation(
+            {SIGNAL: alone}, np.zeros(n, np.int64), worlds=Worlds(signal, worlds, inside)
+        )
+        return Round(observation, secret, np.arange(n))
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """Every bit is released itself with probability e^epsilon / (1 + e^epsilon), else flipped.
+
+    Exactly epsilon-differentially private, and no attack beats reading the release. With a
+    `failure`, exactly (epsilon, failure)-private: all bits of a round are given away together.
+    """
+
+    n_targets: int
+    """Targets a round."""
+    epsilon: float
+    """At least 0; 0 releases a fair coin."""
+    failure: float = 0.0
+    """How likely a round is to release all bits themselves, in [0, 1)."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.epsilon < 0:
+            raise InputError(f"epsilon must be at least 0, got {self.epsilon}")
+        if not 0.0 <= self.failure < 1.0:
+            raise InputError(f"failure must be in [0, 1), got {self.failure}")
+
+    @property
+    def truth(self) -> float:
+        """The probability that a bit is released itself."""
+        return float(1.0 / (1.0 + np.exp(-self.epsilon)))
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh bits and fresh answers."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def auc(self) -> float:
+        """Return the area under the ROC curve: right, or tied, as often as the answers say."""
+        return self.failure + (1.0 - self.failure) * self.truth
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        answer = secret ^ (rng.random(n) >= self.truth)
+        if self.failure and rng.random() < self.failure:
+            answer = secret
+        observation = Observation({SIGNAL: answer.astype(np.float64)}, np.zeros(n, np.int64))
+        return Round(observation, secret, np.arange(n))
+
+
+@dataclass(frozen=True)
+class SharedNoiseGame:
+    """One training run: a part of the noise is the same in the signals of all of its targets.
+
+    Members' signals are N(effect, 1), non-members' N(0, 1), as in `GaussianGame`, but any two of
+    a round have correlation `correlation`. The release of all signals is what has to be private.
+    """
+
+    n_targets: int
+    """Targets a round; fair independent coins make members of them."""
+    effect: float
+    """Distance of the means in standard deviations."""
+    correlation: float
+    """In [0, 1)."""
+
+    def __post_init__(self) -> None:
+        if self.n_targets < 2:
+            raise InputError(f"n_targets must be at least 2, got {self.n_targets}")
+        if self.effect < 0:
+            raise InputError(f"effect must be at least 0, got {self.effect}")
+        if not 0.0 <= self.correlation < 1.0:
+            raise InputError(f"correlation must be in [0, 1), got {self.correlation}")
+
+    @property
+    def mu(self) -> float:
+        """The mechanism's mu: who knows the other bits can subtract most of the shared noise.
+
+        The effect times the root of a diagonal element of the inverse covariance.
+        """
+        own, shared = 1.0 - self.correlation, self.correlation
+        inverse = (1.0 - shared / (own + self.n_targets * shared)) / own
+        return float(self.effect * np.sqrt(inverse))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the smallest delta for which the game is (epsilon, delta)-private."""
+        return GaussianGame(self.n_targets, self.mu).delta(epsilon)
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return rounds with fresh coins and fresh noise."""
+        return [self._round(rng) for _ in range(rounds)]
+
+    def _round(self, rng: np.random.Generator) -> Round:
+        n = self.n_targets
+        secret = _both_kinds(n, rng)
+        own = np.sqrt(1.0 - self.correlation) * rng.normal(size=n)
+        signal = self.effect * secret + own + np.sqrt(self.correlation) * rng.normal()
+        return Round(Observation({SIGNAL: signal}, np.zeros(n, np.int64)), secret, np.arange(n))
+
+
+def _both_kinds(n: int, rng: np.random.Generator) -> Bools:
+    """Return fair coins, drawn again in the rare case that all n fall alike."""
+    while True:
+        coins: Bools = coin_flips(1, n, rng)[0]
+        if coins.any() and not coins.all():
+            return coins

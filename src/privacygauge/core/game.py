@@ -1,0 +1,215 @@
+"""The parts that every audit shares: rounds, what the adversary sees, attacks and rules.
+
+A challenger draws a secret bit for every target and deals; the adversary gets an `Observation`
+and returns `Scores`; a rule turns scores into guesses. Attacks never see the secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.release import Worlds
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Shadow:
+    """Records whose membership the adversary knows, because the model behind them is its own."""
+
+    signals: Mapping[str, Floats]
+    """Signal name to (s,) values; higher means more like a member."""
+    member: Bools
+    """(s,) True for a record that the adversary trained on."""
+    stratum: Ints
+    """(s,) The group in which signals are comparable: the class label of a classifier."""
+
+    def __post_init__(self) -> None:
+        member = checks.bools(self.member, "member")
+        n = len(member)
+        object.__setattr__(self, "member", member)
+        object.__setattr__(self, "stratum", checks.classes(self.stratum, "stratum", length=n))
+        object.__setattr__(self, "signals", _signals(self.signals, n))
+        if member.all() or not member.any():
+            raise InputError("shadow records must hold both members and non-members")
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What the adversary sees of every target; the secret is not in it."""
+
+    signals: Mapping[str, Floats]
+    """Signal name to (n,) values; higher means more like a member."""
+    stratum: Ints
+    """(n,) The group in which signals are comparable: the class label of a classifier."""
+    shadow: Shadow | None = None
+    """Records with known membership, for learning thresholds and posteriors."""
+    worlds: Worlds | None = None
+    """The adversary's own models, each trained with and without the targets by coin flips."""
+
+    def __post_init__(self) -> None:
+        stratum = checks.classes(self.stratum, "stratum")
+        object.__setattr__(self, "stratum", stratum)
+        object.__setattr__(self, "signals", _signals(self.signals, len(stratum)))
+
+    def __len__(self) -> int:
+        return len(self.stratum)
+
+    @property
+    def n_classes(self) -> int:
+        """One more than the largest class among targets and shadow records."""
+        known = 0 if self.shadow is None else int(self.shadow.stratum.max())
+        return 1 + max(known, int(self.stratum.max(initial=0)))
+
+    def shadow_with(self, signal: str, attack: str) -> Shadow | Skipped:
+        """Return the shadow records if both sides have `signal`, or why `attack` is skipped."""
+        if self.shadow is None:
+            return Skipped(attack, "needs shadow records with known membership")
+        if signal not in self.signals or signal not in self.shadow.signals:
+            return Skipped(attack, f"the observation has no signal {signal!r}")
+        return self.shadow
+
+
+@dataclass(frozen=True, eq=False)
+class Round:
+    """One play of a game: what is shown and what is kept secret."""
+
+    observation: Observation
+    """What the adversary gets."""
+    secret: Bools
+    """(n,) True for a member; kept from the attack."""
+    target: Ints
+    """(n,) Which target each row is about."""
+
+    def __post_init__(self) -> None:
+        n = len(self.observation)
+        object.__setattr__(self, "secret", checks.bools(self.secret, "secret", length=n))
+        object.__setattr__(self, "target", checks.integers(self.target, "target", length=n))
+
+
+class Rule(Protocol):
+    """Turns the scores of a transcript into guesses, with a threshold from other rows."""
+
+    def decide(self, transcript: Transcript) -> Decisions:
+        """Return a guess for every row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """An attack's answer: a score for every target, and how it would guess from it."""
+
+    value: Floats
+    """(n,) Higher means more likely a member."""
+    rule: Rule
+    """Learnt from what the adversary has of its own, or a split of the rows."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the result should know, one sentence each."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", checks.floats(self.value, "scores"))
+
+
+class Attack(Protocol):
+    """Scores every target of an observation. Frozen: no state between calls."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Which of its published forms this is; empty where there is one only."""
+
+    @property
+    def thresholds(self) -> str:
+        """``per-class``, ``global`` or ``none``: for which groups the threshold is learnt."""
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return a score for every target, or the reason why the attack cannot be played."""
+
+
+class Game(Protocol):
+    """Deals rounds; the only step that trains anything."""
+
+    def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
+        """Return `rounds` plays with fresh secrets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Play:
+    """One attack on all rounds of a game."""
+
+    transcript: Transcript
+    """Scores beside secrets."""
+    decisions: Decisions
+    """Guesses by the attack's own rule, in the order of the transcript."""
+    notes: tuple[str, ...] = field(default=())
+    """What the attack had to say."""
+
+
+def play(
+    attack: Attack, rounds: Sequence[Round], rngs: Sequence[np.random.Generator]
+) -> Play | Skipped:
+    """Return the transcript and the decisions of `attack` on every round.
+
+    Parameters
+    ----------
+    attack : Attack
+    rounds : sequence of Round
+    rngs : sequence of numpy.random.Generator
+        One generator a round.
+
+    Returns
+    -------
+    Play or Skipped
+        Skipped as soon as the attack skips one round.
+    """
+    transcripts, decisions, notes = [], [], []
+    for number, (dealt, rng) in enumerate(zip(rounds, rngs, strict=True)):
+        scores = attack.score(dealt.observation, rng)
+        if isinstance(scores, Skipped):
+            return scores
+        index = np.full(len(dealt.secret), number)
+        transcript = Transcript(scores.value, dealt.secret, dealt.target, index)
+        transcripts.append(transcript)
+        decisions.append(scores.rule.decide(transcript))
+        notes += [note for note in scores.notes if note not in notes]
+    return Play(_joined(transcripts), _joined_decisions(decisions), tuple(notes))
+
+
+def _joined(transcripts: Sequence[Transcript]) -> Transcript:
+    if len(transcripts) == 1:
+        return transcripts[0]
+    return Transcript(
+        np.concatenate([t.score for t in transcripts]),
+        np.concatenate([t.secret for t in transcripts]),
+        np.concatenate([t.target for t in transcripts]),
+        np.concatenate([t.round for t in transcripts]),
+    )
+
+
+def _joined_decisions(decisions: Sequence[Decisions]) -> Decisions:
+    if len(decisions) == 1:
+        return decisions[0]
+    return Decisions(
+        np.concatenate([d.guess for d in decisions]),
+        np.concatenate([d.secret for d in decisions]),
+        np.concatenate([d.target for d in decisions]),
+        decisions[0].rule,
+    )
+
+
+def _signals(signals: Mapping[str, Floats], length: int) -> Mapping[str, Floats]:
+    checked = {
+        name: checks.floats(values, f"signal {name!r}", length=length)
+        for name, values in signals.items()
+    }
+    return MappingProxyType(checked)

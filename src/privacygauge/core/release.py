@@ -1,0 +1,130 @@
+"""Worlds: the adversary's own models, each trained on the records that fair coins put in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError
+
+
+def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools:
+    """Return who is inside which world, by independent fair coins.
+
+    Independent coins, and not exactly half of the worlds for every record: with exact halves
+    the number of worlds that hold a record, the target's included, is known, and the count
+    alone gives the target's bit away.
+
+    Parameters
+    ----------
+    n_worlds, n_records : int
+        At least 1.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of bool, shape (n_worlds, n_records)
+        True where the record is in the world's training set.
+    """
+    if n_worlds < 1 or n_records < 1:
+        raise InputError(f"at least one world and one record, got {n_worlds} and {n_records}")
+    coins = np.empty((n_worlds, n_records), np.bool_)
+    for row in coins:  # the same draws as all at once, in a ninth of the memory
+        np.less(rng.random(n_records), 0.5, out=row)
+    return coins
+
+
+@dataclass(frozen=True, eq=False)
+class Worlds:
+    """The target's signal beside the signals of the adversary's worlds.
+
+    A release may be asked several times about one target (a picture and its mirror image); then
+    the answers lie along a last axis of q queries.
+    """
+
+    signal: Floats
+    """(n,) or (n, q) The signal that the target model gives on every target."""
+    worlds: Floats
+    """(k, n) or (k, n, q) The same signal from each of the adversary's k models."""
+    inside: Bools
+    """(k, n) True where the model was trained on the target."""
+
+    def __post_init__(self) -> None:
+        worlds = _of_type(self.worlds, np.float64)
+        inside = _of_type(self.inside, np.bool_)
+        signal = _signal(self.signal, n_axes=worlds.ndim - 1)
+        shape = (*inside.shape, *signal.shape[1:])
+        if inside.ndim != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
+            raise InputError(
+                "worlds and inside must have the shape (k, n) with n targets, "
+                f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
+                + (f" and {signal.shape[1]} queries" if signal.ndim == 2 else "")
+            )
+        if not np.isfinite(worlds).all():
+            raise InputError("worlds must be finite")
+        object.__setattr__(self, "signal", signal)
+        object.__setattr__(self, "worlds", checks.frozen(worlds))
+        object.__setattr__(self, "inside", checks.frozen(inside))
+
+    def __len__(self) -> int:
+        """Return k, the number of the adversary's models."""
+        return len(self.worlds)
+
+    def without(self, number: int) -> Worlds:
+        """Return the other worlds, with world `number` played as the target.
+
+        Its secret is ``inside[number]``: the adversary knows it, and can learn a threshold on it.
+
+        Parameters
+        ----------
+        number : int
+            Which world, in 0..k-1.
+
+        Returns
+        -------
+        Worlds
+            With k - 1 worlds.
+
+        Raises
+        ------
+        InputError
+            If there are fewer than two worlds, or there is no such world.
+        """
+        if len(self) < 2:
+            raise InputError(f"without needs at least two worlds, got {len(self)}")
+        if not 0 <= number < len(self):
+            raise InputError(f"number must be in 0..{len(self) - 1}, got {number}")
+        worlds = np.delete(self.worlds, number, axis=0)
+        inside = np.delete(self.inside, number, axis=0)
+        # They are new: said to be read-only, they need no further copy.
+        worlds.flags.writeable = inside.flags.writeable = False
+        return Worlds(self.worlds[number], worlds, inside)
+
+
+def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
+    """Return `values` in another type, read-only where that made a new array of an array.
+
+    `checks.frozen` would copy the new array a second time.
+    """
+    array = np.asarray(values, dtype)
+    if isinstance(values, np.ndarray) and values.dtype != array.dtype:
+        array.flags.writeable = False
+    return array
+
+
+def _signal(values: NDArray[Any], n_axes: int) -> Floats:
+    if n_axes != 2:
+        return checks.floats(values, "signal")
+    signal = _of_type(values, np.float64)
+    if signal.ndim != 2 or signal.shape[1] == 0:
+        raise InputError(
+            f"signal must have the shape (n, q) beside worlds (k, n, q), got {signal.shape}"
+        )
+    if not np.isfinite(signal).all():
+        raise InputError("signal must be finite")
+    return checks.frozen(signal)

@@ -1,0 +1,91 @@
+"""Rules: how a score becomes a guess, with a threshold that saw none of the judged rows."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Guess "member" where the score is at least a threshold that the adversary brought."""
+
+    threshold: float
+    """A number that does not depend on the judged rows."""
+    origin: str = "given"
+    """Where the threshold comes from, in words."""
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.threshold):
+            raise InputError("threshold must be a number, got nan")
+
+    def decide(self, transcript: Transcript) -> Decisions:
+        """Return ``score >= threshold`` for every row."""
+        guess = transcript.score >= self.threshold
+        return Decisions(guess, transcript.secret, transcript.target, f"threshold {self.origin}")
+
+
+@dataclass(frozen=True)
+class Split:
+    """Cross-fitting: the threshold for one part of the targets is the best of the other part."""
+
+    share: float = 0.5
+    """The share of the targets in the first part, in (0, 1)."""
+    seed: int = 0
+    """Fixes which targets fall in which part."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < 1.0:
+            raise InputError(f"share must be in (0, 1), got {self.share}")
+        seeds.non_negative(self.seed)
+
+    def decide(self, transcript: Transcript) -> Decisions:
+        """Return guesses for every row, each by the threshold of the part it is not in."""
+        first = halves(transcript.target, transcript.secret, self.share, self.seed)
+        guess = np.empty(len(transcript), np.bool_)
+        for part in (first, ~first):
+            cut = _best(transcript.score[~part], transcript.secret[~part])
+            guess[part] = transcript.score[part] >= cut
+        return Decisions(guess, transcript.secret, transcript.target, "cross-fitted threshold")
+
+
+def halves(target: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
+    """Return which rows are in the first part of a random split of the targets.
+
+    All rows of one target fall in the same part. Targets that are members in most of their rows
+    are split apart from the others, so that both parts hold members and non-members.
+
+    Parameters
+    ----------
+    target : ndarray of int, shape (m,)
+    secret : ndarray of bool, shape (m,)
+    share : float
+        Share of the targets in the first part, in (0, 1).
+    seed : int
+
+    Returns
+    -------
+    ndarray of bool, shape (m,)
+    """
+    unique, inverse = np.unique(target, return_inverse=True)
+    mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
+    rng = seeds.stream(seed, "split")
+    first = np.zeros(len(unique), np.bool_)
+    for group in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
+        size = int(np.clip(round(share * len(group)), min(1, len(group)), max(len(group) - 1, 0)))
+        first[rng.permutation(group)[:size]] = True
+    return first[inverse]
+
+
+def _best(score: Floats, secret: Bools) -> float:
+    if secret.all() or not secret.any():
+        raise InputError("too few targets to split: each part needs members and non-members")
+    return best_threshold(score[secret], score[~secret])

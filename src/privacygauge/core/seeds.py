@@ -1,0 +1,53 @@
+"""Random generators derived by role, never by order.
+
+A generator that is derived from the names of the roles it serves stays the same when work is
+added, left out or done in parallel, so a further attack changes no other attack's numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from privacygauge.errors import InputError
+
+
+def stream(seed: int, *roles: str | int) -> np.random.Generator:
+    """Return the generator that belongs to `roles` under `seed`.
+
+    Parameters
+    ----------
+    seed : int
+        Non-negative.
+    *roles : str or int
+        What the generator is for, from the general to the particular, such as
+        ``("demo", "shadow", 3)``.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The same for equal arguments on every machine, independent for different ones.
+
+    Examples
+    --------
+    >>> from privacygauge.core.seeds import stream
+    >>> int(stream(0, "coins").integers(100)) == int(stream(0, "coins").integers(100))
+    True
+    """
+    return np.random.default_rng(np.random.SeedSequence([non_negative(seed), *_key(roles)]))
+
+
+def non_negative(seed: int) -> int:
+    """Return `seed` if it is a whole number of at least 0."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be an integer of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def _key(roles: tuple[str | int, ...]) -> list[int]:
+    # The length and the type of every part go in, so ("a", "b") differs from ("ab",), 1 from "1".
+    plain = [int(role) if isinstance(role, np.integer) else role for role in roles]
+    text = "".join(f"{type(role).__name__}:{len(str(role))}:{role}" for role in plain)
+    digest = hashlib.sha256(text.encode()).digest()
+    return [int.from_bytes(digest[i : i + 4], "little") for i in range(0, 32, 4)]

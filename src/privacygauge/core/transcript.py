@@ -1,0 +1,114 @@
+"""What an attack left behind: scores beside secrets, and the guesses made from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+
+def _nothing() -> Ints:
+    return np.empty(0, np.int64)
+
+
+class _Rows:
+    """Rows that each carry a secret bit and the target it belongs to."""
+
+    secret: Bools
+    target: Ints
+
+    def _check_rows(self, n: int) -> None:
+        secret = checks.bools(self.secret, "secret", length=n)
+        if secret.all() or not secret.any():
+            which = "non-members" if n and secret.all() else "members"
+            raise InputError(f"both members and non-members are needed, got no {which}")
+        target = np.arange(n) if len(self.target) == 0 else self.target
+        object.__setattr__(self, "secret", secret)
+        object.__setattr__(self, "target", checks.integers(target, "target", length=n))
+
+    def __len__(self) -> int:
+        return len(self.secret)
+
+    @cached_property
+    def n_in(self) -> int:
+        """The number of rows of members."""
+        return int(np.count_nonzero(self.secret))
+
+    @property
+    def n_out(self) -> int:
+        """The number of rows of non-members."""
+        return len(self) - self.n_in
+
+    @cached_property
+    def n_targets(self) -> int:
+        """The number of different targets."""
+        return checks.n_distinct(self.target)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether some target has several rows."""
+        return self.n_targets < len(self)
+
+    @property
+    def independent(self) -> tuple[int, int]:
+        """The numbers of different targets among the members' and the non-members' rows."""
+        if not self.repeated:
+            return self.n_in, self.n_out
+        sides = (self.target[self.secret], self.target[~self.secret])
+        return checks.n_distinct(sides[0]), checks.n_distinct(sides[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Transcript(_Rows):
+    """One row for every target in every round: the attack's score beside the secret."""
+
+    score: Floats
+    """(m,) Higher means more likely a member."""
+    secret: Bools
+    """(m,) True for a member."""
+    target: Ints = field(default_factory=_nothing)
+    """(m,) Which target the row is about; rows 0..m-1 where nothing is given. The independent
+    unit of every interval: rows of one target are never treated as independent."""
+    round: Ints = field(default_factory=_nothing)
+    """(m,) The round of the game; all 0 where nothing is given."""
+
+    def __post_init__(self) -> None:
+        score = checks.floats(self.score, "score")
+        self._check_rows(len(score))
+        rounds = np.zeros(len(score), np.int64) if len(self.round) == 0 else self.round
+        object.__setattr__(self, "score", score)
+        object.__setattr__(self, "round", checks.integers(rounds, "round", length=len(score)))
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions(_Rows):
+    """Guesses whose thresholds were chosen without the rows that they are judged on."""
+
+    guess: Bools
+    """(m,) True where the adversary says "member"."""
+    secret: Bools
+    """(m,) True for a member."""
+    target: Ints = field(default_factory=_nothing)
+    """(m,) As in `Transcript`."""
+    rule: str = "unnamed"
+    """How the threshold was chosen, in words."""
+
+    def __post_init__(self) -> None:
+        guess = checks.bools(self.guess, "guess")
+        self._check_rows(len(guess))
+        object.__setattr__(self, "guess", guess)
+
+    @cached_property
+    def true_positives(self) -> int:
+        """The number of members that were guessed to be members."""
+        return int(np.count_nonzero(self.guess & self.secret))
+
+    @cached_property
+    def false_positives(self) -> int:
+        """The number of non-members that were guessed to be members."""
+        return int(np.count_nonzero(self.guess & ~self.secret))

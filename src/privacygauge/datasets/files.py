@@ -1,0 +1,110 @@
+"""Where data files come from: a folder of the user's, or the official source, checked."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import urllib.request
+import zlib
+from http.client import HTTPException
+from pathlib import Path
+
+from privacygauge.errors import InputError
+from privacygauge.runs.atomic import check_writable, write_all
+
+VARIABLE = "PRIVACYGAUGE_DATA"
+"""Names the folder with data files of the user's own."""
+
+
+def own_file(name: str) -> Path | None:
+    """Return the file in PRIVACYGAUGE_DATA's folder, plain or with .gz; None if absent."""
+    folder = os.environ.get(VARIABLE)
+    if not folder:
+        return None
+    candidates = (Path(folder) / name, Path(folder) / f"{name}.gz")
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def read_checked(name: str, url: str, sha256: str) -> bytes:
+    """Return the content of a data file, from the user's folder, the cache, or its source.
+
+    Parameters
+    ----------
+    name : str
+        File name.
+    url : str
+        The official source, asked only where the file is not at hand.
+    sha256 : str
+        Of the content, unpacked.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be had, or is not the one that is meant.
+    """
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "privacygauge"
+    cached = cache / name
+    path = own_file(name) or (cached if cached.is_file() else None)
+    content = _download(url, name) if path is None else content_of(path)
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise InputError(
+            f"{path or url} is not the {name} that is meant: its SHA-256 is {found[:12]}..., "
+            f"expected {sha256[:12]}...; remove it, and it is fetched from {url}"
+        )
+    if path is None:
+        check_writable(cache)
+        write_all(cache, {name: content})
+    return content
+
+
+def read_own(name: str, sha256: str, absent: str) -> bytes:
+    """Return the content of a data file that is never fetched, from the user's folder.
+
+    Parameters
+    ----------
+    name : str
+        File name.
+    sha256 : str
+        Of the content, unpacked.
+    absent : str
+        What a message says after "is not in the folder ...", and the way out.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, or is not the one that is meant.
+    """
+    path = own_file(name)
+    if path is None:
+        raise InputError(f"{name} is not in the folder that {VARIABLE} names; {absent}")
+    content = content_of(path)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise InputError(
+            f"{path} is not the {name} that is meant: its checksum differs; get it again"
+        )
+    return content
+
+
+def content_of(path: Path) -> bytes:
+    """Return the content of a file, unpacked where its name ends in .gz."""
+    packed = path.read_bytes()
+    if path.suffix != ".gz":
+        return packed
+    try:
+        return gzip.decompress(packed)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
+
+
+def _download(url: str, name: str) -> bytes:
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            content: bytes = answer.read()
+    except (OSError, HTTPException) as error:
+        raise InputError(
+            f"{name} is not in the folder that {VARIABLE} names and cannot be fetched from {url} "
+            f"({error}): save it there by hand"
+        ) from error
+    return content

@@ -1,0 +1,272 @@
+"""Attacks judged record by record: what many releases with and without it give away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import stdtrit
+from scipy.stats import mannwhitneyu
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision, epsilon, rates
+from privacygauge.evaluate.evaluation import title
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
+from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
+from privacygauge.evaluate.slices import holm
+
+FPRS = (0.1, 0.01)
+"""The false-positive rates that are reported of each record."""
+
+RULE = "learnt on the adversary's own releases"
+
+
+@dataclass(frozen=True, eq=False)
+class TargetScores:
+    """An attack's scores about one record.
+
+    The adversary learns from releases of its own, and is judged on others. Where it has new ones
+    for each release in question, there are several blocks.
+    """
+
+    own: Floats
+    """(b, s) Scores of the adversary's own releases, in b blocks."""
+    inside: Bools
+    """(b, s) True where the record was in its own release."""
+    score: Floats
+    """(t,) Scores of the releases in question."""
+    secret: Bools
+    """(t,) True where the record was in."""
+    release: Ints
+    """(t,) Which release each is: the independent unit; records may share releases."""
+    block: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    """(t,) The block whose releases each score was learnt from; all 0 where nothing is given."""
+
+    def __post_init__(self) -> None:
+        n = len(self.score)
+        if self.own.ndim != 2 or self.own.shape != self.inside.shape:
+            raise InputError(
+                "own and inside must have the shape (b, s), got "
+                f"{self.own.shape} and {self.inside.shape}"
+            )
+        block = self.block if len(self.block) else np.zeros(n, np.int64)
+        object.__setattr__(self, "block", checks.integers(block, "block", length=n))
+
+    def transcript(self) -> Transcript:
+        """Return scores beside secrets, one row a release in question."""
+        return Transcript(self.score, self.secret)
+
+    def guesses(self, cuts: Sequence[float]) -> Decisions:
+        """Return the guesses with a threshold for each block."""
+        guess = self.score >= np.asarray(cuts)[self.block]
+        return Decisions(guess, self.secret, rule=f"threshold {RULE}")
+
+    def best_cuts(self) -> list[float]:
+        """Return the threshold of each block with the best balanced accuracy on its own."""
+        rows = zip(self.own, self.inside, strict=True)
+        return [best_threshold(own[inside], own[~inside]) for own, inside in rows]
+
+    def epsilon_cuts(self, level: float) -> list[float]:
+        """Return the threshold of each block with the largest bound on epsilon on its own."""
+        rows = zip(self.own, self.inside, strict=True)
+        return [epsilon.best_cut(own, inside, level=level)[1] for own, inside in rows]
+
+    def own_auc(self) -> float:
+        """Return the mean area under the ROC curve on the adversary's own releases."""
+        rows = zip(self.own, self.inside, strict=True)
+        areas = [placements(Roc(np.sort(o[i]), np.sort(o[~i])))[0].mean() for o, i in rows]
+        return float(np.mean(areas))
+
+
+@dataclass(frozen=True, eq=False)
+class TargetEvaluation:
+    """How well one attack tells whether one record was in."""
+
+    auc: Estimate
+    """Area under the ROC curve; 1/2 is chance."""
+    accuracy: Estimate
+    """Balanced accuracy of guesses, by a threshold learnt on the adversary's own releases."""
+    tpr_at_fpr: tuple[RateAtFpr, ...]
+    """True-positive rates at false-positive rates."""
+    epsilon: Estimate
+    """Lower bound on epsilon (`low`), by a threshold learnt on the adversary's own releases."""
+    epsilon_limit: float
+    """The largest bound that so many releases could ever show."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackEvaluation:
+    """How well one attack does on each of several records."""
+
+    name: str
+    """The attack."""
+    variant: str
+    """Which of its forms; empty where there is one only."""
+    targets: tuple[TargetEvaluation, ...]
+    """One a record."""
+    own_auc: Floats
+    """(r,) Each record's AUC on the adversary's own releases: what attacks and records may be
+    chosen by, since the releases in question have no part in it."""
+    told: Bools
+    """(r,) True for the records of which the releases tell, beyond luck, whether they were in:
+    a rank test of Mann & Whitney, corrected by Holm for the number of records. With the level's
+    confidence none of them is there by luck."""
+    auc: Estimate
+    """Mean AUC of these records; the interval is for the doubt of the releases."""
+    accuracy: Estimate
+    """Mean balanced accuracy of these records' guesses."""
+    tpr_at_fpr: tuple[tuple[float, float], ...]
+    """False-positive rate, and the records' mean true-positive rate there."""
+    true_positives: int
+    """Guesses "in" about records that were."""
+    false_positives: int
+    """Guesses "in" about records that were not."""
+    n_in: int
+    """Releases in question with the record in, of all records together."""
+    n_out: int
+    """Those without it."""
+    notes: tuple[str, ...] = ()
+    """What the attack had to say."""
+
+    @property
+    def title(self) -> str:
+        """The attack's name with its variant."""
+        return title(self.name, self.variant, "none")
+
+    @property
+    def aucs(self) -> Floats:
+        """(r,) The AUC of each record."""
+        return np.array([target.auc.value for target in self.targets])
+
+
+def evaluate_targets(
+    name: str,
+    scores: Sequence[TargetScores],
+    level: float = 0.95,
+    *,
+    variant: str = "",
+    notes: tuple[str, ...] = (),
+) -> AttackEvaluation:
+    """Return every number about an attack on several records.
+
+    Parameters
+    ----------
+    name : str
+    scores : sequence of TargetScores
+        One a record, at least one.
+    level : float
+        Of every interval, each on its own, in (0, 1).
+    variant : str
+    notes : tuple of str
+    """
+    checks.level(level)
+    if not scores:
+        raise InputError("scores must hold at least one record, got none")
+    guesses = [found.guesses(found.best_cuts()) for found in scores]
+    pairs = list(zip(scores, guesses, strict=True))
+    targets = tuple(_evaluated(found, guessed, level) for found, guessed in pairs)
+    rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
+    return AttackEvaluation(
+        name,
+        variant,
+        targets,
+        checks.frozen(np.array([found.own_auc() for found in scores])),
+        checks.frozen(_told(scores, level)),
+        mean_auc(scores, level),
+        _mean_accuracy(pairs, level),
+        tuple((r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of),
+        sum(guessed.true_positives for guessed in guesses),
+        sum(guessed.false_positives for guessed in guesses),
+        sum(guessed.n_in for guessed in guesses),
+        sum(guessed.n_out for guessed in guesses),
+        notes,
+    )
+
+
+def _told(scores: Sequence[TargetScores], level: float) -> Bools:
+    """Return for which records chance is ruled out: on one side, as where an interval ends."""
+    told: Bools = holm(np.array([_p_value(found) for found in scores])) <= (1 - level) / 2
+    return told
+
+
+def _p_value(scores: TargetScores) -> float:
+    """Return how likely scores like these are if they do not depend on the secret."""
+    if np.ptp(scores.score) == 0:
+        return 1.0
+    inside, outside = scores.score[scores.secret], scores.score[~scores.secret]
+    test = mannwhitneyu(inside, outside, alternative="greater", method="asymptotic")
+    return float(test.pvalue)
+
+
+def _evaluated(scores: TargetScores, guesses: Decisions, level: float) -> TargetEvaluation:
+    transcript = scores.transcript()
+    curve = roc(transcript)
+    return TargetEvaluation(
+        auc(transcript, level, curve=curve),
+        decision.balanced_accuracy(guesses, level),
+        tprs_at_fprs(curve, FPRS, level),
+        epsilon.epsilon_lower_bound(scores.guesses(scores.epsilon_cuts(level)), level=level),
+        epsilon.largest_certifiable_epsilon(transcript.n_in, transcript.n_out, level),
+    )
+
+
+def mean_auc(scores: Sequence[TargetScores], level: float = 0.95) -> Estimate:
+    """Return the mean of the records' AUC, with the doubt that comes from the releases.
+
+    Parameters
+    ----------
+    scores : sequence of TargetScores
+    level : float
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]. `n` is the number of different releases, which are the independent units:
+        what several records have in common there is summed before the variance is taken.
+    """
+    transcripts = [found.transcript() for found in scores]
+    curves = [roc(transcript) for transcript in transcripts]
+    values = [float(placements(curve)[0].mean()) for curve in curves]
+    influence = [influences(t, curve) for t, curve in zip(transcripts, curves, strict=True)]
+    return _mean(values, influence, scores, level, "DeLong over releases")
+
+
+def _mean_accuracy(pairs: Sequence[tuple[TargetScores, Decisions]], level: float) -> Estimate:
+    values, influence = [], []
+    for found, guesses in pairs:
+        right = (guesses.guess == found.secret).astype(np.float64)
+        sides = (found.secret, ~found.secret)
+        shares = [float(right[side].mean()) for side in sides]
+        parts = np.empty(len(right))
+        for side, share in zip(sides, shares, strict=True):
+            parts[side] = (right[side] - share) / (2 * np.count_nonzero(side))
+        values.append(sum(shares) / 2)
+        influence.append(parts)
+    return _mean(values, influence, [found for found, _ in pairs], level, "normal over releases")
+
+
+def _mean(
+    values: Sequence[float],
+    influence: Sequence[Floats],
+    scores: Sequence[TargetScores],
+    level: float,
+    method: str,
+) -> Estimate:
+    value = float(np.mean(values))
+    _, unit = np.unique(np.concatenate([s.release for s in scores]), return_inverse=True)
+    sums = np.bincount(unit, weights=np.concatenate(influence)) / len(scores)
+    n = len(sums)
+    error = float(np.sqrt(np.sum(sums**2) * n / max(n - 1, 1)))
+    half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * error
+    if half == 0.0:
+        # Nothing varies: as sure as so many pairs of one record can make.
+        pairs = min(int(np.bincount(s.secret, minlength=2).min()) for s in scores)
+        low, high = rates.clopper_pearson(value * pairs, pairs, level)
+        return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+    return Estimate(value, max(0.0, value - half), min(1.0, value + half), level, n, method)

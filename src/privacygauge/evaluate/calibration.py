@@ -1,0 +1,126 @@
+"""Whether a risk score means what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The records whose score falls in one bin."""
+
+    low: float
+    """Lower edge of the bin."""
+    high: float
+    """Upper edge of the bin."""
+    n: int
+    """The number of records in it."""
+    mean_score: float
+    """The mean of their scores."""
+    fraction: Estimate
+    """The share of members among them, were members and non-members equally many."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How far scores are from the realised share of members."""
+
+    bins: tuple[Bin, ...]
+    """The bins that hold records, by rising score."""
+    rmse: Estimate
+    """Root-mean-square distance between mean score and realised share over the bins, each
+    weighted by its records."""
+    rmse_of_bins: float
+    """The same with equal weight for every bin, as Song & Mittal (2021) report it."""
+    noise: float
+    """The `rmse` that a perfectly calibrated score would show on so many records."""
+
+
+def reliability(
+    score: Floats, secret: Bools, rng: np.random.Generator, *, n_bins: int = 10, level: float = 0.95
+) -> Reliability:
+    """Return the calibration of a score for "is a member, at even odds".
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (n,)
+        In [0, 1].
+    secret : ndarray of bool, shape (n,)
+        True for a member.
+    rng : numpy.random.Generator
+        For the bootstrap interval.
+    n_bins : int
+        Equal bins of [0, 1].
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Reliability
+        `rmse` is 0 for perfect calibration; noise alone makes it positive: compare `noise`.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 4.2.1 and Figure 3. Where members and non-members differ in
+    number, shares are re-weighted to even odds, for which the score is meant.
+    """
+    if n_bins < 1:
+        raise InputError(f"n_bins must be at least 1, got {n_bins}")
+    if secret.all() or not secret.any():
+        raise InputError("calibration needs members and non-members")
+    odds = np.count_nonzero(~secret) / np.count_nonzero(secret)
+    index = np.clip((score * n_bins).astype(int), 0, n_bins - 1)
+    count = np.bincount(index, minlength=n_bins).astype(np.float64)
+    kept = np.flatnonzero(count)
+    count = count[kept]
+    mean = np.bincount(index, weights=score, minlength=n_bins)[kept] / count
+    share = np.bincount(index[secret], minlength=n_bins)[kept] / count
+
+    def rmse(shares: Floats, weight: Floats) -> Floats:
+        squares = (_even_odds(shares, odds) - mean) ** 2
+        distance: Floats = np.sqrt((squares * weight).sum(-1) / weight.sum())
+        return distance
+
+    def drawn(shares: Floats) -> Floats:
+        sample: Floats = rng.binomial(count.astype(int), shares, (500, len(kept))) / count
+        return rmse(sample, count)
+
+    value = float(rmse(share, count))
+    low, high = np.quantile(drawn(share), [(1 - level) / 2, (1 + level) / 2])
+    return Reliability(
+        tuple(
+            _bin(int(b), n_bins, int(n), float(m), float(s), odds, level)
+            for b, n, m, s in zip(kept, count, mean, share, strict=True)
+        ),
+        Estimate(
+            value,
+            min(float(low), value),
+            max(float(high), value),
+            checks.level(level),
+            len(score),
+            "bootstrap of bins",
+        ),
+        float(rmse(share, np.ones(len(kept)))),
+        # The mixture at hand that a perfectly calibrated score would have shown.
+        float(np.mean(drawn(np.clip(_even_odds(mean, 1 / odds), 0, 1)))),
+    )
+
+
+def _even_odds(share: Floats, odds: float) -> Floats:
+    """Return the share that would be seen if non-members were as many as members."""
+    return share * odds / (share * odds + (1 - share))
+
+
+def _bin(b: int, n_bins: int, n: int, mean: float, share: float, odds: float, level: float) -> Bin:
+    ends = np.array([share, *rates.clopper_pearson(share * n, n, level)])
+    value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()
+    fraction = Estimate(value, low, high, level, n, "Clopper-Pearson at even odds")
+    return Bin(b / n_bins, (b + 1) / n_bins, n, mean, fraction)

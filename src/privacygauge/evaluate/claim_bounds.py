@@ -1,0 +1,233 @@
+"""All bounds that an audit compares with a claim, at one level together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, ndtri
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.rules import halves
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.chosen_cut import ChosenCut, epsilon_cut, mu_line
+from privacygauge.evaluate.claim import (
+    GAUSSIAN,
+    Guessed,
+    PrivacyBound,
+    divided,
+    one_run_bound,
+)
+from privacygauge.evaluate.epsilon import epsilon_lower_bound
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, mu_lower_bound
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.trade_off import one_run_mu
+from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
+
+_POINTS = 16
+"""Of a curve."""
+
+_NO_GAUSSIAN = Skipped(
+    "Gaussian bound", "at delta 0 no Gaussian mechanism is private for any epsilon"
+)
+
+_CUTS = 512
+"""Thresholds are chosen among so many."""
+
+_EXACT = "exact test of both counts"
+
+_CHOOSING = 0.2
+"""The share of the rows that choose the thresholds: the others have to carry the bound."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Guesses about most of the rows, by thresholds that the others chose."""
+
+    for_epsilon: Decisions
+    """By the threshold of the largest bound on epsilon."""
+    for_mu: Decisions
+    """By the threshold of the largest bound on mu."""
+    score: Floats
+    """(j,) The scores of the judged rows."""
+    epsilon_choice: ChosenCut
+    """What the others chose for epsilon."""
+    mu_choice: ChosenCut
+    """What they chose for mu."""
+
+    def epsilon(self, decisions: Decisions, delta: float, level: float) -> float:
+        """Return the bound on epsilon from guesses about the judged rows."""
+        counts = Counts.of(decisions)
+        counts = counts.turned if self.epsilon_choice.turned else counts
+        return exact_epsilon(counts, self.epsilon_choice.line, delta, level)
+
+    def mu(self, decisions: Decisions, level: float) -> float:
+        """Return the bound on mu from guesses about the judged rows."""
+        return exact_mu(Counts.of(decisions), self.mu_choice.line, level)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCurve:
+    """The bound at every number of guesses: to look at, not to choose from."""
+
+    n_guesses: Ints
+    """(p,) Ascending."""
+    low: Floats
+    """(p,) The bound, each as if it were the only one; the largest of them holds at no level."""
+    largest: Floats
+    """(p,) The bound of a perfect attack with so many guesses."""
+
+
+def one_run_bounds(
+    found: Guessed, delta: float, level: float = 0.95
+) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
+    """Return the bounds from one run, which hold together at `level`, and what was left out.
+
+    Parameters
+    ----------
+    found : Guessed
+    delta : float
+        In [0, 1); at 0 there is no Gaussian bound.
+    level : float
+        In (0, 1).
+    """
+    if delta == 0.0:
+        return (one_run_bound(found, delta, level),), (_NO_GAUSSIAN,)
+    m, each = found.n_canaries, divided(level, 2 * len(found.n_guesses))
+    counts = [(int(r), int(v)) for r, v in zip(found.n_guesses, found.n_right, strict=True)]
+    low = gaussian_epsilon(max(one_run_mu(m, r, v, each) for r, v in counts), delta)
+    largest = gaussian_epsilon(max(one_run_mu(m, r, r, each) for r, _ in counts), delta)
+    method = f"one run, trade-off curve, Bonferroni over {2 * len(counts)}"
+    estimate = Estimate(low, low, np.inf, level, m, method)
+    gaussian = PrivacyBound("one-run-gaussian", GAUSSIAN, estimate, largest)
+    return (one_run_bound(found, delta, level, methods=2), gaussian), ()
+
+
+def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: int = 0) -> HeldOut:
+    """Return guesses about four fifths of the rows, by thresholds that the others chose.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        One row a run: rows have to be independent.
+    delta, level : float
+        As in `epsilon_lower_bound`.
+    seed : int
+        Fixes which rows choose.
+    """
+    score, secret = transcript.score, transcript.secret
+    chosen = halves(np.arange(len(secret)), secret, _CHOOSING, seed)
+    judged = ~chosen
+    if any(part.all() or not part.any() for part in (secret[chosen], secret[judged])):
+        raise InputError("too few rows: both parts need members and non-members")
+    chooses = score[chosen], secret[chosen]
+    for_epsilon = epsilon_cut(*chooses, delta)
+    cut, mu = best_mu_cut(*chooses, divided(level, _CUTS))
+    for_mu = ChosenCut(cut, mu_line(*chooses, cut, mu))
+    guesses = [
+        Decisions(score[judged] >= found.cut, secret[judged], rule="chosen on other rows")
+        for found in (for_epsilon, for_mu)
+    ]
+    return HeldOut(guesses[0], guesses[1], score[judged], for_epsilon, for_mu)
+
+
+def rates_bounds(
+    found: HeldOut, delta: float, level: float = 0.95
+) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
+    """Return the bounds from true- and false-positive rates, which hold together at `level`.
+
+    Parameters
+    ----------
+    found : HeldOut
+        Of rows that are independent: one training run each.
+    delta : float
+        In [0, 1); at 0 there is no Gaussian bound.
+    level : float
+        In (0, 1).
+    """
+    methods = 1 if delta == 0.0 else 2
+    each = divided(level, methods)
+    perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
+    low = found.epsilon(found.for_epsilon, delta, each)
+    largest = found.epsilon(perfect, delta, each)
+    value = epsilon_lower_bound(found.for_epsilon, delta, each).value
+    n, method = len(perfect), f"{_EXACT}, Bonferroni over {methods}"
+    rates = PrivacyBound("rates", "", _above(low, value, level, n, method), largest)
+    if delta == 0.0:
+        return (rates,), (_NO_GAUSSIAN,)
+    mu, best = found.mu(found.for_mu, each), found.mu(perfect, each)
+    seen = mu_lower_bound(found.for_mu, each).value
+    value = np.inf if np.isinf(seen) else gaussian_epsilon(seen, delta)
+    estimate = _above(gaussian_epsilon(mu, delta), value, level, n, method)
+    gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
+    return (rates, gaussian), ()
+
+
+def one_run_curve(n_canaries: int, found: Guessed, delta: float, level: float) -> BoundCurve:
+    """Return the bound of `one_run_epsilon` at every number of guesses of `found`."""
+    r = found.n_guesses
+    low = one_run_epsilon(n_canaries, r, found.n_right, delta, level)
+    return BoundCurve(r, low, largest_one_run_epsilon(n_canaries, r, delta, level))
+
+
+def rates_curve(found: HeldOut, delta: float, level: float) -> BoundCurve:
+    """Return the bound of the judged rows for every number of them that are called members."""
+    secret = found.for_epsilon.secret
+    cuts = -np.sort(-found.score)
+    numbers = np.unique(np.count_nonzero(found.score >= cuts[steps(len(secret)) - 1][:, None], 1))
+    numbers = numbers[numbers < len(secret)]
+    low = [_bound_of_highest(found, int(k), delta, level) for k in numbers]
+    perfect = found.epsilon(Decisions(secret, secret), delta, level)
+    return BoundCurve(
+        numbers.astype(np.int64), np.array(low, np.float64), np.full(len(low), perfect)
+    )
+
+
+def steps(largest: int) -> Ints:
+    """Return numbers from 1 to `largest`, at nearly equal ratios, for a curve."""
+    if largest < 1:
+        raise InputError(f"largest must be at least 1, got {largest}")
+    return np.unique(np.geomspace(1, largest, _POINTS).round()).astype(np.int64)
+
+
+def best_mu_cut(score: Floats, secret: Bools, level: float = 0.95) -> tuple[float, float]:
+    """Return the cut whose bound on mu is the largest on these rows, and that bound.
+
+    It is worth nothing on these rows, at least 0 all the same: judge the cut on others.
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (n,)
+    secret : ndarray of bool, shape (n,)
+        Some are members and some are not.
+    level : float
+        As in `mu_lower_bound`.
+    """
+    inside, outside = np.sort(score[secret]), np.sort(score[~secret])
+    cuts = np.unique(inside)
+    cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, _CUTS).astype(int))]
+    hits = len(inside) - np.searchsorted(inside, cuts, side="left")
+    false = len(outside) - np.searchsorted(outside, cuts, side="left")
+    tail = (1.0 - level) / 2.0
+    tpr_low = betaincinv(hits, len(inside) - hits + 1.0, tail)
+    # One minus the upper limit; nothing is left of it where every non-member is above the cut.
+    rest = np.where(
+        false < len(outside),
+        betaincinv(np.maximum(len(outside) - false, 1), false + 1.0, tail),
+        0.0,
+    )
+    found = ndtri(tpr_low) + ndtri(rest)
+    best = int(np.argmax(found))
+    return float(cuts[best]), max(0.0, float(found[best]))
+
+
+def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> float:
+    cut = np.partition(found.score, len(found.score) - k)[len(found.score) - k]
+    decisions = Decisions(found.score >= cut, found.for_epsilon.secret)
+    return found.epsilon(decisions, delta, level)
+
+
+def _above(low: float, value: float, level: float, n: int, method: str) -> Estimate:
+    return Estimate(max(low, value), low, np.inf, level, n, method)

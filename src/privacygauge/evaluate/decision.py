@@ -1,0 +1,150 @@
+"""Numbers about guesses: accuracy, precision, recall, predictive value at a prior."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+
+PRIORS = (0.01, 0.1, 0.5)
+"""The shares of members among the people asked about for which precision is reported."""
+
+
+def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
+    """Return the mean of the members' and the non-members' share of right guesses.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]; 1/2 for guesses that do not depend on membership, however many members
+        there are. `n` is the number of targets.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.3. Interval: the two sides' Wilson limits combined by MOVER
+    (Newcombe 1998; Zou & Donner 2008). Where targets repeat, Wilson's interval at the number of
+    independent rows that carry as much information: a target that leaks is guessed rightly both
+    as a member and as a non-member, so the sides are not independent.
+    """
+    n_in, n_out = decisions.n_in, decisions.n_out
+    hits, rejected = decisions.true_positives, n_out - decisions.false_positives
+    # One division of integers: no rounding before the last step.
+    value = (hits * n_out + rejected * n_in) / (2 * n_in * n_out)
+    if decisions.repeated:
+        return _clustered(decisions, value, level)
+    sides = _side(hits, n_in, level), _side(rejected, n_out, level)
+    down = np.sqrt(sum((share - low) ** 2 for share, low, _ in sides)) / 2
+    up = np.sqrt(sum((high - share) ** 2 for share, _, high in sides)) / 2
+    low, high = max(0.0, value - float(down)), min(1.0, value + float(up))
+    return Estimate(value, low, high, level, len(decisions), "MOVER of Wilson limits")
+
+
+def advantage(decisions: Decisions, level: float = 0.95) -> Estimate:
+    """Return TPR - FPR, in [-1, 1]: twice the balanced accuracy, minus one."""
+    accuracy = balanced_accuracy(decisions, level)
+    value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
+    return Estimate(value, low, high, level, accuracy.n, accuracy.method)
+
+
+def recall(decisions: Decisions, level: float = 0.95) -> Estimate:
+    """Return the share of members that were guessed to be members (TPR), in [0, 1]."""
+    return _share(decisions, decisions.secret, decisions.guess, decisions.true_positives, level)
+
+
+def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
+    """Return the share of non-members that were guessed to be members (FPR), in [0, 1]."""
+    return _share(decisions, ~decisions.secret, decisions.guess, decisions.false_positives, level)
+
+
+def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
+    """Return the share of members among the rows guessed to be members, in [0, 1].
+
+    Holds for the mixture of members and non-members at hand; `positive_predictive_value` gives
+    it for others. Skipped where nothing was guessed to be a member.
+    """
+    if not decisions.true_positives + decisions.false_positives:
+        return Skipped("precision", "no record was guessed to be a member")
+    return _share(decisions, decisions.guess, decisions.secret, decisions.true_positives, level)
+
+
+def positive_predictive_value(
+    decisions: Decisions, prior: float, level: float = 0.95
+) -> Estimate | Skipped:
+    """Return how often "member" is right when a share `prior` of those asked about are members.
+
+    Parameters
+    ----------
+    decisions : Decisions
+    prior : float
+        In (0, 1).
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate or Skipped
+        ``prior * TPR / (prior * TPR + (1 - prior) * FPR)``, in [0, 1]. Each rate has its exact
+        limit at half of the error, so the interval holds at least at `level`.
+    """
+    if not 0.0 < prior < 1.0:
+        raise InputError(f"prior must be in (0, 1), got {prior}")
+    if not decisions.true_positives + decisions.false_positives:
+        return Skipped(f"PPV at prior {prior}", "no record was guessed to be a member")
+    each = (1.0 + checks.level(level)) / 2.0
+    tpr, fpr = recall(decisions, each), false_positive_rate(decisions, each)
+
+    def value(hit: float, false: float) -> float:
+        total = prior * hit + (1 - prior) * false
+        return prior * hit / total if total > 0 else 0.0
+
+    low, high = value(tpr.low, fpr.high), value(tpr.high, fpr.low)
+    n = tpr.n + fpr.n
+    return Estimate(value(tpr.value, fpr.value), low, high, level, n, "Clopper-Pearson, Bonferroni")
+
+
+def predictive_values(
+    decisions: Decisions, priors: Sequence[float] = PRIORS, level: float = 0.95
+) -> tuple[tuple[float, Estimate | Skipped], ...]:
+    """Return `positive_predictive_value` at several priors, each beside its prior."""
+    return tuple((p, positive_predictive_value(decisions, p, level)) for p in priors)
+
+
+def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: float) -> Estimate:
+    """Return the share of `rows` that are `hit`, of which there are `hits`."""
+    if decisions.repeated:
+        return rates.proportion(hit[rows], decisions.target[rows], level)
+    return rates.share(hits, int(np.count_nonzero(rows)), level)
+
+
+def _side(right: int, n: int, level: float) -> tuple[float, float, float]:
+    """Return the share of right guesses with Wilson's limits."""
+    return (right / n, *rates.wilson(right, n, level))
+
+
+def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
+    right = (decisions.guess == decisions.secret).astype(np.float64)
+    influence = np.empty(len(decisions))
+    for rows in (decisions.secret, ~decisions.secret):
+        influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
+    _, unit = np.unique(decisions.target, return_inverse=True)
+    sums = np.bincount(unit, weights=influence)
+    n = len(sums)
+    variance = float(np.sum(sums**2)) * n / max(n - 1, 1)
+    effective = float(n)
+    if variance > 0:
+        effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))
+    low, high = rates.wilson(value * effective, effective, level)
+    return Estimate(value, low, high, level, n, "Wilson at the effective number of rows")

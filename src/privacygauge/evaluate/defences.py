@@ -1,0 +1,238 @@
+"""What a defence was found to be worth, and what it costs: plain values and their estimates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import binom
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import Fact, Headline
+from privacygauge.evaluate.risk import Risk
+
+RISK_QUANTILES = (0.5, 0.9, 0.99)
+"""The shares of the members at or below the risk scores that are reported."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedDefence:
+    """One attack without the defence and with it."""
+
+    undefended: Evaluation
+    """On the model as it is."""
+    non_adaptive: Evaluation
+    """On the defended model, by an adversary who learnt on undefended shadow answers."""
+    adaptive: Evaluation
+    """On the defended model, by an adversary who defends its own shadow model too."""
+    lost: Estimate
+    """Balanced accuracy that the adaptive attack lost to the defence."""
+
+    @property
+    def title(self) -> str:
+        """The attack's name with its variant and kind of threshold."""
+        return self.adaptive.title
+
+    @property
+    def by_adversary(self) -> dict[str, Evaluation]:
+        """The three evaluations, each by the name of its game."""
+        return {
+            "undefended": self.undefended,
+            "non-adaptive": self.non_adaptive,
+            "adaptive": self.adaptive,
+        }
+
+
+@dataclass(frozen=True)
+class RiskQuantile:
+    """A quantile of the members' privacy risk scores, without the defence and with it."""
+
+    share: float
+    """The share of the members whose score is at most this."""
+    undefended: Estimate
+    """On the model as it is."""
+    defended: Estimate
+    """By an adversary who defends its own shadow model too."""
+
+
+@dataclass(frozen=True)
+class WorstRecord:
+    """One of the records with the highest privacy risk score left."""
+
+    id: str
+    """The user's id, or the row's number."""
+    member: bool
+    """Whether it was in the training set."""
+    undefended: float
+    """Its score on the model as it is, in [0, 1]."""
+    defended: float
+    """Its score with the defence, in [0, 1]."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedDefence:
+    """One defence: what attacks achieve in spite of it, and what it costs."""
+
+    name: str
+    """The defence."""
+    variant: str
+    """Its parameters."""
+    attacks: tuple[AttackedDefence, ...]
+    """All attacks in the order they were given."""
+    headline: Headline
+    """The best adaptive attack, corrected for the choice."""
+    costs: tuple[Fact, ...]
+    """The model's accuracy without the defence and with it, and how many answers changed."""
+    distance: Estimate
+    """Mean L1 distance between the released and the true answers, in [0, 2]."""
+    risk: Risk
+    """The privacy risk score of adversaries who know the defence."""
+    quantiles: tuple[RiskQuantile, ...]
+    """How the members' risk is distributed."""
+    worst: tuple[WorstRecord, ...]
+    """The records with the highest risk left, the highest first."""
+
+    @property
+    def title(self) -> str:
+        """The defence's name with its parameters."""
+        return f"{self.name} ({self.variant})" if self.variant else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class DefenceFindings:
+    """Several defences of one model, each judged by adversaries who know it and who do not."""
+
+    undefended: Headline
+    """The best attack on the model as it is, corrected for the choice."""
+    risk: Risk
+    """The privacy risk score on the model as it is."""
+    defences: tuple[JudgedDefence, ...]
+    """In the order they were given."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+    skipped: tuple[Skipped, ...] = ()
+    """Attacks that could not be played."""
+    warnings: tuple[str, ...] = ()
+    """What the reader should know."""
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every defence, attack and adversary."""
+        return [
+            {
+                "defence": judged.title,
+                "attack": attacked.title,
+                "adversary": adversary,
+                "n": evaluation.accuracy.n,
+                "level": self.level,
+                **_plain("accuracy", evaluation.accuracy),
+                **_plain("auc", evaluation.auc),
+            }
+            for judged in self.defences
+            for attacked in judged.attacks
+            for adversary, evaluation in attacked.by_adversary.items()
+        ]
+
+
+def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> Estimate:
+    """Return the balanced accuracy of `before` minus that of `after`, in [-1, 1].
+
+    Parameters
+    ----------
+    before, after : Decisions
+        Guesses on the same targets in the same order, one row each.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        Above 0 where the guesses became worse; `n` is the number of targets.
+
+    Raises
+    ------
+    InputError
+        If the rows differ, or targets repeat.
+
+    Notes
+    -----
+    The guesses are paired: what both get right or wrong adds no doubt. Variance of a difference
+    of paired proportions after Bonett & Price (2012), one record added to each kind of change,
+    for members and non-members apart.
+    """
+    if not np.array_equal(before.target, after.target) or before.repeated:
+        raise InputError("before and after must be guesses on the same targets, one row each")
+    right = [(x.guess == x.secret).astype(np.float64) for x in (before, after)]
+    value = balanced_accuracy(before).value - balanced_accuracy(after).value
+    centre, variance = 0.0, 0.0
+    for side in (before.secret, ~before.secret):
+        change = (right[0] - right[1])[side]
+        n = len(change) + 2
+        worse, better = (np.count_nonzero(change == sign) + 1 for sign in (1, -1))
+        shift = (worse - better) / n
+        centre += shift / 2
+        variance += ((worse + better) / n - shift**2) / n / 4
+    half = float(ndtri(0.5 + checks.level(level) / 2)) * float(np.sqrt(variance))
+    low, high = max(-1.0, centre - half), min(1.0, centre + half)
+    return Estimate(
+        value, min(low, value), max(high, value), level, len(before), "Bonett-Price, paired"
+    )
+
+
+def quantile(values: Floats, share: float, level: float = 0.95) -> Estimate:
+    """Return the smallest value that at least a share of all values do not exceed.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n,)
+        Independent, n at least 1.
+    share : float
+        In (0, 1).
+    level : float
+        In (0, 1).
+
+    Notes
+    -----
+    The interval's ends are order statistics whose ranks are binomial quantiles, so it holds for
+    every distribution; where so few values cannot tell, it ends at the smallest or the largest.
+    """
+    if not len(values) or not 0 < share < 1:
+        raise InputError(f"a quantile needs values and a share in (0, 1), got {share}")
+    ordered, n = np.sort(values), len(values)
+    tail = (1 - checks.level(level)) / 2
+    value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
+    low = ordered[max(int(binom.ppf(tail, n, share)) - 1, 0)]
+    high = ordered[min(int(binom.ppf(1 - tail, n, share)), n - 1)]
+    return Estimate(
+        float(value), float(min(low, value)), float(max(high, value)), level, n, "order statistics"
+    )
+
+
+def risk_quantiles(before: Risk, after: Risk, level: float = 0.95) -> tuple[RiskQuantile, ...]:
+    """Return quantiles of the members' risk scores without a defence and with it."""
+    return tuple(
+        RiskQuantile(
+            share,
+            quantile(before.member_scores, share, level),
+            quantile(after.member_scores, share, level),
+        )
+        for share in RISK_QUANTILES
+    )
+
+
+def _plain(name: str, estimate: Estimate) -> dict[str, Any]:
+    return {
+        name: estimate.value,
+        f"{name} low": estimate.low,
+        f"{name} high": estimate.high,
+        f"{name} method": estimate.method,
+    }

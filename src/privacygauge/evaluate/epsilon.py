@@ -1,0 +1,157 @@
+"""Lower bounds on the epsilon of differential privacy, from what attacks achieve."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.special import betaincinv
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.rules import halves
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision, rates
+
+
+def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float = 0.95) -> Estimate:
+    """Return the largest epsilon that the guesses rule out, at confidence `level`.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        The threshold must not have been chosen on these rows.
+    delta : float
+        In [0, 1).
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        `low` is the bound: at least 0, exactly 0 for guesses at chance level. `value` is the
+        same ratio without allowance for chance, `high` is infinity: an attack never bounds
+        epsilon from above.
+
+    Notes
+    -----
+    (epsilon, delta)-differential privacy of one record implies TPR <= e^eps FPR + delta and
+    TNR <= e^eps FNR + delta (Kairouz et al. 2015). Both need a lower limit of the TPR and an
+    upper limit of the FPR only; each is Clopper-Pearson's at half of the error.
+    """
+    if not 0.0 <= delta < 1.0:
+        raise InputError(f"delta must be in [0, 1), got {delta}")
+    tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
+    bound = max(
+        0.0,
+        _log_ratio(tpr.low - delta, fpr.high),
+        _log_ratio(1 - fpr.high - delta, 1 - tpr.low),
+    )
+    value = max(
+        bound,
+        _log_ratio(tpr.value - delta, fpr.value),
+        _log_ratio(1 - fpr.value - delta, 1 - tpr.value),
+    )
+    n = decisions.n_targets
+    return Estimate(value, bound, np.inf, level, n, "Clopper-Pearson, Bonferroni")
+
+
+def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> float:
+    """Return the bound that a perfect attack would reach with so many targets.
+
+    A bound near this value says that the sample, not the model, was the limit.
+    """
+    if min(n_in, n_out) == 0:
+        return 0.0
+    tail = (1.0 - checks.level(level)) / 2.0
+    hit, false = rates.lower_limit(n_in, n_in, tail), rates.upper_limit(0, n_out, tail)
+    return max(0.0, float(np.log(hit / false)), float(np.log((1 - false) / (1 - hit))))
+
+
+def audit_epsilon(
+    transcripts: Sequence[Transcript], delta: float = 0.0, level: float = 0.95, seed: int = 0
+) -> tuple[Estimate, int]:
+    """Return one valid bound for a whole suite of attacks, and which attack gave it.
+
+    The attack and the threshold are chosen on one half of the targets; the bound is then taken
+    once, on the other half.
+
+    Parameters
+    ----------
+    transcripts : sequence of Transcript
+        One an attack, on the same rows in the same order.
+    delta : float
+        In [0, 1).
+    level : float
+        In (0, 1).
+    seed : int
+        Fixes the halves.
+
+    Returns
+    -------
+    tuple of Estimate and int
+        As in `epsilon_lower_bound`, and the position of the attack that was chosen.
+    """
+    if not transcripts:
+        raise InputError("at least one transcript is needed")
+    secret, target = transcripts[0].secret, transcripts[0].target
+    chosen = halves(target, secret, 0.5, seed)
+    if any(part.all() or not part.any() for part in (secret[chosen], secret[~chosen])):
+        raise InputError("too few targets: both halves need members and non-members")
+    best = max(
+        (
+            (*best_cut(t.score[chosen], secret[chosen], delta, level), -i)
+            for i, t in enumerate(transcripts)
+        ),
+        key=lambda found: (found[0], found[2]),
+    )
+    index = -best[2]
+    judged = ~chosen
+    guess = transcripts[index].score[judged] >= best[1]
+    held_out = Decisions(guess, secret[judged], target[judged], "chosen on the other half")
+    return epsilon_lower_bound(held_out, delta, level), index
+
+
+def best_cut(
+    score: Floats, secret: Bools, delta: float = 0.0, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the largest bound over all cuts of these rows, and its cut.
+
+    The bound itself is worth nothing: the cut was chosen on these rows. Judge it on others.
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (n,)
+        Higher means more like a member.
+    secret : ndarray of bool, shape (n,)
+        True for a member; some are and some are not.
+    delta, level : float
+        As in `epsilon_lower_bound`.
+    """
+    inside, outside = np.sort(score[secret]), np.sort(score[~secret])
+    cuts = np.unique(inside)
+    if len(cuts) > 512:
+        cuts = cuts[np.unique(np.linspace(0, len(cuts) - 1, 512).astype(int))]
+    n_in, n_out = len(inside), len(outside)
+    hits = n_in - np.searchsorted(inside, cuts, side="left")
+    false = n_out - np.searchsorted(outside, cuts, side="left")
+    tail = (1.0 - level) / 2.0
+    tpr_low = betaincinv(hits, n_in - hits + 1.0, tail)
+    fpr_high = np.where(
+        false < n_out, betaincinv(false + 1.0, np.maximum(n_out - false, 1e-9), 1.0 - tail), 1.0
+    )
+    tiny = np.finfo(float).tiny
+    bounds = np.maximum(
+        np.log(np.maximum(tpr_low - delta, tiny) / np.maximum(fpr_high, tiny)),
+        np.log(np.maximum(1 - fpr_high - delta, tiny) / np.maximum(1 - tpr_low, tiny)),
+    )
+    best = int(np.argmax(bounds))
+    return float(bounds[best]), float(cuts[best])
+
+
+def _log_ratio(above: float, below: float) -> float:
+    if above <= 0:
+        return 0.0
+    return float(np.log(above / below)) if below > 0 else np.inf

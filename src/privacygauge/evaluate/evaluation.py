@@ -1,0 +1,144 @@
+"""Everything that is reported about one attack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.evaluate import decision, epsilon
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
+from privacygauge.evaluate.roc import Roc, auc, roc
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """How well one attack did, each number with its doubt."""
+
+    name: str
+    """The attack."""
+    variant: str
+    """Which of its forms; empty where there is one only."""
+    thresholds: str
+    """``per-class``, ``global`` or ``none``."""
+    rule: str
+    """How the threshold behind the guesses was chosen."""
+    n_in: int
+    """Rows of members."""
+    n_out: int
+    """Rows of non-members."""
+    true_positives: int
+    """Members guessed to be members."""
+    false_positives: int
+    """Non-members guessed to be members."""
+    accuracy: Estimate
+    """Balanced accuracy of the guesses; 1/2 is chance."""
+    advantage: Estimate
+    """TPR - FPR of the guesses; 0 is chance."""
+    precision: Estimate | Skipped
+    """Share of members among the guessed, for the mixture at hand."""
+    recall: Estimate
+    """Share of the members that were guessed."""
+    false_positive_rate: Estimate
+    """Share of the non-members that were guessed to be members."""
+    predictive_values: tuple[tuple[float, Estimate | Skipped], ...]
+    """Prior, and the precision if that share of those asked about were members."""
+    epsilon: Estimate
+    """Lower bound on epsilon from the guesses (`low`)."""
+    auc: Estimate
+    """Area under the ROC curve of the scores; 1/2 is chance."""
+    tpr_at_fpr: tuple[RateAtFpr, ...]
+    """True-positive rates at false-positive rates."""
+    best_accuracy: Estimate
+    """Balanced accuracy of the best threshold in hindsight: no attacker knows it beforehand."""
+    roc: Roc
+    """The curve."""
+    notes: tuple[str, ...] = ()
+    """What the attack had to say."""
+
+    @property
+    def title(self) -> str:
+        """The attack's name with its variant and kind of threshold."""
+        return title(self.name, self.variant, self.thresholds)
+
+
+def title(name: str, variant: str, thresholds: str) -> str:
+    """Return what an attack is called in reports: no two attacks of an audit share it."""
+    extra = [x for x in (variant, thresholds) if x and x != "none"]
+    return f"{name} ({', '.join(extra)})" if extra else name
+
+
+def evaluate(
+    name: str,
+    transcript: Transcript,
+    decisions: Decisions,
+    level: float = 0.95,
+    *,
+    variant: str = "",
+    thresholds: str = "none",
+    notes: tuple[str, ...] = (),
+) -> Evaluation:
+    """Return every number about an attack.
+
+    Parameters
+    ----------
+    name : str
+    transcript : Transcript
+        The attack's scores.
+    decisions : Decisions
+        Its guesses on the same rows.
+    level : float
+        Of every interval, in (0, 1).
+    variant, thresholds : str
+        Which form of the attack this is.
+    notes : tuple of str
+        For the reader.
+    """
+    checks.level(level)
+    curve = roc(transcript)
+    independent = transcript.independent
+    return Evaluation(
+        name,
+        variant,
+        thresholds,
+        decisions.rule,
+        decisions.n_in,
+        decisions.n_out,
+        decisions.true_positives,
+        decisions.false_positives,
+        decision.balanced_accuracy(decisions, level),
+        decision.advantage(decisions, level),
+        decision.precision(decisions, level),
+        decision.recall(decisions, level),
+        decision.false_positive_rate(decisions, level),
+        decision.predictive_values(decisions, level=level),
+        epsilon.epsilon_lower_bound(decisions, level=level),
+        auc(transcript, level, curve=curve),
+        tprs_at_fprs(curve, level=level, independent=independent),
+        best_accuracy(curve, level, independent=independent),
+        curve,
+        notes,
+    )
+
+
+def best_accuracy(
+    curve: Roc, level: float = 0.95, *, independent: tuple[int, int] | None = None
+) -> Estimate:
+    """Return the balanced accuracy of the best threshold in hindsight, in [1/2, 1].
+
+    The value is optimistic, since the threshold saw the judged rows; the interval is not: the
+    Dvoretzky-Kiefer-Wolfowitz-Massart bound holds for all thresholds at once, half of the error
+    for each side. On noise it holds 1/2. `independent` as in `tpr_at_fpr`.
+    """
+    n_in, n_out = independent or (curve.n_in, curve.n_out)
+    # The best threshold is a member's score, or above all (`core.thresholds`).
+    tpr = np.arange(curve.n_in, 0, -1) / curve.n_in
+    fpr = (curve.n_out - curve.nonmembers_below) / curve.n_out
+    value = max(0.0, float(np.max(tpr - fpr))) / 2 + 0.5
+    error = np.log(4 / (1 - checks.level(level)))
+    half = float(np.sqrt(error / (2 * n_in)) + np.sqrt(error / (2 * n_out))) / 2
+    n = n_in + n_out
+    return Estimate(value, max(0.5, value - half), min(1.0, value + half), level, n, "DKW band")

@@ -1,0 +1,165 @@
+"""Gaussian differential privacy: what mu means as epsilon and delta, and its lower bound."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtri
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """Return the smallest delta for which a Gaussian mechanism is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    mu : float
+        Sensitivity over standard deviation, at least 0.
+    epsilon : float
+        At least 0.
+
+    Returns
+    -------
+    float
+        ``Phi(mu / 2 - epsilon / mu) - e^epsilon Phi(-mu / 2 - epsilon / mu)``, in [0, 1].
+
+    Notes
+    -----
+    Balle & Wang (2018), theorem 8; Dong, Roth & Su (2022), corollary 2.13.
+
+    Examples
+    --------
+    >>> round(gaussian_delta(1.0, 1.0), 4)
+    0.1269
+    """
+    _require_mu(mu)
+    if not epsilon >= 0.0:
+        raise InputError(f"epsilon must be at least 0, got {epsilon}")
+    return 0.0 if mu == 0.0 else float(np.exp(_log_delta(mu, epsilon)))
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the smallest epsilon for which a Gaussian mechanism is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    mu : float
+        Sensitivity over standard deviation, at least 0.
+    delta : float
+        In [0, 1); at 0 every mechanism but that of mu = 0 has an infinite epsilon.
+
+    Returns
+    -------
+    float
+        At least 0: the inverse of `gaussian_delta`.
+
+    Examples
+    --------
+    >>> round(gaussian_epsilon(1.0, 1e-5), 3)
+    4.377
+    """
+    _require_mu(mu)
+    _require_delta(delta)
+    if mu == 0.0:
+        return 0.0
+    if delta == 0.0:
+        return np.inf
+    wanted = np.log(delta)
+    if _log_delta(mu, 0.0) <= wanted:
+        return 0.0
+    # At this epsilon the first of both terms alone is delta, so that the curve lies below.
+    high = mu * (mu / 2 - float(ndtri(delta)))
+    return float(brentq(lambda epsilon: _log_delta(mu, epsilon) - wanted, 0.0, high, xtol=1e-12))
+
+
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu of a Gaussian mechanism that is (epsilon, delta)-private.
+
+    Parameters
+    ----------
+    epsilon : float
+        At least 0.
+    delta : float
+        In [0, 1); at 0 only the mechanism that releases noise alone is private.
+
+    Returns
+    -------
+    float
+        At least 0: the inverse of `gaussian_epsilon` at this delta.
+
+    Examples
+    --------
+    >>> round(gaussian_mu(4.377178, 1e-5), 4)
+    1.0
+    """
+    _require_delta(delta)
+    if not 0.0 <= epsilon < np.inf:
+        raise InputError(f"epsilon must be at least 0 and finite, got {epsilon}")
+    if delta == 0.0:
+        return 0.0
+    # delta(mu) exceeds Phi(x) once mu / 2 - epsilon / mu is far enough above x.
+    high = 1.0
+    while gaussian_delta(high, epsilon) <= delta:
+        high *= 2.0
+    wanted = np.log(delta)
+    low = high
+    while _log_delta(low, epsilon) > wanted:
+        low /= 2.0
+    return float(brentq(lambda mu: _log_delta(mu, epsilon) - wanted, low, high, xtol=1e-14))
+
+
+def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
+    """Return the largest mu that the guesses rule out, if the mechanism is Gaussian.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        The threshold must not have been chosen on these rows.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        `low` is the bound, at least 0. `value` is the same difference without allowance for
+        chance, `high` is infinity.
+
+    Notes
+    -----
+    ``mu >= Phi^-1(TPR) - Phi^-1(FPR)`` for every test on a mechanism of Gaussian differential
+    privacy (Dong, Roth & Su 2022, definition 2.7; as an audit Nasr et al. 2023, section 5). Both
+    rates have Clopper-Pearson's limit at half of the error.
+    """
+    tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
+    low = _distance(tpr.low, fpr.high)
+    value = max(low, _distance(tpr.value, fpr.value))
+    method = "Clopper-Pearson, Bonferroni"
+    return Estimate(value, low, np.inf, level, decisions.n_targets, method)
+
+
+def _distance(tpr: float, fpr: float) -> float:
+    # A rate of 0 or 1 is infinitely far out; both at the same end say nothing.
+    if tpr <= fpr:
+        return 0.0
+    return float(ndtri(tpr) - ndtri(fpr))
+
+
+def _log_delta(mu: float, epsilon: float) -> float:
+    first, second = log_ndtr(mu / 2 - epsilon / mu), log_ndtr(-mu / 2 - epsilon / mu)
+    # Rounding may leave nothing, or less, of a difference of nearly equal terms.
+    gap = min(float(epsilon + second - first), -np.finfo(float).tiny)
+    return float(first + np.log(-np.expm1(gap)))
+
+
+def _require_mu(mu: float) -> None:
+    if not 0.0 <= mu < np.inf:
+        raise InputError(f"mu must be at least 0 and finite, got {mu}")
+
+
+def _require_delta(delta: float) -> None:
+    if not 0.0 <= delta < 1.0:
+        raise InputError(f"delta must be in [0, 1), got {delta}")

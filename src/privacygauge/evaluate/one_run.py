@@ -1,0 +1,210 @@
+"""Lower bounds on epsilon from a single training run with many canaries."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, betaincinv, expit
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.evaluate.trade_off import largest_refuted, refuted_by
+
+_HALVINGS, _STEP = 36, 1e-6
+"""Of the search; and by how much a second theorem has to improve a bound to be looked at."""
+
+_LARGEST = 40.0
+"""No epsilon above is looked for: e^-40 is nothing beside 1."""
+
+
+def one_run_epsilon(
+    n_canaries: int,
+    n_guesses: ArrayLike,
+    n_right: ArrayLike,
+    delta: float = 0.0,
+    level: float = 0.95,
+) -> Floats:
+    """Return the largest epsilon that the right guesses of one run rule out.
+
+    Parameters
+    ----------
+    n_canaries : int
+        Canaries that fair independent coins put into the training set or left out.
+    n_guesses : array_like of int
+        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+    n_right : array_like of int, of the same shape
+        How many of the guesses are right.
+    delta : float
+        In [0, 1): of adding or removing one canary.
+    level : float
+        In (0, 1); each value alone fails with probability ``1 - level`` at most.
+
+    Returns
+    -------
+    ndarray of float
+        At least 0, of the shape of the arguments; 0 where guesses are no better than coins.
+
+    Raises
+    ------
+    InputError
+        If counts do not fit each other.
+
+    Notes
+    -----
+    Of a mechanism that is (epsilon, delta)-private, at least v of r guesses are right with
+    probability at most ``f(v) + 2 m delta max_i (f(v - i) - f(v)) / i``, where
+    ``f(v) = P[Binomial(r, e^eps / (1 + e^eps)) >= v]`` (Steinke, Nasr & Jagielski 2023, theorem
+    5.2): for all canaries together, however their scores depend on each other. An epsilon is
+    ruled out where that is at most ``1 - level``. At delta = 0 this is Clopper-Pearson's lower
+    limit of the share of right guesses, as a logit.
+
+    Each term of the maximum is ``(1 - c) f(v) + c f(v - i)`` with ``c = 2 m delta / i``. As a
+    function of epsilon it rises, or first rises and then falls towards 1, since the ratio of
+    the two binomial densities in its derivative is monotone. So it crosses any value below 1
+    once, and halving an interval finds the largest epsilon that is ruled out.
+
+    With delta > 0, the better of this and of `trade_off.refuted_by` is taken. Both bound the
+    same tail probability, so nothing has to be corrected for that.
+
+    Examples
+    --------
+    >>> one_run_epsilon(1000, 1000, [500, 800, 1000]).round(2)
+    array([0.  , 1.25, 5.81])
+    """
+    beta = 1.0 - checks.level(level)
+    r, v = _counts(n_canaries, n_guesses, n_right, delta)
+    pure = _logit_limit(r, v, beta)
+    if delta == 0.0:
+        return pure
+    low = _with_delta(n_canaries, r, v, delta, beta, pure)
+    found = [
+        _by_trade_off((n_canaries, int(a), int(b)), delta, beta, float(x), float(y))
+        for a, b, x, y in zip(r.flat, v.flat, low.flat, pure.flat, strict=True)
+    ]
+    return np.array(found, np.float64).reshape(r.shape)
+
+
+def largest_one_run_epsilon(
+    n_canaries: int, n_guesses: ArrayLike, delta: float = 0.0, level: float = 0.95
+) -> Floats:
+    """Return the bound that `one_run_epsilon` gives where every guess is right.
+
+    A claim above it cannot be refuted, whatever the attack. At delta = 0 it is
+    ``ln(q / (1 - q))`` with ``q = (1 - level)^(1 / n_guesses)``.
+
+    Examples
+    --------
+    >>> largest_one_run_epsilon(1000, [10, 100, 1000]).round(2)
+    array([1.05, 3.49, 5.81])
+    """
+    return one_run_epsilon(n_canaries, n_guesses, n_guesses, delta, level)
+
+
+def right_guesses(score: Floats, secret: Bools, n_guesses: Ints, rng: np.random.Generator) -> Ints:
+    """Return how many guesses are right, for each number of guesses.
+
+    Of r guesses, half (rounded up) say that the canaries of the highest scores are members, the
+    others that those of the lowest are not; no guess is made about the rest. Equal scores are
+    put in a random order, which the order of the rows cannot give away.
+
+    Parameters
+    ----------
+    score : ndarray of float, shape (m,)
+        Higher means more likely a member.
+    secret : ndarray of bool, shape (m,)
+        True for a member.
+    n_guesses : ndarray of int, shape (g,)
+        In 0..m.
+    rng : numpy.random.Generator
+        Orders equal scores.
+
+    Returns
+    -------
+    ndarray of int, shape (g,)
+    """
+    shuffled = rng.permutation(len(score))
+    member = secret[shuffled[np.argsort(score[shuffled], kind="stable")]]
+    found = np.concatenate([[0], np.cumsum(member[::-1])])
+    rejected = np.concatenate([[0], np.cumsum(~member)])
+    return np.asarray(found[(n_guesses + 1) // 2] + rejected[n_guesses // 2], np.int64)
+
+
+def _with_delta(m: int, r: Ints, v: Ints, delta: float, beta: float, pure: Floats) -> Floats:
+    """Return the bounds, which lie between 0 and those at delta = 0."""
+    low, high = np.zeros(r.shape), pure.copy()
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        refuted = _tail(m, r, v, delta, middle) <= beta
+        low, high = np.where(refuted, middle, low), np.where(refuted, high, middle)
+    return low
+
+
+def _tail(m: int, r: Ints, v: Ints, delta: float, epsilon: Floats) -> Floats:
+    """Return the bound on the probability of at least v right guesses, which may exceed 1."""
+    q = expit(epsilon)
+    tail = _at_least(r, v, q)
+
+    def mean(i: Ints) -> Floats:
+        return (_at_least(r, v - i, q) - tail) / i
+
+    # The mean of the i densities below v rises with i while the next one exceeds it, then falls.
+    low, high = np.ones_like(v), np.maximum(v, 1)
+    while np.any(low < high):
+        middle = (low + high) // 2
+        rises = mean(middle + 1) > mean(middle)
+        low, high = np.where(rises, middle + 1, low), np.where(rises, high, middle)
+    return tail + 2 * m * delta * np.maximum(mean(low), mean(np.maximum(low - 1, 1)))
+
+
+def _at_least(r: Ints, v: Ints, q: Floats) -> Floats:
+    inside = np.clip(v, 1, np.maximum(r, 1))
+    tail = betainc(inside, np.maximum(r, 1) - inside + 1.0, q)
+    return np.where(v <= 0, 1.0, np.where(v > r, 0.0, tail))
+
+
+def _logit_limit(r: Ints, v: Ints, beta: float) -> Floats:
+    a, b = np.maximum(v, 1), np.maximum(r - v + 1, 1)
+    # Both tails apart: one minus a share near 1 would round.
+    right, wrong = betaincinv(a, b, beta), betaincinv(b, a, 1.0 - beta)
+    bound = np.clip(np.log(right) - np.log(wrong), 0.0, _LARGEST)
+    return np.where(v > 0, bound, 0.0)
+
+
+def _by_trade_off(
+    counts: tuple[int, int, int], delta: float, beta: float, low: float, pure: float
+) -> float:
+    """Return the largest epsilon from `low` on that the curve of (epsilon, delta) rules out.
+
+    At delta = 0 the binomial tail is the largest that there is, so nothing lies above `pure`.
+    """
+
+    def refuted(epsilon: Floats) -> Bools:
+        factor = np.exp(epsilon)
+
+        def least(x: Floats) -> Floats:
+            # The least false-positive rate for a true-positive rate of x: both of its lines.
+            lines = (x - delta) / factor, (1.0 - delta) - (1.0 - x) * factor
+            return np.maximum(np.maximum(*lines), 0.0)
+
+        return refuted_by(least, *counts, beta, len(epsilon))
+
+    # Mostly there is nothing to gain, which a single look tells.
+    if low >= pure or not refuted(np.array([low + _STEP]))[0]:
+        return low
+    return largest_refuted(refuted, low, pure)
+
+
+def _counts(
+    m: int, n_guesses: ArrayLike, n_right: ArrayLike, delta: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    r, v = np.broadcast_arrays(np.asarray(n_guesses), np.asarray(n_right))
+    if r.dtype.kind not in "iu" or v.dtype.kind not in "iu":
+        raise InputError(f"counts of guesses must be integers, got {r.dtype} and {v.dtype}")
+    if np.any(r < 0) or np.any(r > m):
+        raise InputError(f"n_guesses must be in 0..{m} (the canaries), got {r.tolist()}")
+    if np.any(v < 0) or np.any(v > r):
+        raise InputError(f"n_right must be in 0..n_guesses, got {v.tolist()} of {r.tolist()}")
+    if not 0.0 <= delta < 1.0:
+        raise InputError(f"delta must be in [0, 1), got {delta}")
+    return r.astype(np.int64), v.astype(np.int64)

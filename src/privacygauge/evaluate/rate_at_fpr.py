@@ -1,0 +1,176 @@
+"""The true-positive rate at a false-positive rate, with an interval that can be believed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import bdtrik, betainc, betaincc, gammaln, xlog1py, xlogy
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.roc import Roc
+
+_RANKS = 128
+
+FPRS = (0.1, 0.01, 0.001, 0.0001)
+"""The false-positive rates that are reported."""
+
+
+@dataclass(frozen=True)
+class RateAtFpr:
+    """The true-positive rate at a false-positive rate."""
+
+    fpr: float
+    """The false-positive rate asked for."""
+    estimate: Estimate
+    """TPR of the best threshold with at most that FPR on the rows at hand. Its interval holds
+    the TPR at the TRUE false-positive rate: it allows for the threshold's own doubt."""
+    at_threshold: Estimate
+    """The same TPR with Clopper-Pearson's interval, as if the threshold had been given."""
+    realised_fpr: Estimate
+    """The false-positive rate at that threshold, with Clopper-Pearson's interval."""
+    resolved: bool
+    """Whether at least 10 false positives are expected; below, n_out is too small to tell."""
+
+
+def tpr_at_fpr(
+    curve: Roc,
+    fpr: float,
+    level: float = 0.95,
+    *,
+    independent: tuple[int, int] | None = None,
+) -> RateAtFpr:
+    """Return the true-positive rate at a false-positive rate, with an exact interval.
+
+    Parameters
+    ----------
+    curve : Roc
+    fpr : float
+        In (0, 1).
+    level : float
+        In (0, 1).
+    independent : tuple of int, optional
+        How many different targets stand behind the members' and the non-members' rows
+        (`Transcript.independent`); all rows where nothing is given. The intervals are those of
+        so many rows, which is cautious where rows of one target are not all alike.
+
+    Returns
+    -------
+    RateAtFpr
+        The value is that of a threshold, with ties on one side of it; nothing is interpolated.
+        Where a tie straddles the rate, the interval also holds what breaking it by chance gives.
+
+    Notes
+    -----
+    How many of n_out non-members lie above the threshold with the true rate `fpr` is
+    Binomial(n_out, fpr), whatever the scores: Clopper-Pearson's limits are mixed over that law.
+    An interval for the members alone ignores that the threshold was chosen on the non-members
+    at hand, and on pure noise leaves out chance two to three times too often.
+    """
+    if not 0.0 < fpr < 1.0:
+        raise InputError(f"fpr must be in (0, 1), got {fpr}")
+    n_in, n_out = independent or (curve.n_in, curve.n_out)
+    hits, false = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
+    low, high = _mixed_limits(curve, fpr, level, n_in, n_out)
+    value = hits / curve.n_in
+    method = "Clopper-Pearson mixed over the threshold's rank"
+    return RateAtFpr(
+        fpr,
+        Estimate(value, min(low, value), max(high, value), level, n_in + n_out, method),
+        rates.share(hits, curve.n_in, level, effective=n_in),
+        rates.share(false, curve.n_out, level, effective=n_out),
+        fpr * n_out >= 10 - 1e-9,
+    )
+
+
+def tprs_at_fprs(
+    curve: Roc,
+    fprs: Sequence[float] = FPRS,
+    level: float = 0.95,
+    *,
+    independent: tuple[int, int] | None = None,
+) -> tuple[RateAtFpr, ...]:
+    """Return `tpr_at_fpr` for several false-positive rates."""
+    return tuple(tpr_at_fpr(curve, fpr, level, independent=independent) for fpr in fprs)
+
+
+def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
+    """Return (true, false) positives of the lowest threshold with at most `count` false ones."""
+    if count >= curve.n_out:
+        return curve.n_in, curve.n_out
+    # Everything above the (count+1)-th largest non-member: a tie with it would take it along.
+    barrier = curve.nonmembers[curve.n_out - 1 - count]
+    hits = curve.n_in - int(np.searchsorted(curve.members, barrier, side="right"))
+    false = curve.n_out - int(np.searchsorted(curve.nonmembers, barrier, side="right"))
+    return hits, false
+
+
+def _mixed_limits(
+    curve: Roc, fpr: float, level: float, n_in: int, n_out: int
+) -> tuple[float, float]:
+    """Return Clopper-Pearson's limits mixed over the rank that the true threshold may have.
+
+    The number C of non-members at or above the threshold with the true false-positive rate
+    `fpr` is Binomial(n_out, fpr), so that threshold lies between the C-th and the (C+1)-th
+    largest non-member; members above the former are in at least, those above the latter at
+    most.
+    """
+    tail = (1.0 - checks.level(level)) / 2.0
+    ends = bdtrik(np.array([1e-9, 1 - 1e-9]), n_out, fpr)
+    ranks = np.arange(max(int(ends[0]) - 1, 0), min(int(ends[1]) + 2, n_out) + 1)
+    weights = np.exp(
+        gammaln(n_out + 1)
+        - gammaln(ranks + 1)
+        - gammaln(n_out - ranks + 1)
+        + xlogy(ranks, fpr)
+        + xlog1py(n_out - ranks, -fpr)
+    )
+    # Neighbouring ranks share a term, each limit taking the one that makes it wider.
+    first = np.arange(0, len(ranks), -(-len(ranks) // _RANKS))
+    last = np.concatenate([first[1:], [len(ranks)]]) - 1
+    weights = np.add.reduceat(weights / weights.sum(), first)
+    # Ranks among independent non-members, as places among all rows; hits likewise.
+    places = curve.n_out / n_out
+    least = _hits_upto(curve, np.floor(ranks[first] * places)) * (n_in / curve.n_in)
+    most = _hits_upto(curve, np.ceil((ranks[last] + 1) * places)) * (n_in / curve.n_in)
+
+    def below(x: float) -> float:  # rises from P(least = 0) to 1
+        some = np.maximum(least, 1e-9)
+        sure = betainc(some, n_in - some + 1.0, x)
+        return float(weights @ np.where(least <= 0, 1.0, sure)) - tail
+
+    def above(x: float) -> float:  # falls from 1 to P(most = n_in)
+        others = np.maximum(n_in - most, 1e-9)
+        sure = betaincc(most + 1.0, others, x)
+        return float(weights @ np.where(most >= n_in, 1.0, sure)) - tail
+
+    low = float(brentq(below, 0.0, 1.0, xtol=1e-9)) if below(0.0) < 0 else 0.0
+    high = float(brentq(above, 0.0, 1.0, xtol=1e-9)) if above(1.0) < 0 else 1.0
+    return low, high
+
+
+def _hits_upto(curve: Roc, counts: Floats) -> Floats:
+    """Return the members above each count-th largest non-member.
+
+    A tie of that non-member with members and others counts as far as it is used up, as if it
+    were broken by chance.
+    """
+    barrier = curve.nonmembers[::-1][np.clip(counts, 1, curve.n_out).astype(np.int64) - 1]
+
+    def above(scores: Floats, side: Literal["left", "right"]) -> Floats:
+        return (len(scores) - np.searchsorted(scores, barrier, side=side)).astype(np.float64)
+
+    hits, tied_hits = above(curve.members, "right"), above(curve.members, "left")
+    false, tied_false = above(curve.nonmembers, "right"), above(curve.nonmembers, "left")
+    used = (counts - false) / (tied_false - false)
+    result = hits + (tied_hits - hits) * used
+    result[counts <= 0] = 0.0
+    result[counts > curve.n_out] = curve.n_in
+    return result

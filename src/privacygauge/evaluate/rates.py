@@ -1,0 +1,201 @@
+"""Proportions with exact intervals, and means with Student's."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaincinv, ndtri, stdtrit
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+
+
+def clopper_pearson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the exact two-sided interval for a binomial proportion.
+
+    Parameters
+    ----------
+    successes : float
+        In [0, n]; need not be whole (an effective count).
+    n : float
+        Trials, at least 0; with none, the interval is (0, 1).
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, in [0, 1].
+
+    Notes
+    -----
+    Clopper & Pearson (1934): each tail is at most ``(1 - level) / 2``, for every true value.
+    """
+    tail = (1.0 - checks.level(level)) / 2.0
+    return lower_limit(successes, n, tail), upper_limit(successes, n, tail)
+
+
+def lower_limit(successes: float, n: float, tail: float) -> float:
+    """Return the exact lower confidence limit that fails with probability at most `tail`."""
+    _require_count(successes, n)
+    return float(betaincinv(successes, n - successes + 1.0, tail)) if successes > 0 else 0.0
+
+
+def upper_limit(successes: float, n: float, tail: float) -> float:
+    """Return the exact upper confidence limit that fails with probability at most `tail`."""
+    _require_count(successes, n)
+    return float(betaincinv(successes + 1.0, n - successes, 1.0 - tail)) if successes < n else 1.0
+
+
+def wilson(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Return Wilson's score interval for a binomial proportion.
+
+    Parameters
+    ----------
+    successes : float
+        In [0, n]; need not be whole.
+    n : float
+        Trials, more than 0.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper end, in [0, 1].
+
+    Notes
+    -----
+    Wilson (1927). Covers `level` on average over the true values, not for every one.
+    """
+    _require_count(successes, n)
+    z = float(ndtri(0.5 + checks.level(level) / 2.0))
+    value = successes / n
+    middle = (value + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * np.sqrt(value * (1 - value) / n + z**2 / (4 * n**2))
+    return max(0.0, min(value, middle - half)), min(1.0, max(value, middle + half))
+
+
+def share(
+    successes: int, n: int, level: float = 0.95, *, effective: float | None = None
+) -> Estimate:
+    """Return ``successes / n`` with Clopper-Pearson's interval, in [0, 1].
+
+    Where the trials are worth only `effective` independent ones, the interval is that of so many.
+    """
+    worth = float(n) if effective is None else effective
+    value = successes / n
+    low, high = clopper_pearson(value * worth, worth, level)
+    return Estimate(value, min(low, value), max(high, value), level, int(worth), "Clopper-Pearson")
+
+
+def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Estimate:
+    """Return the share of true values with its exact interval.
+
+    Parameters
+    ----------
+    hit : ndarray of bool, shape (n,)
+        At least one.
+    unit : ndarray of int, shape (n,), optional
+        The independent unit of each value (the target). Where units repeat, the interval is
+        widened by the design effect.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]; `n` is the number of independent units.
+
+    Notes
+    -----
+    Clopper & Pearson (1934); with repeated units Korn & Graubard (1998): the same interval at
+    the effective number of trials.
+    """
+    if len(hit) == 0:
+        raise InputError("a proportion of nothing is undefined")
+    successes, n = int(np.count_nonzero(hit)), len(hit)
+    n_units = n if unit is None else checks.n_distinct(unit)
+    if n_units == n:
+        return share(successes, n, level)
+    assert unit is not None
+    # Few units tell little about the design effect: Student's quantile in place of the normal.
+    end = 0.5 + checks.level(level) / 2
+    student = stdtrit(n - 1, end) / stdtrit(max(n_units - 1, 1), end)
+    effective = effective_size(hit, unit) * float(student) ** 2
+    low, high = clopper_pearson(successes / n * effective, effective, level)
+    return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
+
+
+def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
+    """Return the mean of independent values with Student's interval; unbounded for a single one.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (n,)
+    level : float
+        In (0, 1).
+    unit : str
+        What a value belongs to, for the name of the method.
+    """
+    n, value = len(values), float(np.mean(values))
+    half = np.inf
+    if n > 1:
+        error = float(np.std(values, ddof=1)) / np.sqrt(n)
+        half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
+    return Estimate(value, value - half, value + half, level, n, f"t over {unit}")
+
+
+def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:
+    """Return the share of true values in `first` minus that in `second`, in [-1, 1].
+
+    Parameters
+    ----------
+    first, second : ndarray of bool, shapes (n,) and (m,)
+        Independent samples, at least one value each.
+    level : float
+        In (0, 1).
+
+    Notes
+    -----
+    Newcombe (1998), method 10: the Wilson limits of both shares combined.
+    """
+    if not len(first) or not len(second):
+        raise InputError("a difference needs values on both sides")
+    a, b = float(np.mean(first)), float(np.mean(second))
+    a_low, a_high = wilson(int(np.count_nonzero(first)), len(first), level)
+    b_low, b_high = wilson(int(np.count_nonzero(second)), len(second), level)
+    low = a - b - float(np.hypot(a - a_low, b_high - b))
+    high = a - b + float(np.hypot(a_high - a, b - b_low))
+    return Estimate(a - b, low, high, level, len(first) + len(second), "Newcombe's method 10")
+
+
+def effective_size(hit: Bools, unit: Ints) -> float:
+    """Return how many independent trials carry as much information as these.
+
+    Parameters
+    ----------
+    hit : ndarray of bool, shape (n,)
+    unit : ndarray of int, shape (n,)
+
+    Returns
+    -------
+    float
+        ``n`` divided by the design effect, between 1 and ``n``; the number of units where all
+        values are equal and nothing can be learnt about the effect.
+    """
+    n = len(hit)
+    _, inverse = np.unique(unit, return_inverse=True)
+    mean = float(np.mean(hit))
+    n_units = int(inverse.max()) + 1
+    if mean in (0.0, 1.0) or n_units < 2:
+        return float(n_units)
+    sums = np.bincount(inverse, weights=hit - mean)
+    clustered = float(np.sum(sums**2)) * n_units / (n_units - 1)
+    return float(np.clip(n * n * mean * (1 - mean) / max(clustered, 1e-300), 1, n))
+
+
+def _require_count(successes: float, n: float) -> None:
+    if not 0 <= successes <= n:
+        raise InputError(f"successes must be in [0, n], got {successes} of {n}")

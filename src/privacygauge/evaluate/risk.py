@@ -1,0 +1,213 @@
+"""The privacy risk score of an audit, with everything that is needed to believe it, or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import decision
+from privacygauge.evaluate.calibration import Reliability, reliability
+from privacygauge.evaluate.correlation import correlation
+
+CUTS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
+"""The risk scores above which precision and recall are reported (Song & Mittal, Table 6)."""
+
+PRIORS = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""The priors for which the mean excess is reported (Song & Mittal, Figure 10)."""
+
+
+@dataclass(frozen=True)
+class CutRow:
+    """Guessing "member" from a risk score on."""
+
+    cut: float
+    """Guess "member" where the score is at least this."""
+    precision: Estimate | Skipped
+    """Share of members among those guessed."""
+    recall: Estimate
+    """Share of the members that are guessed."""
+
+
+@dataclass(frozen=True)
+class ClassRow:
+    """One class: its members' mean risk beside its generalisation error."""
+
+    label: int
+    """The class."""
+    n_in: int
+    """Members of the class."""
+    n_out: int
+    """Non-members of the class."""
+    mean_risk: float
+    """Mean score of the class's members."""
+    generalisation_error: float
+    """Share of right predictions among the members minus that among the non-members."""
+
+
+@dataclass(frozen=True, eq=False)
+class Risk:
+    """A privacy risk score with everything that is needed to believe it, or not."""
+
+    estimator: str
+    """How the score was estimated."""
+    member_scores: Floats
+    """(n_in,) The members' scores, ascending: the CDF of Song & Mittal, Figure 5."""
+    mean: Estimate
+    """Mean score of the members."""
+    reliability: Reliability
+    """Whether a score of .8 holds 80% members."""
+    cuts: tuple[CutRow, ...]
+    """Precision and recall from a score on (Table 6)."""
+    excess: tuple[tuple[float, Estimate], ...]
+    """Prior, and the members' mean score above it (Figure 10)."""
+    classes: tuple[ClassRow, ...]
+    """Classes with members and non-members (Figure 8)."""
+    correlation: Estimate | Skipped
+    """Pearson's correlation of mean risk and generalisation error over the classes."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know."""
+
+
+def at_prior(score: Floats, prior: float) -> Floats:
+    """Return scores made for even odds as they are at another prior, by Bayes' theorem.
+
+    Song & Mittal (2021), equation 12: multiplies the odds by ``prior / (1 - prior)``.
+    """
+    if not 0.0 < prior < 1.0:
+        raise InputError(f"prior must be in (0, 1), got {prior}")
+    return prior * score / (prior * score + (1 - prior) * (1 - score))
+
+
+def assess_risk(
+    transcript: Transcript,
+    estimator: str,
+    stratum: Ints,
+    correct: Bools,
+    rng: np.random.Generator,
+    level: float = 0.95,
+    notes: Sequence[str] = (),
+) -> Risk:
+    """Return everything that section 4 of Song & Mittal (2021) reports of a risk score.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        Its scores are posterior probabilities at even odds, in [0, 1].
+    estimator : str
+        How they were made, for the reader.
+    stratum : ndarray of int, shape (m,)
+        The class of each row.
+    correct : ndarray of bool, shape (m,)
+        Whether the model predicts the row's class.
+    rng : numpy.random.Generator
+        For bootstrap intervals.
+    level : float
+        In (0, 1).
+    notes : sequence of str
+        What the estimator had to say.
+    """
+    score, secret = transcript.score, transcript.secret
+    if score.min() < 0 or score.max() > 1:
+        raise InputError("risk scores must be in [0, 1]")
+    inside, outside = np.sort(score[secret]), score[~secret]
+    everyone = np.ones(len(score), np.bool_)
+    first = rng.random(len(score)) < 0.5
+    classes = _classes(score, secret, stratum, correct, everyone, everyone)
+    return Risk(
+        estimator,
+        checks.frozen(inside),
+        _mean_risk(inside, outside, 0.5, level, above=0.0),
+        reliability(score, secret, rng, level=level),
+        tuple(_cut_row(transcript, cut, level) for cut in CUTS),
+        tuple((p, _mean_risk(inside, outside, p, level, above=p)) for p in PRIORS),
+        classes,
+        _risk_and_error(classes, _classes(score, secret, stratum, correct, first, ~first), level),
+        tuple(notes),
+    )
+
+
+def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
+    guesses = Decisions(
+        transcript.score >= cut, transcript.secret, transcript.target, f"risk {cut}"
+    )
+    return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
+
+
+def _risk_and_error(
+    rows: Sequence[ClassRow], apart: Sequence[ClassRow], level: float
+) -> Estimate | Skipped:
+    """Return the correlation over the classes, with an interval that holds 0 on noise.
+
+    Computed on the same members, risk and error share their noise: where nothing leaks they
+    still go together. The interval is therefore stretched to what disjoint halves of the
+    members give.
+    """
+    published, halved = (
+        correlation(
+            np.array([row.mean_risk for row in some]),
+            np.array([row.generalisation_error for row in some]),
+            level,
+        )
+        for some in (rows, apart)
+    )
+    if isinstance(published, Skipped) or isinstance(halved, Skipped):
+        return published
+    return _stretched(published, halved, "Fisher's z on all members and on disjoint halves")
+
+
+def _mean_risk(
+    inside: Floats, outside: Floats, prior: float, level: float, *, above: float
+) -> Estimate:
+    """Return the members' mean score minus `above`, with an interval that holds chance on noise.
+
+    A score that is off by a constant would leave chance out on pure noise. For a calibrated
+    score the mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``,
+    which no constant moves: the interval is stretched to hold both.
+    """
+    a, b = at_prior(inside, prior), at_prior(outside, prior)
+    n = len(a) + len(b)
+    gap = float(a.mean() - b.mean())
+    z = float(ndtri(0.5 + checks.level(level) / 2))
+    errors = [float(x.std(ddof=1)) / np.sqrt(len(x)) if len(x) > 1 else 1.0 for x in (a, b)]
+    value, centre = float(a.mean()) - above, prior + (1 - prior) * gap - above
+    half, wide = z * errors[0], z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
+    return _stretched(
+        Estimate(value, value - half, value + half, level, n, "normal"),
+        Estimate(centre, centre - wide, centre + wide, level, n, "normal"),
+        "normal, with and without calibration",
+    )
+
+
+def _stretched(estimate: Estimate, other: Estimate, method: str) -> Estimate:
+    low, high = min(estimate.low, other.low), max(estimate.high, other.high)
+    return Estimate(estimate.value, low, high, estimate.level, estimate.n, method)
+
+
+def _classes(
+    score: Floats, secret: Bools, stratum: Ints, correct: Bools, for_risk: Bools, for_error: Bools
+) -> tuple[ClassRow, ...]:
+    """Return risk and error of every class, each from the members that it may use."""
+    k = int(stratum.max()) + 1
+
+    def sums(rows: Bools, weights: Floats | None = None) -> Floats:
+        part = None if weights is None else weights[rows]
+        return np.bincount(stratum[rows], weights=part, minlength=k).astype(np.float64)
+
+    n_in, n_out = sums(secret), sums(~secret)
+    right = correct.astype(np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        risk = sums(secret & for_risk, score) / sums(secret & for_risk)
+        error = sums(secret & for_error, right) / sums(secret & for_error)
+        error -= sums(~secret, right) / n_out
+    return tuple(
+        ClassRow(int(c), int(n_in[c]), int(n_out[c]), float(risk[c]), float(error[c]))
+        for c in np.flatnonzero(np.isfinite(risk) & np.isfinite(error))
+    )

@@ -1,0 +1,183 @@
+"""The ROC curve, its area and single points, with ties moving together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import (
+    expit,
+    logit,
+    stdtrit,
+)
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import rates
+
+
+@dataclass(frozen=True, eq=False)
+class Roc:
+    """The ROC curve as its sufficient statistics: the sorted scores of both sides."""
+
+    members: Floats
+    """(n_in,) Members' scores, ascending."""
+    nonmembers: Floats
+    """(n_out,) Non-members' scores, ascending."""
+
+    @property
+    def n_in(self) -> int:
+        """The number of members' rows."""
+        return len(self.members)
+
+    @property
+    def n_out(self) -> int:
+        """The number of non-members' rows."""
+        return len(self.nonmembers)
+
+    @cached_property
+    def nonmembers_below(self) -> Ints:
+        """(n_in,) How many non-members score less than each member."""
+        return np.searchsorted(self.nonmembers, self.members, side="left")
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """(d,) Infinity, then the distinct scores in falling order: "member if score >= t"."""
+        # Two sorted runs: the stable sort merges them in linear time.
+        merged = np.sort(np.concatenate([self.members, self.nonmembers]), kind="stable")
+        distinct = merged[np.concatenate([[True], merged[1:] > merged[:-1]])]
+        return np.concatenate([[np.inf], distinct[::-1]])
+
+    @cached_property
+    def true_positives(self) -> Ints:
+        """(d,) Members at or above each threshold."""
+        return self.n_in - np.searchsorted(self.members, self.thresholds, side="left")
+
+    @cached_property
+    def false_positives(self) -> Ints:
+        """(d,) Non-members at or above each threshold."""
+        return self.n_out - np.searchsorted(self.nonmembers, self.thresholds, side="left")
+
+    @property
+    def tpr(self) -> Floats:
+        """(d,) True-positive rate at each threshold, rising from 0 to 1."""
+        return self.true_positives / self.n_in
+
+    @property
+    def fpr(self) -> Floats:
+        """(d,) False-positive rate at each threshold, rising from 0 to 1."""
+        return self.false_positives / self.n_out
+
+
+def roc(transcript: Transcript) -> Roc:
+    """Return the ROC curve of a transcript.
+
+    Parameters
+    ----------
+    transcript : Transcript
+
+    Returns
+    -------
+    Roc
+        Rows with equal scores are on the same side of every threshold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.core.transcript import Transcript
+    >>> from privacygauge.evaluate.roc import roc
+    >>> curve = roc(Transcript(np.array([2.0, 1.0, 1.0]), np.array([True, True, False])))
+    >>> curve.tpr.tolist(), curve.fpr.tolist()
+    ([0.0, 0.5, 1.0], [0.0, 0.0, 1.0])
+    """
+    score, secret = transcript.score, transcript.secret
+    return Roc(np.sort(score[secret]), np.sort(score[~secret]))
+
+
+def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None) -> Estimate:
+    """Return the area under the ROC curve: P(member's score > non-member's) + P(equal) / 2.
+
+    Parameters
+    ----------
+    transcript : Transcript
+    level : float
+        In (0, 1).
+    curve : Roc, optional
+        ``roc(transcript)``, where it is at hand.
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]; 1/2 for scores that tell nothing; `n` is the number of targets.
+
+    Notes
+    -----
+    DeLong, DeLong & Clarke-Pearson (1988), the interval made on the logit scale with Student's
+    quantile; rows of one target are summed before the variance is taken (Obuchowski 1997). With
+    no variance to be seen (an area of 0 or 1, or all scores equal) the interval is that of
+    min(n_in, n_out) independent pairs.
+    """
+    curve = curve or roc(transcript)
+    inside, outside = placements(curve)
+    value = float(inside.mean())
+    if transcript.repeated:
+        variance, n, df = _clustered_variance(transcript, curve)
+    else:
+        variance, n, df = _delong_variance(inside, outside)
+    pairs = min(curve.n_in, curve.n_out, n)
+    if variance <= 0.0 or value in (0.0, 1.0):
+        low, high = rates.clopper_pearson(value * pairs, pairs, level)
+        return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+    half = float(stdtrit(df, 0.5 + checks.level(level) / 2)) * np.sqrt(variance)
+    half /= value * (1 - value)
+    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    return Estimate(value, min(low, value), max(high, value), level, n, "DeLong on the logit scale")
+
+
+def placements(curve: Roc) -> tuple[Floats, Floats]:
+    """Return every row's share of the other side below it (above, for members), ties as halves.
+
+    Members' shares of non-members below them, and non-members' shares of members above them,
+    both in the order of the sorted scores.
+    """
+    below = curve.nonmembers_below
+    upto = np.searchsorted(curve.nonmembers, curve.members, side="right")
+    # The same counts seen from the other side: the j-th non-member is below a member exactly
+    # if more than j non-members are.
+    first = np.cumsum(np.bincount(below, minlength=curve.n_out + 1)[::-1])[::-1][1:]
+    last = np.cumsum(np.bincount(upto, minlength=curve.n_out + 1)[::-1])[::-1][1:]
+    return (below + upto) / (2.0 * curve.n_out), (first + last) / (2.0 * curve.n_in)
+
+
+def _delong_variance(inside: Floats, outside: Floats) -> tuple[float, int, float]:
+    parts = [float(np.var(x, ddof=1)) / len(x) if len(x) > 1 else 0.0 for x in (inside, outside)]
+    variance = sum(parts)
+    # Welch's degrees of freedom: the smaller side carries most of the doubt.
+    spread = sum(p**2 / max(len(x) - 1, 1) for p, x in zip(parts, (inside, outside), strict=True))
+    df = variance**2 / spread if spread > 0 else 1.0
+    return variance, len(inside) + len(outside), max(df, 1.0)
+
+
+def influences(transcript: Transcript, curve: Roc) -> Floats:
+    """Return what each row adds to the error of the area under the curve, (m,).
+
+    Their sum is 0; the variance of the area is the sum of the squares of independent rows.
+    """
+    result = np.empty(len(transcript))
+    inside, outside = placements(curve)
+    sides = ((transcript.secret, inside), (~transcript.secret, outside))
+    for side, shares in sides:
+        rows = np.flatnonzero(side)
+        by_score = rows[np.argsort(transcript.score[rows])]
+        result[by_score] = (shares - inside.mean()) / len(rows)
+    return result
+
+
+def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
+    _, unit = np.unique(transcript.target, return_inverse=True)
+    sums = np.bincount(unit, weights=influences(transcript, curve))
+    n = len(sums)
+    return float(np.sum(sums**2)) * n / max(n - 1, 1), n, float(max(n - 1, 1))

@@ -1,0 +1,225 @@
+"""Which groups of records leak more than the rest, allowing for having looked at many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Decisions
+from privacygauge.evaluate import decision
+
+SMALLEST = 10
+"""A slice needs so many members and so many non-members."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The records that share one value of one column."""
+
+    column: str
+    """What the records were grouped by."""
+    group: str
+    """The value that they share."""
+    n_in: int
+    """Members in the slice."""
+    n_out: int
+    """Non-members in the slice."""
+    accuracy: Estimate
+    """Balanced accuracy inside the slice; the intervals of all slices hold together."""
+    excess: float
+    """Balanced accuracy inside minus that of all other records."""
+    p_value: float
+    """For "no more exposed than the other records", after Holm's correction for all slices."""
+    announced: bool
+    """Whether the slice is more exposed than the rest, beyond doubt at the level."""
+
+
+@dataclass(frozen=True)
+class SliceTable:
+    """All slices that were looked at."""
+
+    attack: str
+    """The attack whose guesses were judged, named before looking."""
+    level: float
+    """All intervals together hold with this probability; so do all announcements."""
+    slices: tuple[Slice, ...]
+    """By falling lower end of the accuracy."""
+    skipped: tuple[Skipped, ...]
+    """Slices that are too small to judge, by column."""
+
+    @property
+    def announced(self) -> tuple[Slice, ...]:
+        """The slices that are more exposed than the rest."""
+        return tuple(s for s in self.slices if s.announced)
+
+
+def find_slices(
+    decisions: Decisions,
+    columns: Mapping[str, NDArray[Any]],
+    attack: str,
+    level: float = 0.95,
+) -> SliceTable:
+    """Return the accuracy of the guesses in every group of every column.
+
+    Parameters
+    ----------
+    decisions : Decisions
+        One row a target.
+    columns : mapping of str to ndarray, shape (m,)
+        Groups of the rows; at most a few hundred values each.
+    attack : str
+        The name of the attack that guessed.
+    level : float
+        In (0, 1). On guesses that are independent of membership, no slice at all is announced
+        with at least this probability.
+
+    Returns
+    -------
+    SliceTable
+
+    Notes
+    -----
+    Intervals: MOVER at Bonferroni's level. Tests: one-sided exact comparison with all other
+    records, Fisher's for members and non-members together, with Holm's (1979) correction over
+    all slices of all columns.
+    """
+    checks.level(level)
+    found: list[tuple[str, str, Bools]] = []
+    skipped: list[Skipped] = []
+    for column, values in columns.items():
+        checks.vector(values, f"column {column!r}", length=len(decisions))
+        groups, index = np.unique(np.asarray(values), return_inverse=True)
+        small = 0
+        for number, group in enumerate(groups):
+            rows = index == number
+            n_in = int(np.count_nonzero(rows & decisions.secret))
+            n_out = int(np.count_nonzero(rows)) - n_in
+            if min(n_in, n_out) < SMALLEST:
+                small += 1
+            elif len(groups) > 1:
+                found.append((column, str(group), rows))
+        if small:
+            reason = f"{small} of {len(groups)} groups have fewer than {SMALLEST} members or "
+            reason += f"{SMALLEST} non-members"
+            skipped.append(Skipped(f"slices by {column}", reason))
+        elif len(groups) == 1:
+            skipped.append(Skipped(f"slices by {column}", "all records have the same value"))
+    if not found:
+        return SliceTable(attack, level, (), tuple(skipped))
+    each = 1 - (1 - level) / len(found)
+    excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
+    adjusted = holm(np.array(raw))
+    table = [
+        _slice(decisions, column, group, rows, each, excess[i], float(adjusted[i]), level)
+        for i, (column, group, rows) in enumerate(found)
+    ]
+    table.sort(key=lambda s: -s.accuracy.low)
+    return SliceTable(attack, level, tuple(table), tuple(skipped))
+
+
+def deciles(values: Floats) -> NDArray[np.str_]:
+    """Return for every value the name of its tenth, such as ``"0.91 to 0.97"``.
+
+    Tenths are cut at the values' own deciles; equal values are never parted, so that fewer than
+    ten groups may come out.
+    """
+    edges = np.unique(np.quantile(values, np.linspace(0, 1, 11)))
+    index = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, max(len(edges) - 2, 0))
+    names = [f"{low:.4g} to {high:.4g}" for low, high in pairwise(edges)] or [f"{edges[0]:.4g}"]
+    # Edges that look equal when rounded would merge two groups.
+    unique = [f"{name} (#{i})" if names.count(name) > 1 else name for i, name in enumerate(names)]
+    return np.array(unique)[index]
+
+
+def holm(p_values: Floats) -> Floats:
+    """Return p-values corrected for their number by Holm's step-down rule, in [0, 1]."""
+    order = np.argsort(p_values, kind="stable")
+    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    adjusted = np.empty(len(p_values))
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return adjusted
+
+
+def _slice(
+    decisions: Decisions,
+    column: str,
+    group: str,
+    rows: Bools,
+    each: float,
+    excess: float,
+    p_value: float,
+    level: float,
+) -> Slice:
+    inside = Decisions(decisions.guess[rows], decisions.secret[rows], decisions.target[rows])
+    accuracy = decision.balanced_accuracy(inside, each)
+    announced = p_value <= 1 - level
+    return Slice(column, group, inside.n_in, inside.n_out, accuracy, excess, p_value, announced)
+
+
+def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
+    """Return the excess of balanced accuracy over the other rows, and its exact p-value.
+
+    Given how many members and how many non-members were guessed rightly in all, the numbers
+    inside a slice that is like the rest are hypergeometric, and independent of each other.
+    """
+    right = decisions.guess == decisions.secret
+    sides = []
+    for side in (decisions.secret, ~decisions.secret):
+        n_all, n_in = int(np.count_nonzero(side)), int(np.count_nonzero(side & rows))
+        hits_all = int(np.count_nonzero(side & right))
+        hits = int(np.count_nonzero(side & right & rows))
+        sides.append(_Side(n_all, hits_all, n_in, hits))
+    first, second = sides
+    excess = first.excess(first.hits) + second.excess(second.hits)
+    # For every number of hits on the first side: how many on the second reach the excess seen?
+    counts, weights = first.law()
+    needed = second.hits_for(excess - first.excess(counts))
+    others, their_weights = second.law()
+    tail = np.concatenate([np.cumsum(their_weights[::-1])[::-1], [0.0]])
+    reached = tail[np.clip(needed - others[0], 0, len(others))]
+    return float(excess), float(min(1.0, weights @ reached))
+
+
+@dataclass(frozen=True)
+class _Side:
+    n_all: int  # members (or non-members) in all
+    hits_all: int  # rightly guessed among them
+    n: int  # in the slice
+    hits: int  # rightly guessed in the slice
+
+    def excess(self, hits: Any) -> Any:
+        """Return this side's part of the excess if `hits` were right in the slice."""
+        rest = max(self.n_all - self.n, 1)
+        return (hits / self.n - (self.hits_all - hits) / rest) / 2
+
+    def hits_for(self, excess: Floats) -> Ints:
+        """Return the fewest hits that give at least this part of the excess."""
+        rest = max(self.n_all - self.n, 1)
+        hits = (2 * excess + self.hits_all / rest) / (1 / self.n + 1 / rest)
+        return np.ceil(hits - 1e-9 * max(self.n, 1)).astype(np.int64)
+
+    def law(self) -> tuple[Ints, Floats]:
+        """Return the hits that are possible in the slice and their probabilities."""
+        low = max(0, self.hits_all - (self.n_all - self.n))
+        counts = np.arange(low, min(self.hits_all, self.n) + 1)
+        logs = (
+            _log_choose(self.hits_all, counts)
+            + _log_choose(self.n_all - self.hits_all, self.n - counts)
+            - _log_choose(self.n_all, np.array(self.n))
+        )
+        weights = np.exp(logs)
+        return counts, weights / weights.sum()
+
+
+def _log_choose(n: int, k: Ints) -> Floats:
+    logs: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return logs

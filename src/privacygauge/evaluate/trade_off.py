@@ -1,0 +1,132 @@
+"""Which trade-off curves the right guesses of one training run rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError
+
+_LANES, _ROUNDS = 64, 4
+"""Candidates that are looked at together, and how often the interval between two is refined."""
+
+_LARGEST_MU = 20.0
+
+
+def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.95) -> float:
+    """Return the largest mu that the right guesses of one run rule out, if it is Gaussian.
+
+    Parameters
+    ----------
+    n_canaries : int
+        Canaries that fair independent coins put into the training set or left out.
+    n_guesses : int
+        How many were guessed, fixed before anything was seen; in 0..n_canaries.
+    n_right : int
+        How many of the guesses are right.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, at most 20.
+
+    Notes
+    -----
+    `refuted_by` with the curve of Gaussian differential privacy, ``Phi(Phi^-1(x) - mu)``.
+
+    Examples
+    --------
+    >>> round(one_run_mu(10_000, 1000, 1000), 2)
+    1.83
+    """
+    if not 0 <= n_right <= n_guesses <= n_canaries:
+        raise InputError(
+            "0 <= n_right <= n_guesses <= n_canaries must hold, got "
+            f"{n_right}, {n_guesses} and {n_canaries}"
+        )
+    beta = 1.0 - checks.level(level)
+
+    def refuted(mu: Floats) -> Bools:
+        return refuted_by(
+            lambda x: ndtr(ndtri(x) - mu), n_canaries, n_guesses, n_right, beta, len(mu)
+        )
+
+    return largest_refuted(refuted, 0.0, _LARGEST_MU)
+
+
+def refuted_by(
+    least: Callable[[Floats], Floats], m: int, r: int, v: int, beta: float, n_curves: int
+) -> Bools:
+    """Return which curves make at least v right guesses of r less likely than `beta`.
+
+    Parameters
+    ----------
+    least : callable
+        ``least(x)`` is the least false-positive rate, in [0, 1], of a test whose true-positive
+        rate is x, for every curve at once: (c,) to (c,). Convex and rising in x.
+    m, r, v : int
+        Canaries, guesses and right ones, ``0 <= v <= r <= m``.
+    beta : float
+        In (0, 1).
+    n_curves : int
+        c.
+
+    Returns
+    -------
+    ndarray of bool, shape (c,)
+
+    Notes
+    -----
+    Let C be the number of right guesses. For a canary j and a number k, look at the event that j
+    is guessed rightly and C >= k. Had its coin fallen the other way, the same outputs would be a
+    wrong guess about j with C >= k - 1. The curve compares the probabilities of the two; averaged
+    over coins and canaries (the curve is convex),
+
+        E[(r - C) 1{C >= k - 1}] / m  >=  least(E[C 1{C >= k}] / m)     for k = 1 .. r,
+
+    as in Mahloujifar, Melis & Chaudhuri (2024), here with abstention. If P[C >= v] is beta or
+    more, then it is at its least demanding where C = v exactly, since larger values of C make the
+    right-hand side larger and the left one smaller. From there on the smallest probability of
+    C = v - 1, v - 2, ... that the inequalities allow is taken, one after the other: each of them
+    bounds the later ones from below, as the right-hand sides only rise with it. If all together
+    exceed 1, there is no such distribution, and the curve is refuted.
+    """
+    # Both expectations over m, and the probability of what was placed so far.
+    x, y = np.full(n_curves, v * beta / m), np.full(n_curves, (r - v) * beta / m)
+    mass, refuted = np.full(n_curves, beta), np.zeros(n_curves, np.bool_)
+    for k in range(v, 0, -1):
+        gain = np.maximum(least(np.minimum(x, 1.0)) - y, 0.0)
+        # Where nothing has to be added now, nothing ever has: x and y stay.
+        gain[refuted] = 0.0
+        if not gain.any():
+            break
+        added = gain * (m / (r - k + 1))
+        x, y, mass = x + (k - 1) / m * added, y + gain, mass + added
+        refuted |= mass > 1.0
+    return refuted
+
+
+def largest_refuted(refuted: Callable[[Floats], Bools], low: float, high: float) -> float:
+    """Return the largest value from `low` to `high` that is refuted; `low` where none is.
+
+    Parameters
+    ----------
+    refuted : callable
+        From ascending values (c,) to booleans (c,): true up to some value, false from there on.
+    low, high : float
+        Where the search begins and ends.
+    """
+    for _ in range(_ROUNDS):
+        values = np.linspace(low, high, _LANES)
+        found = np.flatnonzero(~refuted(values))
+        first = int(found[0]) if len(found) else _LANES
+        if first == 0:
+            return low
+        low, high = float(values[first - 1]), float(values[min(first, _LANES - 1)])
+    return low

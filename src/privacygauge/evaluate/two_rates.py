@@ -1,0 +1,257 @@
+"""Lower bounds on privacy from two counts together: an exact test of a trade-off curve.
+
+Two separate limits, of the true- and of the false-positive rate, take for granted that both
+counts were unlucky at once. Here the two are tested together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import bdtr, betainc, betaincinv, ndtr, ndtri
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats
+from privacygauge.core.transcript import Decisions
+from privacygauge.errors import InputError
+
+_POINTS = 65
+"""False-positive rates at which the curve is tested."""
+
+_BLOCKS = 512
+"""Counts of false positives are taken together into at most so many blocks."""
+
+_TOO_LOW = -2.0
+"""Counts so many deviations below the line show nothing; above, the order of counts is monotone."""
+
+_SPENT = 0.02
+"""The share of the error that the interval for the false-positive rate takes."""
+
+_STEP = 1e-6
+"""By how much a bound is rounded down."""
+
+LARGEST_EPSILON, LARGEST_MU = 40.0, 20.0
+"""Nothing above is looked for."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many members and non-members were called members, in independent rows."""
+
+    hits: int
+    """Members called members."""
+    n_in: int
+    """Members, at least 1."""
+    false: int
+    """Non-members called members."""
+    n_out: int
+    """Non-members, at least 1."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.hits <= self.n_in and self.n_in >= 1):
+            raise InputError(f"hits must be in 0..n_in, got {self.hits} of {self.n_in}")
+        if not (0 <= self.false <= self.n_out and self.n_out >= 1):
+            raise InputError(f"false must be in 0..n_out, got {self.false} of {self.n_out}")
+
+    @classmethod
+    def of(cls, decisions: Decisions) -> Counts:
+        """Return the counts of guesses."""
+        return cls(
+            decisions.true_positives, decisions.n_in, decisions.false_positives, decisions.n_out
+        )
+
+    @property
+    def turned(self) -> Counts:
+        """The same test for being left out: its hits are the true negatives."""
+        return Counts(self.n_out - self.false, self.n_out, self.n_in - self.hits, self.n_in)
+
+
+@dataclass(frozen=True)
+class Line:
+    """How two counts are ordered: by how far the true-positive rate lies above a line.
+
+    It should lie near the curve that the counts will just refute, and has to be fixed before they
+    are seen: any line gives a valid bound, a good one a large bound.
+    """
+
+    slope: float
+    """By the false-positive rate, above 0."""
+    offset: float
+    """The true-positive rate at a false-positive rate of 0."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.slope < math.inf or not math.isfinite(self.offset):
+            raise InputError(f"a line must rise and be finite, got {self}")
+
+
+def exact_epsilon(counts: Counts, line: Line, delta: float = 0.0, level: float = 0.95) -> float:
+    """Return the largest epsilon that two counts rule out.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of a threshold that was chosen on other rows.
+    line : Line
+        Fixed on other rows.
+    delta : float
+        In [0, 1).
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    float
+        At least 0, at most 40; above the truth with probability ``1 - level`` at most.
+
+    Notes
+    -----
+    Every test on an (epsilon, delta)-private mechanism has TPR at most
+    ``min(e^eps FPR + delta, 1 - e^-eps (1 - delta - FPR))`` (Kairouz et al. 2015). How likely the
+    curve makes counts that lie as far above `line` as the ones at hand, or farther, is summed
+    exactly, and the largest such probability over false-positive rates of a confidence interval
+    is taken (Berger & Boos 1994, with a fiftieth of the error for the interval), at 65 rates and
+    the curve's corner.
+
+    Examples
+    --------
+    >>> round(exact_epsilon(Counts(90, 100, 10, 100), Line(4.0, 0.0)), 2)
+    1.74
+    """
+    if not 0.0 <= delta < 1.0:
+        raise InputError(f"delta must be in [0, 1), got {delta}")
+
+    def most(epsilon: float, fpr: Floats) -> Floats:
+        first = math.exp(epsilon) * fpr + delta
+        second = 1.0 - math.exp(-epsilon) * (1.0 - delta - fpr)
+        return np.minimum(np.minimum(first, second), 1.0)
+
+    def corner(epsilon: float) -> float:
+        return (1.0 - delta) / (1.0 + math.exp(epsilon))
+
+    return _largest(counts, line, _Curves(most, corner, LARGEST_EPSILON), level)
+
+
+def exact_mu(counts: Counts, line: Line, level: float = 0.95) -> float:
+    """Return the largest mu of Gaussian differential privacy that two counts rule out.
+
+    As `exact_epsilon`, with the curve ``Phi(Phi^-1(FPR) + mu)`` (Dong, Roth & Su 2022). At least
+    0, at most 20.
+
+    Examples
+    --------
+    >>> round(exact_mu(Counts(900, 1000, 100, 1000), Line(1.0, 0.7)), 2)
+    2.44
+    """
+
+    def most(mu: float, fpr: Floats) -> Floats:
+        return np.asarray(ndtr(ndtri(fpr) + mu), np.float64)
+
+    return _largest(counts, line, _Curves(most, None, LARGEST_MU), level)
+
+
+@dataclass(frozen=True)
+class _Curves:
+    """A rising family of trade-off curves."""
+
+    most: Callable[[float, Floats], Floats]
+    """From the parameter and false-positive rates to the largest true-positive rates."""
+    corner: Callable[[float], float] | None
+    """From the parameter to the false-positive rate where the curve has a corner, if it has one."""
+    end: float
+    """The largest parameter that is looked for."""
+
+
+def _largest(counts: Counts, line: Line, curves: _Curves, level: float) -> float:
+    """Return the largest parameter of a family of curves that is ruled out, at least 0."""
+    error = 1.0 - checks.level(level)
+    distance = _distance(counts, line)
+    if distance <= _TOO_LOW:
+        return 0.0
+    fpr = _interval(counts, error * _SPENT)
+    starts = _starts(counts.n_out, fpr)
+    weights = _weights(counts.n_out, starts, fpr)
+    least = _least_hits(counts, line, distance, starts)
+    allowed = math.log(error * (1.0 - _SPENT))
+
+    def excess(parameter: float) -> float:
+        rates, chances = fpr, weights
+        corner = 0.0 if curves.corner is None else curves.corner(parameter)
+        # Between two of the rates a corner would be a peak that nobody saw.
+        if fpr[0] < corner < fpr[-1]:
+            rates = np.append(fpr, corner)
+            chances = np.vstack([weights, _weights(counts.n_out, starts, rates[-1:])])
+        tail = _at_least(least, counts.n_in, curves.most(parameter, rates))
+        likely = float(np.einsum("ij,ij->i", chances, tail).max())
+        return math.log(max(likely, 1e-300)) - allowed
+
+    if excess(0.0) >= 0:
+        return 0.0
+    low, high = 0.0, 0.5
+    while excess(high) <= 0:
+        if high == curves.end:
+            return high
+        low, high = high, min(2 * high, curves.end)
+    return max(0.0, float(brentq(excess, low, high, xtol=_STEP / 2)) - _STEP)
+
+
+def _distance(counts: Counts, line: Line) -> float:
+    """Return how far the counts lie above the line, in standard deviations."""
+    tpr, fpr = counts.hits / counts.n_in, counts.false / counts.n_out
+    # One false positive more, so that none at all is no certainty.
+    spread = line.slope**2 * (counts.false + 1) / counts.n_out**2
+    return (tpr - line.offset - line.slope * fpr) / math.sqrt(
+        tpr * (1 - tpr) / counts.n_in + spread
+    )
+
+
+def _least_hits(counts: Counts, line: Line, distance: float, false: Floats) -> Floats:
+    """Return how many hits lie at least so far above the line, for each count of false positives.
+
+    The root of a quadratic equation for the true-positive rate, the larger one for counts above
+    the line. It rises with the number of false positives. May exceed n_in: then no number does.
+    """
+    base = line.offset + line.slope * false / counts.n_out
+    spread = distance**2 * line.slope**2 * (false + 1) / counts.n_out**2
+    k = distance**2 / counts.n_in
+    inner = k * k + 4 * k * base * (1 - base) + 4 * (1 + k) * spread
+    none = (inner < 0) | (base >= 1 if distance > 0 else False)
+    root = math.copysign(1.0, distance) * np.sqrt(np.maximum(inner, 0.0))
+    tpr = np.where(none, 2.0, (2 * base + k + root) / (2 * (1 + k)))
+    # Rounding must not leave out the counts themselves.
+    found = np.ceil(tpr * counts.n_in * (1 - 1e-12) - 1e-9)
+    return np.clip(found, 0, counts.n_in + 1)
+
+
+def _interval(counts: Counts, error: float) -> Floats:
+    """Return false-positive rates from one end of Clopper-Pearson's interval to the other."""
+    y, n = counts.false, counts.n_out
+    low = float(betaincinv(y, n - y + 1.0, error / 2)) if y else 0.0
+    high = float(betaincinv(y + 1.0, n - y, 1.0 - error / 2)) if y < n else 1.0
+    # Evenly by the root: there a binomial's spread is the same everywhere.
+    return np.asarray(np.linspace(math.sqrt(low), math.sqrt(high), _POINTS) ** 2, np.float64)
+
+
+def _starts(n: int, fpr: Floats) -> Floats:
+    """Return where blocks of counts of false positives begin, 0 first."""
+    reach = 7.5 * np.sqrt(n * fpr * (1 - fpr)) + 15.0
+    low = max(0, math.floor(float((n * fpr - reach).min())))
+    high = min(n, math.ceil(float((n * fpr + reach).max())))
+    inner = np.linspace(low, high, min(_BLOCKS, high - low + 1)).astype(np.int64)
+    return np.unique(np.append(inner, 0)).astype(np.float64)
+
+
+def _weights(n: int, starts: Floats, fpr: Floats) -> Floats:
+    """Return how likely the count of false positives is in each block, (rates, blocks)."""
+    upto = bdtr(np.append(starts[1:] - 1, n), n, fpr[:, None])
+    return np.diff(upto, axis=1, prepend=0.0)
+
+
+def _at_least(least: Floats, n: int, tpr: Floats) -> Floats:
+    """Return the probability of at least so many hits, (rates, blocks)."""
+    inside = np.clip(least, 1, n)
+    tail = betainc(inside, n - inside + 1.0, tpr[:, None])
+    return np.where(least <= 0, 1.0, np.where(least > n, 0.0, tail))

@@ -1,0 +1,162 @@
+"""What was found of canaries, beside what was found of ordinary records: plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.repeated import tprs_of_repeated
+from privacygauge.evaluate.roc import auc, roc
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedTargets:
+    """One attack on one group of targets, over all models that were targets."""
+
+    attack: str
+    """The attack's name with its variant."""
+    auc: Estimate
+    """Area under the ROC curve; 1/2 is chance."""
+    rates: tuple[RateAtFpr, ...]
+    """True-positive rates at false-positive rates."""
+    corrected: tuple[RateAtFpr, ...]
+    """The same with intervals that hold for all that is compared together (Bonferroni)."""
+    corrected_auc: Estimate
+    """The area with such an interval."""
+
+
+@dataclass(frozen=True, eq=False)
+class TargetRisk:
+    """All attacks on one group of targets."""
+
+    name: str
+    """``canaries`` or ``ordinary``."""
+    n_targets: int
+    """Different records."""
+    n_models: int
+    """Models that were targets."""
+    attacks: tuple[AttackedTargets, ...]
+    """In the order in which they were given; at least one."""
+
+    def highest(self, fpr: float) -> tuple[str, RateAtFpr]:
+        """Return the attack with the highest lower end at this FPR, corrected for the choice.
+
+        Of equal ones that which finds most.
+
+        Parameters
+        ----------
+        fpr : float
+            One of those that were asked for.
+
+        Raises
+        ------
+        InputError
+            If it is not.
+        """
+        known = [rate.fpr for rate in self.attacks[0].rates]
+        if fpr not in known:
+            raise InputError(f"fpr must be one of those asked for ({known}), got {fpr}")
+        place = known.index(fpr)
+
+        def found(attacked: AttackedTargets) -> tuple[float, float]:
+            estimate = attacked.corrected[place].estimate
+            return estimate.low, estimate.value
+
+        best = max(self.attacks, key=found)
+        return best.attack, best.corrected[place]
+
+    @property
+    def highest_auc(self) -> Estimate:
+        """The area with the highest lower end of all attacks, corrected for the choice."""
+        return max((attacked.corrected_auc for attacked in self.attacks), key=lambda a: a.low)
+
+
+@dataclass(frozen=True, eq=False)
+class WorstCaseFindings:
+    """Risk of canaries with a wrong label beside that of ordinary records, in the same models."""
+
+    model: str
+    """What was trained."""
+    label: str
+    """Which wrong class canaries got."""
+    canaries: TargetRisk
+    """The worst case."""
+    ordinary: TargetRisk
+    """The average case."""
+    test_accuracy: Estimate
+    """Of the models on ordinary records that they were not trained on."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+    skipped: tuple[Skipped, ...]
+    """Attacks that could not be played."""
+    warnings: tuple[str, ...]
+    """What the reader should know."""
+
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records."""
+        return self.canaries, self.ordinary
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every group of targets, attack and false-positive rate."""
+        return [
+            {
+                "model": self.model,
+                "targets": group.name,
+                "n_targets": group.n_targets,
+                "attack": attacked.attack,
+                "fpr": rate.fpr,
+                "tpr": rate.estimate.value,
+                "low": rate.estimate.low,
+                "high": rate.estimate.high,
+                "level": rate.estimate.level,
+                "n": rate.estimate.n,
+                "resolved": rate.resolved,
+                "auc": attacked.auc.value,
+            }
+            for group in self.groups
+            for attacked in group.attacks
+            for rate in attacked.rates
+        ]
+
+
+def attacked_targets(
+    attack: str,
+    transcript: Transcript,
+    fprs: Sequence[float],
+    level: float,
+    *,
+    n_together: int = 1,
+) -> AttackedTargets:
+    """Return what one attack achieves on one group of targets.
+
+    Parameters
+    ----------
+    attack : str
+        Its name.
+    transcript : Transcript
+        All rounds, with their targets.
+    fprs : sequence of float
+        Each in (0, 1).
+    level : float
+        In (0, 1).
+    n_together : int
+        How many numbers the corrected intervals hold for together.
+    """
+    curve, each = roc(transcript), 1.0 - (1.0 - level) / n_together
+    rates, wider = (tprs_of_repeated(transcript, fprs, p, curve=curve) for p in (level, each))
+    return AttackedTargets(
+        attack,
+        auc(transcript, level, curve=curve),
+        rates,
+        # Whether so many records can tell has nothing to do with the level.
+        tuple(replace(w, resolved=r.resolved) for w, r in zip(wider, rates, strict=True)),
+        auc(transcript, each, curve=curve),
+    )

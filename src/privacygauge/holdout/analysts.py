@@ -1,0 +1,204 @@
+"""Attacks on a test set, played against any guard: the table bias by attack by guard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.stats import t as student
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.holdout.guards import Exact
+from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.oracle import Budget, Holdout, Oracle
+
+
+class Analyst(Protocol):
+    """An attack: from an oracle's answers alone to labels. Frozen: no state between calls."""
+
+    @property
+    def name(self) -> str:
+        """The attack's name in tables and on the command line."""
+
+    @property
+    def needs_points(self) -> bool:
+        """Whether it must see the test points, or at least tell one from another."""
+
+    def unaided(self) -> Ints | None:
+        """Return the labels, (n,), that it would submit without any query; None for a guess."""
+
+    def answer(self, oracle: Oracle, rng: np.random.Generator) -> Ints:
+        """Return labels, (n,), after asking as much as the oracle's budget allows."""
+
+
+@dataclass(frozen=True)
+class Play:
+    """What one attack on a test set came to."""
+
+    accuracy: float
+    """Share of the final answer's labels that are right."""
+    baseline: float
+    """The same of what it knew before: its base model's accuracy, or 1/m."""
+    queries_used: int
+    """Submissions that were answered."""
+
+    @property
+    def bias(self) -> float:
+        """Accuracy above the baseline."""
+        return self.accuracy - self.baseline
+
+
+def play(
+    analyst: Analyst,
+    holdout: Holdout,
+    k: int,
+    rng: np.random.Generator,
+    *,
+    guard: Guard | None = None,
+) -> Play:
+    """Return what `analyst` makes of k submissions to a fresh oracle.
+
+    Parameters
+    ----------
+    analyst : Analyst
+    holdout : Holdout
+        Only its oracle reaches the analyst.
+    k : int
+        Submissions, at least 0. The final answer is judged apart and not counted.
+    rng : numpy.random.Generator
+        For the guard's key and the analyst.
+    guard : Guard, optional
+        Exact answers by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.holdout.analysts import play, uniform_holdout
+    >>> from privacygauge.holdout.ladder import Ladder
+    >>> from privacygauge.holdout.naive_bayes import NaiveBayes
+    >>> rng = np.random.default_rng(0)
+    >>> holdout = uniform_holdout(1_000, 2, rng)
+    >>> play(NaiveBayes(), holdout, 500, rng).bias > 0.2
+    True
+    >>> play(NaiveBayes(), holdout, 500, rng, guard=Ladder(0.01)).bias > 0.1
+    False
+    """
+    oracle = holdout.open(rng, guard=guard, budget=Budget(total=k))
+    answer = analyst.answer(oracle, rng)
+    known = analyst.unaided()
+    baseline = 1 / holdout.n_classes if known is None else holdout.accuracy(known)
+    return Play(holdout.accuracy(answer), baseline, oracle.used)
+
+
+def uniform_holdout(n: int, m: int, rng: np.random.Generator) -> Holdout:
+    """Return a test set of n uniformly random labels of m classes."""
+    return Holdout(rng.integers(0, m, n), m)
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """Independent plays of one attack against one guard."""
+
+    accuracies: Floats
+    """(trials,) Accuracy of every final answer."""
+    baselines: Floats
+    """(trials,) What it would have been without a query."""
+    queries_used: Ints
+    """(trials,) Submissions answered."""
+
+    def __post_init__(self) -> None:
+        n = len(self.accuracies)
+        object.__setattr__(self, "accuracies", checks.floats(self.accuracies, "accuracies"))
+        baselines = checks.floats(self.baselines, "baselines", length=n)
+        object.__setattr__(self, "baselines", baselines)
+        used = checks.classes(self.queries_used, "queries_used", length=n)
+        object.__setattr__(self, "queries_used", used)
+        if n == 0:
+            raise InputError("trials must be at least 1, got 0")
+
+    def accuracy(self, level: float = 0.95) -> Estimate:
+        """Return the mean accuracy over trials, with a Student interval."""
+        return _mean(self.accuracies, level)
+
+    def bias(self, level: float = 0.95) -> Estimate:
+        """Return the mean accuracy above the baseline, with a Student interval."""
+        return _mean(self.accuracies - self.baselines, level)
+
+
+def trials(
+    analyst: Analyst,
+    deal: Callable[[np.random.Generator], Holdout],
+    k: int,
+    rngs: Sequence[np.random.Generator],
+    *,
+    guard: Guard | None = None,
+) -> Trials:
+    """Return independent plays of `analyst`, each on a test set and an oracle of its own.
+
+    Parameters
+    ----------
+    analyst : Analyst
+    deal : callable
+        Returns a test set; ``lambda rng: holdout`` for one that is given.
+    k : int
+        Submissions in each.
+    rngs : sequence of numpy.random.Generator
+        One a trial.
+    guard : Guard, optional
+        Exact answers by default.
+    """
+    plays = [play(analyst, deal(rng), k, rng, guard=guard) for rng in rngs]
+    return Trials(
+        np.array([p.accuracy for p in plays]),
+        np.array([p.baseline for p in plays]),
+        np.array([p.queries_used for p in plays], dtype=np.int64),
+    )
+
+
+def by_guard(
+    analysts: Sequence[Analyst],
+    guards: Sequence[Guard],
+    deal: Callable[[np.random.Generator], Holdout],
+    k: int,
+    streams: Callable[[str, str], Sequence[np.random.Generator]],
+) -> Mapping[tuple[str, str], Trials]:
+    """Return the trials of every attack against every guard.
+
+    Parameters
+    ----------
+    analysts, guards : sequences
+        Each with a name of its own.
+    deal : callable
+        As in `trials`.
+    k : int
+        Submissions in each trial.
+    streams : callable
+        From the names of attack and guard to the generators of their trials: derived by role, so
+        that a further attack or guard changes no other number.
+    """
+    for names in ([a.name for a in analysts], [g.name for g in guards]):
+        if len(set(names)) < len(names):
+            raise InputError(f"names must differ, got {checks.listed(names)}: leave one out")
+    return {
+        (analyst.name, guard.name): trials(
+            analyst, deal, k, streams(analyst.name, guard.name), guard=guard
+        )
+        for analyst in analysts
+        for guard in guards or [Exact()]
+    }
+
+
+def _mean(values: Floats, level: float) -> Estimate:
+    checks.level(level)
+    n, mean = len(values), float(values.mean())
+    if n == 1:
+        # One trial says nothing about its spread.
+        return Estimate(mean, -math.inf, math.inf, level, 1, "one trial, no interval")
+    half = float(student.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n))
+    return Estimate(mean, mean - half, mean + half, level, n, "Student interval over trials")

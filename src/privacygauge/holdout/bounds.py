@@ -1,0 +1,285 @@
+"""What no analyst can exceed, and beside it what attacks and honest selection come to.
+
+Every guarantee counts transcripts. For one fixed answer to the analyst, the accuracy of what it
+ends with is that of a fixed labelling; summed over all transcripts that the guard can produce,
+the probability of an accuracy of 1/m + epsilon is at most (number of transcripts) times a
+binomial tail. So one function, `transcript_nats`, and one inversion make them all. They are
+about labels that are uniform and unknown to the analyst, not about one with a good model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
+from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded
+from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.oracle import most_submissions
+from privacygauge.holdout.selection import honest_best_of_k
+from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
+
+# Of points that are searched.
+_MOST = 10**12
+# Guards whose answer is the submission's accuracy with an error.
+_DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
+
+
+def transcript_nats(guard: Guard, k: int, n: int) -> float:
+    """Return the logarithm of the number of transcripts of k answers about n points.
+
+    Parameters
+    ----------
+    guard : Guard
+        Exact answers have (n + 1)^k transcripts, D printed values D^k, a Ladder as many as
+        there are rising sequences.
+    k, n : int
+        At least 0 and 1.
+    """
+    if k < 0 or n < 1:
+        raise InputError(f"k must be at least 0 and n at least 1, got {k} and {n}")
+    return guard.nats(k, n) if k else 0.0
+
+
+def chernoff_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
+    """Return epsilon of Theorem 3.1 for a transcript of `nats`; it may exceed 1 - 1/m.
+
+    epsilon = 2 max(sqrt(b/(n m)), b/n) with b = nats + ln(1/delta): the accuracy is at least
+    1/m + epsilon with probability at most `delta`.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Theorem 3.1 and Remark 3.2.
+    """
+    b = _exponent(nats, n, m, delta)
+    return 2 * max(math.sqrt(b / (n * m)), b / n)
+
+
+def theorem_3_1(n: int, m: int, k: int, *, delta: float = 0.05) -> float:
+    """Return the bias above 1/m that k exact answers allow with probability at most `delta`."""
+    return chernoff_bias(transcript_nats(Exact(), k, n), n, m, delta=delta)
+
+
+def expected_bias(n: int, m: int, k: int) -> float:
+    """Return a bound on the expected bias above 1/m after k exact answers.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), after Remark 3.2: delta = 1/n, and an accuracy is at most
+    1. It may exceed 1 - 1/m.
+    """
+    b = (k + 1) * math.log(n + 1)
+    return 1 / n + 2 * max(math.sqrt(b / (n * m)), b / n)
+
+
+def bits_bias(bits: float, n: int, m: int, *, delta: float = 0.05) -> float:
+    """Return the bias above 1/m for an oracle that tells at most so many bits in all.
+
+    As Remark 3.2, with 2^bits transcripts counted as such: b = bits ln 2 + ln(1/delta), where
+    the paper has the looser b = bits + ln(1/delta).
+    """
+    return kl_bias(bits * math.log(2), n, m, delta=delta)
+
+
+def kl_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
+    """Return the bias above 1/m that a transcript of `nats` allows, from the exact exponent.
+
+    The proof of Theorem 3.1 with the Chernoff-Hoeffding tail exp(-n KL(1/m + epsilon || 1/m)) in
+    place of its simplification: epsilon solves n KL = nats + ln(1/delta). Never above the
+    theorem's, and never above 1 - 1/m.
+
+    Parameters
+    ----------
+    nats : float
+        From `transcript_nats`; at least 0.
+    n, m : int
+        Points, and classes (at least 2).
+    delta : float, default 0.05
+        How often the bias may be larger, in (0, 1).
+    """
+    b, p = _exponent(nats, n, m, delta) / n, 1 / m
+    if b >= math.log(m):
+        return 1 - p
+    return float(brentq(lambda e: _divergence(p + e, p) - b, 0.0, 1 - p, xtol=1e-15)) if b else 0.0
+
+
+def guarantee(guard: Guard, n: int, m: int, k: int, *, delta: float = 0.05) -> float:
+    """Return the bias above 1/m that `guard` allows after k submissions, by `kl_bias`."""
+    return kl_bias(transcript_nats(guard, k, n), n, m, delta=delta)
+
+
+def guaranteed_submissions(
+    bias: float, n: int, m: int, *, guard: Guard | None = None, probability: float = 0.95
+) -> int:
+    """Return how many submissions keep any attack within `bias` of 1/m.
+
+    Parameters
+    ----------
+    bias : float
+        Such as 0.005, half a point; in (0, 1 - 1/m).
+    n, m : int
+        Points and classes.
+    guard : Guard, optional
+        Exact answers by default.
+    probability : float, default 0.95
+        With which it holds, over uniform labels.
+
+    Returns
+    -------
+    int
+        0 where not even one is allowed.
+    """
+    delta = 1 - checks.level(probability, "probability")
+    affordable = n * _divergence(1 / m + _bias(bias, m), 1 / m) + math.log(delta)
+    if affordable < 0:
+        return 0
+    asked = guard or Exact()
+    return most_submissions(lambda k: transcript_nats(asked, k, n), affordable)
+
+
+def guaranteed_points(
+    bias: float, m: int, k: int, *, guard: Guard | None = None, probability: float = 0.95
+) -> int:
+    """Return the fewest points for which k submissions keep any attack within `bias` of 1/m."""
+    asked, delta = guard or Exact(), 1 - checks.level(probability, "probability")
+    _bias(bias, m)
+    return _fewest(lambda n: guarantee(asked, n, m, k, delta=delta) <= bias)
+
+
+def reconstruction_queries(n: int, m: int) -> int:
+    """Return how many random queries determine all n labels with probability at least 1/2.
+
+    k = max(5 n ln m / ln(n/(4m)), 20 m ln(n m)), from accuracies known up to a shift. What
+    suffices in theory: the labels are determined, not found.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Theorem 4.5, for m >= 3 and n > 4m.
+    """
+    if m < 3 or n <= 4 * m:
+        raise InputError(f"Theorem 4.5 needs m of at least 3 and n above 4m, got m {m}, n {n}")
+    return math.ceil(max(5 * n * math.log(m) / math.log(n / (4 * m)), 20 * m * math.log(n * m)))
+
+
+def pointwise_rate(n: int, m: int, k: int) -> float:
+    """Return sqrt(k/n)/m: the rate of Theorem 4.4. No constant is known: not a bias."""
+    return math.sqrt(k / n) / m
+
+
+def reconstruction_rate(n: int, m: int, k: int) -> float:
+    """Return k ln(k/m)/(n ln m): the rate of Corollary 4.6. No constant is known: not a bias."""
+    return k * math.log(max(k / m, 1.0)) / (n * math.log(m))
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What k submissions to n points of m classes can do: each a bias above 1/m.
+
+    Except `honest_best_of_k`, which is above the submissions' true accuracy, and `trusted`.
+    """
+
+    nb: float
+    """Expected, NB without knowledge, by the closed form; off where `trusted` is False."""
+    majority: float
+    """Expected, the majority attack, by the closed form."""
+    linear_scan: float
+    """Expected, the linear scan without knowledge, exact."""
+    honest_best_of_k: float
+    """Expected, at most: the best of k submissions that nobody meant as an attack."""
+    theorem_3_1: float
+    """No attack exceeds it but with probability delta; above 1 it says nothing."""
+    kl: float
+    """The same with the exact exponent, and for the guard's transcripts."""
+    nb_poisson: float
+    """As `nb`, for exact answers, with label counts taken as Poisson: to be preferred where labels
+    are drawn seldom. The same as the closed form for fewer than 10 classes."""
+    trusted: bool
+    """Whether a label is drawn often enough, at a point and in a query, for the closed form."""
+
+
+def bounds(
+    n: int,
+    m: int,
+    k: int,
+    *,
+    guard: Guard | None = None,
+    accuracy: float = 0.8,
+    correlation: float = 0.0,
+    delta: float = 0.05,
+) -> Bounds:
+    """Return the attacks' biases, honest selection's, and the guarantees.
+
+    Parameters
+    ----------
+    n, m, k : int
+        Points, classes and submissions of all accounts together, at least 1, 2 and 1.
+    guard : Guard, optional
+        Exact answers by default. It enters `kl` by its transcripts, and `nb` by the error of its
+        answers if each is about the submission itself, which a Ladder's is not. The other rows
+        are for exact answers.
+    accuracy, correlation : float
+        Of honest submissions.
+    delta : float, default 0.05
+        How often a guarantee may fail.
+
+    Examples
+    --------
+    >>> from privacygauge.holdout.bounds import bounds
+    >>> found = bounds(50_000, 1_000, 5_200)
+    >>> round(found.theorem_3_1, 2), round(found.kl, 2)
+    (2.25, 0.24)
+    """
+    asked = guard or Exact()
+    return Bounds(
+        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, _DIRECT) else 0.0),
+        majority=majority_bias(n, m, k),
+        linear_scan=scan_bias(n, m, k),
+        honest_best_of_k=honest_best_of_k(n, k, accuracy=accuracy, correlation=correlation),
+        theorem_3_1=theorem_3_1(n, m, k, delta=delta),
+        kl=guarantee(asked, n, m, k, delta=delta),
+        nb_poisson=poisson_bias(n, m, k) if m >= FEWEST_CLASSES else nb_bias(n, m, k),
+        trusted=trusted(n, m, k),
+    )
+
+
+def _fewest(enough: Callable[[int], bool]) -> int:
+    """Return the smallest n, at most 10^12, with ``enough(n)``, which larger n keep."""
+    high = 1
+    while not enough(high):
+        high *= 2
+        if high > _MOST:
+            raise InputError("no test set of up to 10^12 points is enough: allow a larger bias")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def _divergence(q: float, p: float) -> float:
+    return float(rel_entr(q, p) + rel_entr(1 - q, 1 - p))
+
+
+def _exponent(nats: float, n: int, m: int, delta: float) -> float:
+    if nats < 0 or m < 2:
+        raise InputError(f"nats must be at least 0 and m at least 2, got {nats} and {m}")
+    _some(n, "n")
+    return nats + math.log(1 / checks.level(delta, "delta"))
+
+
+def _bias(bias: float, m: int) -> float:
+    if not 0 < bias < 1 - 1 / m:
+        raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
+    return bias
+
+
+def _some(value: int, name: str) -> int:
+    if value < 1:
+        raise InputError(f"{name} must be at least 1, got {value}")
+    return value

@@ -1,0 +1,204 @@
+"""The bias that random queries buy, without a simulation, and the linear scan's.
+
+Given the answers, the scores of one point are sums of k independent terms: those of the m - 1
+wrong labels are alike, the right one's mean is higher. For label counts that are about normal
+they are normal with equal variances, and the right label wins with probability
+
+    accuracy(d) = integral of phi(x - d) Phi(x)^(m-1) dx,    d^2 = c k m / ((m - 1) n),
+
+c the efficiency of the weights: 1 for NB, 2/pi for weights of 1 and -1, 1/pi where queries worse
+than a guess are dropped. `count_per_label` says whether that approximation is to be trusted;
+where it is not, `sparse.poisson_bias` is close and `point.simulated` exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.signal import fftconvolve, lfilter
+from scipy.special import log_ndtr
+
+from privacygauge.errors import InputError
+
+Floats = NDArray[np.float64]
+
+MAJORITY = 2 / math.pi
+"""Efficiency of weights of 1 and -1, relative to NB's."""
+BLUM_HARDT = 1 / math.pi
+"""Efficiency of weights of 1 and 0."""
+_TRUSTED = 20.0
+
+
+def plurality_accuracy(d: float, m: int) -> float:
+    """Return the probability that a normal with mean `d` beats m - 1 standard normals.
+
+    Parameters
+    ----------
+    d : float
+        At least 0.
+    m : int
+        At least 2.
+
+    Returns
+    -------
+    float
+        From 1/m at 0 to 1. Absolute error below 1e-12.
+    """
+    # The rule converges faster than any power of the step for such integrands.
+    x = np.linspace(-12.0, 12.0, 4_801)
+    density = np.exp(-0.5 * x**2 + (m - 1) * log_ndtr(x + d)) / math.sqrt(2 * math.pi)
+    return float(min(1.0, density.sum() * (x[1] - x[0])))
+
+
+def answer_variance(n: int, m: int) -> float:
+    """Return the variance of a random query's accuracy, s^2 = (1/m)(1 - 1/m)/n."""
+    return (1 / m) * (1 - 1 / m) / n
+
+
+def efficiency(n: int, m: int, error: float) -> float:
+    """Return what answers that are off by `error` on average leave of NB, in (0, 1].
+
+    c = s^2 / (s^2 + error^2), `error` a standard deviation: a guard's ``error(n)``. For a rounding
+    step of h it is h / sqrt(12), valid while h <= 2 s.
+    """
+    spread = answer_variance(n, m)
+    return spread / (spread + error**2)
+
+
+def nb_bias(n: int, m: int, k: int, *, error: float = 0.0) -> float:
+    """Return the expected bias above 1/m of NB with a uniform prior, by the closed form.
+
+    Parameters
+    ----------
+    n, m, k : int
+        Points, classes (at least 2) and random queries.
+    error : float, default 0.0
+        Standard deviation of the answers around the accuracies.
+
+    Examples
+    --------
+    >>> from privacygauge.holdout.closed_form import nb_bias
+    >>> round(nb_bias(10_000, 2, 5_000), 4)
+    0.2602
+    """
+    return _bias(n, m, k, efficiency(_positive(n, "n"), _classes(m), error))
+
+
+def majority_bias(n: int, m: int, k: int) -> float:
+    """Return the expected bias above 1/m of `Majority`, by the closed form with c = 2/pi."""
+    return _bias(n, m, k, MAJORITY)
+
+
+def blum_hardt_bias(n: int, m: int, k: int) -> float:
+    """Return the expected bias above 1/m of `BlumHardt`, by the closed form with c = 1/pi."""
+    return _bias(n, m, k, BLUM_HARDT)
+
+
+def count_per_label(n: int, m: int, k: int) -> float:
+    """Return the smaller of k/m and n/m: how often a label is drawn, at a point and in a query."""
+    return min(k, n) / m
+
+
+def trusted(n: int, m: int, k: int) -> bool:
+    """Return whether label counts are normal enough for the closed form: 20 a label or more."""
+    return count_per_label(n, m, k) >= _TRUSTED
+
+
+def queries_for_bias(bias: float, n: int, m: int, *, error: float = 0.0) -> float:
+    """Return how many random queries NB needs for `bias` above 1/m, the closed form inverted.
+
+    Parameters
+    ----------
+    bias : float
+        In (0, 1 - 1/m).
+    n, m : int
+        Points and classes.
+    error : float, default 0.0
+        As in `nb_bias`.
+
+    Returns
+    -------
+    float
+        Not rounded to whole queries.
+    """
+    _classes(m)
+    if not 0 < bias < 1 - 1 / m:
+        raise InputError(f"bias must be in (0, {1 - 1 / m:.4g}), got {bias}")
+    d = brentq(lambda x: plurality_accuracy(x, m) - 1 / m - bias, 0.0, 40.0, xtol=1e-12)
+    return float(d**2 * (m - 1) * _positive(n, "n") / (m * efficiency(n, m, error)))
+
+
+def scan_bias(n: int, m: int, k: int) -> float:
+    """Return the expected bias above 1/m of the linear scan without a prior, exactly.
+
+    The first submission gives the starting accuracy. A point costs T queries: 1 for m of 2 or 3,
+    otherwise T = 1 with probability 2/m, T = t with 1/m for 1 < t < m - 2, and T = m - 2 with
+    2/m. After q of its queries its label is right with probability min(q + 2, m)/m for q >= 1,
+    and the gains of all points begun add up (a renewal process over the queries).
+
+    Parameters
+    ----------
+    n, m, k : int
+        Points, classes and submissions.
+    """
+    used = max(0, _queries(k) - 1)
+    if used == 0:
+        return 0.0
+    costs = _costs(_classes(m), used)
+    impulse = np.zeros(used + 1)
+    impulse[0] = 1.0
+    starts = lfilter([1.0], np.concatenate([[1.0], -costs[1:]]), impulse)
+    if used >= _positive(n, "n"):
+        # Point n + 1, which would be begun when n points are done, does not exist.
+        starts = starts - fftconvolve(_power(costs, n, used), starts)[: used + 1]
+    queries = np.arange(used, -1, -1)
+    gains = np.where(queries > 0, np.minimum(queries + 2, m) / m - 1 / m, 0.0)
+    return float(starts @ gains / n)
+
+
+def _costs(m: int, used: int) -> Floats:
+    """Return the probabilities of costs 0, 1, ... of a point, as far as `used` queries go."""
+    last = max(1, m - 2)
+    costs = np.full(last + 1, 1 / m)
+    costs[0] = 0.0
+    costs[1] += 1 / m
+    costs[last] += 1 / m
+    chances: Floats = costs[: used + 1] / costs.sum()
+    return chances
+
+
+def _power(costs: Floats, n: int, used: int) -> Floats:
+    """Return the probabilities of the total cost of n points, as far as `used` queries go."""
+    result, square = np.ones(1), costs
+    while n:
+        if n % 2:
+            result = fftconvolve(result, square)[: used + 1]
+        square, n = fftconvolve(square, square)[: used + 1], n // 2
+    padded: Floats = np.pad(result, (0, used + 1 - len(result)))
+    return padded
+
+
+def _bias(n: int, m: int, k: int, c: float) -> float:
+    d = math.sqrt(c * _queries(k) * _classes(m) / ((m - 1) * _positive(n, "n")))
+    return max(0.0, plurality_accuracy(d, m) - 1 / m)
+
+
+def _classes(m: int) -> int:
+    if m < 2:
+        raise InputError(f"m must be at least 2 classes, got {m}")
+    return m
+
+
+def _queries(k: int) -> int:
+    if k < 0:
+        raise InputError(f"k must be at least 0 queries, got {k}")
+    return k
+
+
+def _positive(n: int, name: str) -> int:
+    if n < 1:
+        raise InputError(f"{name} must be at least 1, got {n}")
+    return n

@@ -1,0 +1,159 @@
+"""Random queries, what they were answered, and what a decoder makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.holdout.naive_bayes import (
+    aggregated,
+    ask,
+    log_odds,
+    probabilities,
+    random_queries,
+)
+from privacygauge.holdout.oracle import Oracle
+from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.queries import Codes, RandomQueries, each
+
+
+@dataclass(frozen=True, eq=False)
+class Decoded:
+    """Labels, and how they were found."""
+
+    labels: Ints
+    """(n,) The final answer."""
+    method: str
+    """The attack that the labels are from: another than was asked for where that one failed."""
+    converged: bool
+    """Whether the decoder came to rest; for an exact method, whether it found a solution."""
+    iterations: int
+    """How many iterations, rounds or solutions it took."""
+    explained: bool
+    """Whether the labels found, "none of the candidates" among them, give every answer exactly,
+    up to the constant from outside of the attack. Never where answers are not exact."""
+    note: str = ""
+    """Why another method was taken, or what limits the answer; empty where nothing does."""
+
+
+def fallen_back(found: Decoded, note: str) -> Decoded:
+    """Return `found` with the reason why it is not from the method that was asked for."""
+    return replace(found, note="; ".join(part for part in (note, found.note) if part))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Random queries and their answers: all that a joint decoder works on."""
+
+    queries: RandomQueries
+    """Over the attacked points and the numbers of their candidates."""
+    answers: Floats
+    """(k,) What the oracle said."""
+    chances: Floats = field(repr=False)
+    """(k,) The probability that a query is right at an attacked point, as `NaiveBayes` has it."""
+    knowledge: Knowledge | None
+    """What was known before; None for a uniform prior over all labels."""
+    n: int
+    """Points of the test set."""
+    error: float
+    """Standard deviation of an answer times n, in points; 0 where answers are exact."""
+    threads: int = 1
+    """At least 1."""
+
+    @property
+    def shifted(self) -> bool:
+        """Whether answers hold an unknown constant from points that are not attacked."""
+        return self.knowledge is not None and not self.knowledge.whole
+
+    @cached_property
+    def counts(self) -> Floats:
+        """(k,) Answers in points; whole numbers where answers are exact."""
+        counts: Floats = self.answers * self.n
+        return counts if self.error else np.round(counts)
+
+    @cached_property
+    def log_prior(self) -> Floats:
+        """(p, r + 1) Log prior of each candidate, and of none of them; some are -inf."""
+        p, r = self.queries.n, self.queries.m
+        if self.knowledge is None:
+            return np.broadcast_to(np.append(np.full(r, -np.log(r)), -np.inf), (p, r + 1))
+        prior = np.full((p, r + 1), -np.inf)
+        prior[:, :r] = self.knowledge.log_prior
+        if self.knowledge.n_candidates < self.knowledge.n_classes:
+            missing = 1.0 - np.exp(prior[:, :r]).sum(axis=1)
+            with np.errstate(divide="ignore"):
+                prior[:, r] = np.log(np.maximum(missing, 0.0))
+        return prior
+
+    def naive_bayes(self, rng: np.random.Generator) -> Decoded:
+        """Return what `NaiveBayes` makes of the same answers."""
+        weights = log_odds(self.chances, self.queries.m)
+        labels = aggregated(self.queries, weights, self.knowledge, rng, self.threads)
+        return Decoded(labels, "nb", converged=True, iterations=1, explained=False)
+
+    def labels(self, codes: Ints) -> Ints:
+        """Return candidates number `codes`, (p,), as labels of all points, (n,)."""
+        return codes if self.knowledge is None else self.knowledge.labels(codes).astype(np.int64)
+
+    def explained(self, codes: Ints) -> bool:
+        """Return whether `codes`, (p,), r for none of the candidates, give every answer."""
+        if self.error or self.queries.k == 0:
+            return False
+        chosen = np.eye(self.queries.m + 1)[codes][:, :-1]
+        return self.fits(self.counts - predictions(self.queries, chosen, self.threads))
+
+    def fits(self, left: Floats) -> bool:
+        """Return whether `left`, (k,) answers less predictions, is nothing but the constant."""
+        middle = left[0] if self.shifted else 0.0
+        return bool(np.abs(left - middle).max() < 0.25)
+
+
+def asked(
+    oracle: Oracle,
+    knowledge: Knowledge | None,
+    rng: np.random.Generator,
+    *,
+    block: int = 256,
+    threads: int = 1,
+) -> Asked:
+    """Return uniform random queries with their answers, for all of the oracle's budget."""
+    queries = random_queries(oracle, knowledge, rng)
+    answers = ask(oracle, queries, knowledge, block, threads)
+    chances = probabilities(answers, oracle, knowledge)
+    return Asked(queries, answers, chances, knowledge, oracle.n, oracle.error * oracle.n, threads)
+
+
+def predictions(queries: RandomQueries, weights: Floats, threads: int) -> Floats:
+    """Return for each query the sum over points of the weight, (p, r), of the label it gives."""
+    height = queries.tile[0] or 1
+    parts = np.zeros((-(-queries.n // height), queries.k))
+
+    def worker() -> Callable[[int], None]:
+        brush = queries.brush()
+
+        def fill(start: int) -> None:
+            stop = min(start + height, queries.n)
+            parts[start // height] = gathered(brush.points(start, stop), weights[start:stop])
+
+        return fill
+
+    each(worker, range(0, queries.n, height), threads)
+    total: Floats = parts.sum(axis=0)
+    return total
+
+
+def gathered(labels: Codes, weights: Floats) -> Floats:
+    """Return the sum over rows of ``weights[i, labels[i, j]]``, (k,), for labels (b, k)."""
+    if weights.shape[1] == 2:
+        # A product with a matrix of zeros and ones is faster than a look-up.
+        ones = labels.T.astype(np.float32) @ (weights[:, 1] - weights[:, 0]).astype(np.float32)
+        counted: Floats = np.asarray(ones, np.float64) + weights[:, 0].sum()
+        return counted
+    total = np.zeros(labels.shape[1])
+    for row, weight in zip(labels, weights, strict=True):
+        total += weight.take(row)
+    return total

@@ -1,0 +1,155 @@
+"""What a benchmark's owner can put between the accuracy and the analyst, and how it is named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
+from privacygauge.holdout.thresholdout import Thresholdout
+
+
+@dataclass(frozen=True)
+class Exact(Memoryless):
+    """Shows the accuracy as it is."""
+
+    name = "exact"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the accuracy."""
+        return marked.accuracy, state
+
+    def error(self, n: int) -> float:
+        """Return 0."""
+        return 0.0
+
+    def nats(self, k: int, n: int) -> float:
+        """Return k ln(n + 1): each answer is one of 0, 1/n, ..., 1 (Theorem 3.1)."""
+        return k * math.log(n + 1)
+
+
+@dataclass(frozen=True)
+class Rounded(Memoryless):
+    """Shows the accuracy with a few decimals."""
+
+    decimals: int = 2
+    """Decimals of the share, at least 1: 2 shows whole percent."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.decimals <= 12:
+            raise InputError(f"decimals must be in 1..12, got {self.decimals}")
+
+    @property
+    def name(self) -> str:
+        """``round:DECIMALS``."""
+        return f"round:{self.decimals}"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the accuracy with `decimals` decimals."""
+        return round(marked.accuracy, self.decimals), state
+
+    def error(self, n: int) -> float:
+        """Return h / sqrt(12), h = 10^-decimals; 0 where every accuracy can be told apart."""
+        step: float = 10.0**-self.decimals
+        return step / math.sqrt(12) if step > 1 / n else 0.0
+
+    def nats(self, k: int, n: int) -> float:
+        """Return k ln D, D the number of values that can be printed."""
+        return k * math.log(min(10**self.decimals, n) + 1)
+
+
+@dataclass(frozen=True)
+class GaussianNoise(Memoryless):
+    """Adds normal noise that depends on the submission's content: sent again, it is the same."""
+
+    sd: float = 0.005
+    """Standard deviation, above 0."""
+
+    def __post_init__(self) -> None:
+        positive(self.sd, "sd")
+
+    @property
+    def name(self) -> str:
+        """``noise:SD``."""
+        return f"noise:{self.sd:g}"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
+        noise = marked.generator(state.key).normal(0.0, self.sd)
+        return on_grid(marked.accuracy + noise, marked.n), state
+
+    def error(self, n: int) -> float:
+        """Return `sd`."""
+        return self.sd
+
+    def nats(self, k: int, n: int) -> float:
+        """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
+        return k * math.log(n + 1)
+
+
+@dataclass(frozen=True)
+class LaplaceNoise(Memoryless):
+    """Adds Laplace noise that depends on the submission's content."""
+
+    scale: float = 0.005
+    """Scale, above 0; the standard deviation is sqrt(2) times as large."""
+
+    def __post_init__(self) -> None:
+        positive(self.scale, "scale")
+
+    @property
+    def name(self) -> str:
+        """``laplace:SCALE``."""
+        return f"laplace:{self.scale:g}"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return accuracy plus noise, as a multiple of 1/n in [0, 1]."""
+        noise = marked.generator(state.key).laplace(0.0, self.scale)
+        return on_grid(marked.accuracy + noise, marked.n), state
+
+    def error(self, n: int) -> float:
+        """Return sqrt(2) times `scale`."""
+        return math.sqrt(2) * self.scale
+
+    def nats(self, k: int, n: int) -> float:
+        """Return k ln(n + 1), as for exact answers."""
+        return k * math.log(n + 1)
+
+
+GUARDS = "exact, round:2, noise:0.005, laplace:0.005, ladder, ladder:0.01, thresholdout:0.04"
+"""Every kind of guard, as it is written on the command line."""
+_PLAIN: dict[str, Guard] = {"exact": Exact(), "ladder": ParameterFreeLadder()}
+_NUMBERED: dict[str, Callable[[float], Guard]] = {
+    "noise": GaussianNoise,
+    "laplace": LaplaceNoise,
+    "ladder": Ladder,
+    "thresholdout": Thresholdout,
+}
+
+
+def guard_named(text: str) -> Guard:
+    """Return the guard that `text` names, such as ``round:2`` or ``ladder``.
+
+    Raises
+    ------
+    InputError
+        If there is no such guard, or its number is out of range.
+
+    Examples
+    --------
+    >>> from privacygauge.holdout.guards import guard_named
+    >>> guard_named("ladder:0.01")
+    Ladder(step=0.01)
+    """
+    word, _, number = text.partition(":")
+    try:
+        if word in _PLAIN and not number:
+            return _PLAIN[word]
+        return Rounded(int(number)) if word == "round" else _NUMBERED[word](float(number))
+    except (KeyError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"guard must be one of {GUARDS}, got {text!r}") from error

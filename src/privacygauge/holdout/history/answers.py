@@ -1,0 +1,199 @@
+"""What submitted answers show: single changes, random answers, random changes, shared work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.detectors import COINS, LINEAGE, RANDOM, SCAN
+from privacygauge.holdout.history.evidence import (
+    Evidence,
+    log_excess,
+    log_many,
+    probability,
+)
+from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.record import Answers, History
+from privacygauge.holdout.history.scores import (
+    BAND,
+    at_chance,
+    centred,
+    narrow,
+    per_account_and_group,
+)
+
+NO_ANSWERS = "the submitted answers are not at hand"
+_SMALL = 2
+"""Labels: a scan whose last candidate is inferred changes two."""
+_MOST, _HALF, _TENTH, _QUARTER = 0.75, 0.5, 0.1, 0.25
+WINDOW = 12
+"""Submissions of the account around one that have to predict it."""
+_FEWEST = 7
+"""Of them, before anything is said."""
+_CONTESTED = 50
+"""Points on which those disagree, before anything is said."""
+_POOLED = 5.0
+"""Standard deviations, for the account's sums: its windows overlap."""
+
+
+def one_label_scan(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Return for every account, and for the best group, whether one label changes at a time."""
+    small = (near.distance >= 1) & (near.distance <= _SMALL)
+
+    def counted(group: Sequence[int]) -> Bools:
+        return np.asarray(small[np.isin(history.codes, group) & near.fresh])
+
+    what = "differ from an earlier one in one or two labels"
+    return per_account_and_group(history, SCAN.name, small & near.fresh, counted, _MOST, what)
+
+
+def random_rows(history: History, near: Nearness) -> Bools:
+    """Return which submissions, (k,), are at chance in score and in agreement with each other."""
+    assert history.n_classes is not None
+    inside = at_chance(history) & near.fresh
+    others = int(np.count_nonzero(inside)) - 1
+    if others < 1:
+        return np.zeros(len(history), np.bool_)
+    s, rate = len(near.points), 1 / history.n_classes
+    agreed = near.agreement[:, inside].sum(axis=1) - np.where(inside, s, 0)
+    limit = s * rate * others + BAND * math.sqrt(s * rate * (1 - rate) * others)
+    return np.asarray(inside & (agreed <= limit))
+
+
+def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account, and for the best group, whether their answers are random."""
+    if history.n_classes is None:
+        return Skipped(RANDOM.title, "the number of classes is not known")
+    flags = random_rows(history, near)
+
+    def counted(group: Sequence[int]) -> Bools:
+        of = np.flatnonzero(np.isin(history.codes, group) & near.fresh)
+        counts = history.n_correct[of[flags[of]]]
+        return np.asarray(flags[of] & (narrow(history, counts) and centred(history, counts)))
+
+    what = "score as random labels do and agree with each other no more than those"
+    return per_account_and_group(history, RANDOM.name, flags, counted, _TENTH, what)
+
+
+@dataclass(frozen=True, eq=False)
+class Coins:
+    """How well submissions are predicted by those of the same account around them."""
+
+    flags: Bools
+    """(k,) Whether a submission is as unpredictable as coin flips."""
+    contested: Ints
+    """(k,) Sampled points on which the others disagree."""
+    hits: Ints
+    """(k,) Of those, points where their most frequent answer is the submission's."""
+    guess: Floats
+    """(k,) Hits expected of a guess among the answers that the others gave."""
+    variance: Floats
+    """(k,) Of that number."""
+    n_points: int
+    """Sampled points."""
+
+
+def coins(history: History, near: Nearness) -> Coins:
+    """Return how well every submission is predicted by the account's others around it."""
+    k = len(history)
+    table = np.zeros((k, 4))
+    for code in range(len(history.names)):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        for place, row in enumerate(of):
+            around = of[_window(place, len(of))]
+            if len(around) >= _FEWEST:
+                table[row] = _predicted(near.sample[row], near.sample[around])
+    contested, hits, guess, variance = table.T
+    enough = contested >= _CONTESTED
+    flags = enough & (hits <= guess + BAND * np.sqrt(variance))
+    return Coins(
+        flags, contested.astype(np.int64), hits.astype(np.int64), guess, variance, len(near.points)
+    )
+
+
+def random_changes(history: History, near: Nearness, found: Coins) -> tuple[Evidence, ...]:
+    """Return for every account whether it changes a common base at random."""
+    evidence = []
+    what = "are as unpredictable as coin flips where the account's others disagree"
+    for code, name in enumerate(history.names):
+        of = np.flatnonzero((history.codes == code) & near.fresh)
+        flags = found.flags[of]
+        log_p = log_excess(flags, _QUARTER) if _plausible(history, found, of[flags]) else 0.0
+        says = f"{np.count_nonzero(flags):,} of {len(of):,} submissions {what}"
+        evidence.append(Evidence(COINS.name, (name,), probability(log_p), says, of[flags]))
+    return tuple(evidence)
+
+
+def shared_lineage(history: History, near: Nearness) -> tuple[Evidence, ...]:
+    """Return for every two accounts whether each goes on with the other's work."""
+    return tuple(_pair(history, near, a, b) for a, b in combinations(range(len(history.names)), 2))
+
+
+def _window(place: int, total: int) -> Ints:
+    first = min(max(0, place - WINDOW // 2), max(0, total - WINDOW - 1))
+    around = np.arange(first, min(total, first + WINDOW + 1))
+    return np.asarray(around[around != place])
+
+
+def _predicted(row: Answers, others: Answers) -> tuple[int, int, float, float]:
+    """Return contested points, hits of the others' most frequent answer, and those of a guess."""
+    same = (others[:, None] == others[None]).sum(axis=1)
+    contested = same[0] < len(others)
+    # An answer that c of the others gave is counted c times, each time with 1/c.
+    rate = 1 / np.round((1 / same[:, contested]).sum(axis=0))
+    best = np.take_along_axis(others, same.argmax(axis=0)[None], axis=0)[0]
+    hits = np.count_nonzero((best == row) & contested)
+    total = int(np.count_nonzero(contested))
+    return total, int(hits), float(rate.sum()), float((rate * (1 - rate)).sum())
+
+
+def _plausible(history: History, found: Coins, rows: Ints) -> bool:
+    """Return whether submissions show no knowledge of the points on which they differ."""
+    if not len(rows):
+        return False
+    deviation = math.sqrt(found.variance[rows].sum())
+    if found.hits[rows].sum() - found.guess[rows].sum() > _POOLED * deviation:
+        return False
+    if history.n_classes is None:
+        return True
+    # Even if all other points were right, so many of the contested ones have to be.
+    share = found.contested[rows] / found.n_points
+    least = history.n_correct[rows] / history.n - (1 - share)
+    more = least - share * np.maximum(
+        found.guess[rows] / found.contested[rows], 1 / history.n_classes
+    )
+    noise = math.sqrt(found.variance[rows].sum()) / (found.n_points * len(rows))
+    return bool(more.mean() <= _POOLED * noise)
+
+
+def _pair(history: History, near: Nearness, a: int, b: int) -> Evidence:
+    first, second = (np.flatnonzero((history.codes == c) & near.fresh) for c in (a, b))
+    flags = [_closer(near, first, second), _closer(near, second, first)]
+    # Both directions have to hold, so the larger of the two is a p-value for the pair.
+    log_p = max(log_many(found, _HALF) for found in flags)
+    rows = np.sort(np.concatenate([first[flags[0]], second[flags[1]]]))
+    says = (
+        f"{np.count_nonzero(flags[0]):,} of {len(first):,} and {np.count_nonzero(flags[1]):,} of "
+        f"{len(second):,} submissions are less than half as far from the other account's earlier "
+        "ones as from their own"
+    )
+    names = (history.names[a], history.names[b])
+    return Evidence(LINEAGE.name, names, probability(log_p), says, rows)
+
+
+def _closer(near: Nearness, own: Ints, other: Ints) -> Bools:
+    """Return which submissions of `own` are much nearer to earlier ones of `other`."""
+    s = len(near.points)
+    found = np.zeros(len(own), np.bool_)
+    for place, row in enumerate(own[1:], start=1):
+        theirs = other[other < row]
+        if len(theirs):
+            far = s - near.agreement[row, own[:place]].max()
+            found[place] = 2 * (s - near.agreement[row, theirs].max()) < far
+    return found

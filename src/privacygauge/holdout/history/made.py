@@ -1,0 +1,218 @@
+"""Made-up histories: honest teams, and attacks among them, to try an audit of a history on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import Analyst
+from privacygauge.holdout.history.habits import HABIT, OWN, World
+from privacygauge.holdout.history.record import History, in_time
+from privacygauge.holdout.majority import Majority
+from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.priors import from_logits
+from privacygauge.holdout.scan import LinearScan
+
+HABITS = tuple(HABIT)
+"""What honest teams do."""
+ATTACKS = ("scan", "nb", "majority", "top-2", "designed")
+"""What can be planted: the linear scan, NB and the majority of random labels, NB on the two
+likeliest labels of a base model, and designed queries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What one account submitted, in its own order."""
+
+    account: str
+    """Who."""
+    answers: NDArray[np.integer] = field(repr=False)
+    """(k, n) Submitted labels."""
+
+
+def honest_history(
+    rng: np.random.Generator,
+    *,
+    n: int = 1_000,
+    m: int = 2,
+    teams: int = 8,
+    submissions: int = 20,
+    habits: Sequence[str] = HABITS,
+) -> History:
+    """Return a history of honest teams, each with a habit drawn from `habits`.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    n, m : int
+        Points and classes.
+    teams : int
+        At least 1.
+    submissions : int
+        Of a team on average; from half of it to half as much again.
+    habits : sequence of str
+        Of `HABITS`: models that get better; tuning that changes few labels, kept or (hill
+        climbing) kept only where the score rose; one model with many seeds; models and then
+        averages of the account's own best five by score; a public baseline, submitted as it is
+        and then tuned; a beginner whose first files are out of order.
+    """
+    world = World.drawn(n, m, rng)
+    return mixed(world, honest_work(world, rng, teams, submissions, habits), rng)
+
+
+def attacked_history(
+    rng: np.random.Generator,
+    attack: str,
+    *,
+    n: int = 1_000,
+    m: int = 2,
+    teams: int = 8,
+    submissions: int = 20,
+    queries: int = 200,
+    accounts: int = 1,
+) -> History:
+    """Return a history of honest teams with an attack among them.
+
+    Parameters
+    ----------
+    rng, n, m, teams, submissions
+        As in `honest_history`.
+    attack : str
+        Of `ATTACKS`.
+    queries : int
+        Submissions of the attack before its final answer.
+    accounts : int
+        Accounts, named ``attacker-0`` and so on, that take turns with the queries; the first
+        submits the final answer.
+    """
+    world = World.drawn(n, m, rng)
+    honest = honest_work(world, rng, teams, submissions, HABITS)
+    rows = attack_rows(world, attack, queries, rng)
+    turns = [
+        Work(f"attacker-{a}", np.concatenate([rows[a:-1:accounts], rows[-1:]]) if a == 0
+             else rows[a:-1:accounts])
+        for a in range(accounts)
+    ]  # fmt: skip
+    return mixed(world, [*honest, *turns], rng, turns=accounts)
+
+
+def mixed(
+    world: World, works: Sequence[Work], rng: np.random.Generator, *, turns: int = 0
+) -> History:
+    """Return the works in one order of time; the last `turns` of them alternate in one stretch."""
+    times = [np.sort(rng.uniform(0.0, 100.0, len(work.answers))) for work in works]
+    if turns:
+        taking = works[-turns:]
+        total = sum(len(work.answers) for work in taking)
+        first, last = np.sort(rng.uniform(0.0, 100.0, 2))
+        clock = np.linspace(float(first), float(last), total)
+        for a, work in enumerate(taking):
+            places = a + turns * np.arange(len(work.answers))
+            if a == 0:
+                places[-1] = total - 1
+            times[len(works) - turns + a] = clock[np.minimum(places, total - 1)]
+    answers = np.concatenate([work.answers for work in works])
+    accounts = [work.account for work in works for _ in work.answers]
+    scores = (answers == world.labels).mean(axis=1)
+    return in_time(
+        np.concatenate(times),
+        accounts,
+        scores,
+        n=len(world.labels),
+        n_classes=world.m,
+        answers=answers,
+        labels=world.labels,
+    )
+
+
+def honest_work(
+    world: World, rng: np.random.Generator, teams: int, submissions: int, habits: Sequence[str]
+) -> list[Work]:
+    """Return what honest teams submit, each after a habit drawn from `habits`."""
+    unknown = [habit for habit in habits if habit not in HABIT]
+    if unknown or not habits:
+        raise InputError(f"habits must be of {', '.join(HABITS)}, got {list(habits)}")
+    public = world.logits(2.0, world.errors(OWN, rng))
+    works = []
+    for t in range(teams):
+        k = max(2, int(rng.integers(submissions // 2, submissions * 3 // 2 + 1)))
+        rows = HABIT[str(rng.choice(list(habits)))](world, k, public, rng)
+        works.append(Work(f"team-{t}", np.asarray(rows, np.min_scalar_type(world.m - 1))))
+    return works
+
+
+def attack_rows(
+    world: World, attack: str, queries: int, rng: np.random.Generator
+) -> NDArray[np.integer]:
+    """Return what an attack submits, (queries + 1, n), its final answer last."""
+    if attack == "designed":
+        return _designed(world, queries, rng)
+    base = from_logits(
+        world.logits(2.0, world.errors(OWN, rng)),
+        top=2,
+        least_confident=max(1, 2 * len(world.labels) // 5),
+    )
+    analysts: dict[str, Analyst] = {
+        "scan": LinearScan(base),
+        "nb": NaiveBayes(),
+        "majority": Majority(),
+        "top-2": NaiveBayes(base),
+    }
+    if attack not in analysts:
+        raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {attack!r}")
+    rows: list[NDArray[np.integer]] = []
+    oracle = Holdout(world.labels, world.m).open(
+        rng, guard=_Recording(rows), budget=Budget(total=queries)
+    )
+    final = analysts[attack].answer(oracle, rng)
+    return np.stack([*rows, final]).astype(np.min_scalar_type(world.m - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class _Recording(Memoryless):
+    """Exact answers; every submission is written down."""
+
+    rows: list[NDArray[np.integer]]
+
+    name = "recording"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        self.rows.append(np.array(marked.labels))
+        return marked.accuracy, state
+
+    def error(self, n: int) -> float:
+        return 0.0
+
+    def nats(self, k: int, n: int) -> float:
+        return 0.0
+
+
+def _designed(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
+    """Return Lindstrom's detecting queries between two labels a point, and what they decode to.
+
+    Query y of 2^r sets column (x, j) to the second label where y & x is one of the first 2^j
+    subsets of x whose size has the parity of x. The decoder is exact, so the truth stands in for
+    it wherever it is one of the two labels.
+    """
+    r = max(1, int(np.log2(max(2, queries))))
+    columns = [(x, j) for x in range(1, 2**r) for j in range(x.bit_count())]
+    points = rng.permutation(len(world.labels))[: len(columns)]
+    base = world.logits(1.0, world.errors(OWN, rng))
+    first, second = np.argsort(-base, axis=1)[:, :2].T
+    rows = np.tile(first, (2**r + 1, 1))
+    for (x, j), i in zip(columns, points, strict=False):
+        chosen = _same_parity(x)[: 2**j]
+        rows[:-1, i] = np.where(np.isin(np.arange(2**r) & x, chosen), second[i], first[i])
+    decoded = np.where(world.labels == second, second, first)
+    rows[-1, points] = decoded[points]
+    return rows.astype(np.min_scalar_type(world.m - 1))
+
+
+def _same_parity(x: int) -> list[int]:
+    return [y for y in range(x + 1) if y & x == y and (y.bit_count() - x.bit_count()) % 2 == 0]

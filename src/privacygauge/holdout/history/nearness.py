@@ -1,0 +1,80 @@
+"""How far submissions are from each other, counted on a sample of the points and then exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.holdout.history.record import Answers, History
+
+POINTS = 2_048
+"""Of so many points at most all pairs of submissions are compared."""
+_CANDIDATES = 256
+"""Nearest earlier submissions by the sample that are compared on all points."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearness:
+    """What a history's answers have in common."""
+
+    points: Ints
+    """(s,) The sampled points, ascending."""
+    sample: Answers = field(repr=False)
+    """(k, s) The answers there."""
+    agreement: Ints = field(repr=False)
+    """(k, k) On how many of the sampled points two submissions agree."""
+    copy_of: Ints
+    """(k,) The first submission with the very same answers; the submission itself where new."""
+    nearest: Ints
+    """(k,) The nearest earlier submission with other answers; -1 where there is none."""
+    distance: Ints
+    """(k,) On how many of all points it differs from that one; -1 where there is none."""
+
+    @property
+    def fresh(self) -> Bools:
+        """(k,) Whether the answers are new."""
+        return np.asarray(self.copy_of == np.arange(len(self.copy_of)))
+
+
+def nearness(history: History, rng: np.random.Generator) -> Nearness:
+    """Return how far submissions are from each other.
+
+    Parameters
+    ----------
+    history : History
+        With answers.
+    rng : numpy.random.Generator
+        Draws the points of the sample, where there are more than `POINTS`.
+    """
+    answers = history.answers
+    assert answers is not None
+    points = np.arange(history.n)
+    if history.n > POINTS:
+        points = np.sort(rng.choice(history.n, POINTS, replace=False))
+    sample = np.ascontiguousarray(answers[:, points])
+    agreement = np.stack([np.count_nonzero(sample == row, axis=1) for row in sample])
+    copy_of = _copies(answers)
+    found = [_nearest(answers, agreement, copy_of, i) for i in range(len(answers))]
+    near, distance = (np.array(column, np.int64) for column in zip(*found, strict=True))
+    return Nearness(points, sample, agreement, copy_of, near, distance)
+
+
+def _copies(answers: Answers) -> Ints:
+    first: dict[bytes, int] = {}
+    return np.array([first.setdefault(row.tobytes(), i) for i, row in enumerate(answers)], np.int64)
+
+
+def _nearest(answers: Answers, agreement: Ints, copy_of: Ints, i: int) -> tuple[int, int]:
+    earlier = np.flatnonzero(copy_of[:i] != copy_of[i])
+    if not len(earlier):
+        return -1, -1
+    # Of equally near ones the latest, but the very first too: a scan's base may be either.
+    order = np.lexsort((-earlier, -agreement[i, earlier]))[:_CANDIDATES]
+    best = agreement[i, earlier[order[0]]]
+    tied = order[agreement[i, earlier[order]] == best]
+    some = np.unique(np.concatenate([earlier[tied], earlier[:1]]))
+    distances = np.count_nonzero(answers[some] != answers[i], axis=1)
+    place = len(some) - 1 - int(np.argmin(distances[::-1]))
+    return int(some[place]), int(distances[place])

@@ -1,0 +1,202 @@
+"""Reading a leaderboard's history from files."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.datasets.reading import LINES, read_content, read_json_lines, read_text
+from privacygauge.errors import InputError
+from privacygauge.holdout.history.record import History, in_time
+
+COLUMNS = ("time", "account", "score")
+"""What every history has to have."""
+ANSWERS, SUBMISSION = "predictions", "submission"
+"""Columns that it may have: a list of labels, and a name of the submission."""
+
+Row = Mapping[str, Any]
+
+
+def read_history(
+    path: Path,
+    *,
+    n: int | None = None,
+    n_classes: int | None = None,
+    predictions: Path | None = None,
+    labels: Path | None = None,
+) -> History:
+    """Return the history in a file.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines, CSV or Parquet with the columns ``time`` (ISO 8601, or a number), ``account``
+        and ``score`` (accuracy in [0, 1], or right answers out of `n`). Optional: ``submission``,
+        a name, and, in JSON lines and Parquet, ``predictions``, a list of labels.
+    n : int, optional
+        Points of the test set; told by labels or predictions where it is not given.
+    n_classes : int, optional
+        Classes; counted in labels and predictions where it is not given.
+    predictions : Path, optional
+        The submitted labels: .npy of shape (k, n) in the order of the file, or .npz with a
+        vector under each submission's name, or with one array ``predictions``.
+    labels : Path, optional
+        The hidden labels: .npy of shape (n,), or .npz with one array ``labels``.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    rows = _rows(path)
+    if not rows:
+        raise InputError(f"{path} holds no submissions")
+    missing = [name for name in COLUMNS if name not in rows[0]]
+    if missing:
+        raise InputError(
+            f"{path} must have the columns {', '.join(COLUMNS)}, {', '.join(missing)} is missing"
+        )
+    answers = _inline(rows, path) if predictions is None else _answers(predictions, rows)
+    truth = None if labels is None else _labels(labels)
+    size = n if n is not None else _size(answers, truth)
+    if size is None:
+        raise InputError("--n is needed: the number of examples of the test set")
+    return in_time(
+        _times([row.get("time") for row in rows], path),
+        [_account(row, path, i) for i, row in enumerate(rows)],
+        [_score(row, path, i) for i, row in enumerate(rows)],
+        n=size,
+        n_classes=n_classes,
+        answers=answers,
+        labels=truth,
+    )
+
+
+def _rows(path: Path) -> list[Row]:
+    name = path.name.lower()
+    if name.endswith(LINES):
+        return [row for _, row in read_json_lines(path, "history")]
+    if name.endswith((".csv", ".csv.gz")):
+        # Read as text: an account may be called 007.
+        return list(csv.DictReader(io.StringIO(read_text(path, "history"), newline="")))
+    if name.endswith(".parquet"):
+        found: Any = read_content(path, "history")
+        return [
+            dict(zip(found.columns, row, strict=True))
+            for row in found.itertuples(index=False, name=None)
+        ]
+    raise InputError(f"{path} must end in .jsonl, .csv or .parquet")
+
+
+def _account(row: Row, path: Path, place: int) -> str:
+    value = row.get("account")
+    if value is None or value == "":
+        raise InputError(f"{path}: account is missing in submission {place + 1}")
+    return str(value)
+
+
+def _score(row: Row, path: Path, place: int) -> float:
+    try:
+        value = float(row.get("score"))  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{path}: score must be a number, got {row.get('score')!r} in submission {place + 1}"
+        ) from error
+    return value
+
+
+def _times(values: Sequence[Any], path: Path) -> NDArray[np.float64]:
+    return np.array([_time(value, path, i) for i, value in enumerate(values)])
+
+
+def _time(value: Any, path: Path, place: int) -> float:
+    if isinstance(value, datetime):
+        return _seconds(value)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        pass
+    try:
+        return _seconds(datetime.fromisoformat(str(value).strip()))
+    except ValueError as error:
+        raise InputError(
+            f"{path}: time must be ISO 8601 (2026-01-31T12:00:00) or a number, got {value!r} in "
+            f"submission {place + 1}"
+        ) from error
+
+
+def _seconds(moment: datetime) -> float:
+    # A time without a zone is taken as UTC, so that the same file reads the same everywhere.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _inline(rows: Sequence[Row], path: Path) -> NDArray[Any] | None:
+    lists = [row.get(ANSWERS) for row in rows]
+    given = [found is not None for found in lists]
+    if not any(given) or path.name.lower().endswith((".csv", ".csv.gz")):
+        return None
+    if not all(given):
+        raise InputError(
+            f"{path}: predictions are missing in submission {given.index(False) + 1}: give them "
+            "for all submissions, or for none"
+        )
+    return _stacked(lists, [f"submission {i + 1}" for i in range(len(lists))])
+
+
+def _answers(path: Path, rows: Sequence[Row]) -> NDArray[Any]:
+    arrays = _arrays(path, "predictions")
+    if len(arrays) == 1 and next(iter(arrays.values())).ndim == 2:
+        return next(iter(arrays.values()))
+    names = [str(row.get(SUBMISSION, "")) for row in rows]
+    absent = [name for name in names if name not in arrays]
+    if absent:
+        raise InputError(
+            f"{path} must hold an array under the name of each submission, none for "
+            f"{absent[0]!r}: give the history a column submission, or one array (k, n)"
+        )
+    return _stacked([arrays[name] for name in names], names)
+
+
+def _labels(path: Path) -> NDArray[Any]:
+    arrays = _arrays(path, "labels")
+    if len(arrays) != 1:
+        raise InputError(f"{path} must hold one array of labels, got {len(arrays)}")
+    return next(iter(arrays.values()))
+
+
+def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:
+    if path.suffix.lower() == ".npz":
+        found: Any = read_content(path, what)
+        return {str(name): array for name, array in found.items()}
+    if path.suffix.lower() != ".npy":
+        raise InputError(f"{path} must end in .npy or .npz")
+    if not path.is_file():
+        raise InputError(f"{path} does not exist")
+    try:
+        return {what: np.load(path, allow_pickle=False)}
+    except (ValueError, EOFError, OSError) as error:
+        raise InputError(f"{path} is damaged or no npy file of numbers") from error
+
+
+def _stacked(rows: Sequence[Any], names: Sequence[str]) -> NDArray[Any]:
+    arrays = [np.asarray(row) for row in rows]
+    for array, name in zip(arrays, names, strict=True):
+        if array.shape != arrays[0].shape or array.ndim != 1:
+            raise InputError(
+                f"predictions must have the same length in every submission, got {array.shape} "
+                f"in {name} and {arrays[0].shape} in {names[0]}"
+            )
+    return np.stack(arrays)
+
+
+def _size(answers: NDArray[Any] | None, truth: NDArray[Any] | None) -> int | None:
+    if truth is not None:
+        return len(truth)
+    return None if answers is None or answers.ndim != 2 else int(answers.shape[1])

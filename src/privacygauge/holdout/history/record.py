@@ -1,0 +1,218 @@
+"""A leaderboard's history as a value: who submitted what, when, and what it scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+Answers = NDArray[np.integer]
+
+_OFF_GRID = 0.25
+"""Right answers: scores that are nearer than this to a whole number of them name it."""
+_FEWEST_VALUES = 8
+"""Of different scores, before a common step is taken for a rounded display."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """Submissions in the order of time; equal times keep the order that they came in."""
+
+    accounts: tuple[str, ...]
+    """(k,) Who submitted."""
+    scores: Floats
+    """(k,) Accuracy in [0, 1], as the leaderboard had it."""
+    n: int
+    """Points of the test set."""
+    n_classes: int | None = None
+    """Classes of the task, at least 2; None where it is not known."""
+    times: Floats | None = None
+    """(k,) Ascending; None where the order alone is known."""
+    answers: Answers | None = field(repr=False, default=None)
+    """(k, n) The submitted labels; None where only scores were kept."""
+    labels: Ints | None = field(repr=False, default=None)
+    """(n,) The hidden labels; None where they stay with their owner."""
+
+    def __post_init__(self) -> None:
+        k = len(self.accounts)
+        if k == 0:
+            raise InputError("history must hold at least one submission, got none")
+        if self.n < 1:
+            raise InputError(f"n must be at least 1, got {self.n}: give the test set's size")
+        object.__setattr__(self, "scores", shares(self.scores, k))
+        if self.n_classes is not None and self.n_classes < 2:
+            raise InputError(f"classes must be at least 2, got {self.n_classes}")
+        if self.times is not None:
+            object.__setattr__(self, "times", _ascending(self.times, k))
+        if self.answers is not None:
+            object.__setattr__(self, "answers", _answers(self.answers, k, self.n, self.n_classes))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", _labels(self.labels, self.n, self.n_classes))
+
+    def __len__(self) -> int:
+        return len(self.accounts)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Every account once, in the order of its first submission."""
+        return tuple(dict.fromkeys(self.accounts))
+
+    @cached_property
+    def codes(self) -> Ints:
+        """(k,) The place in `names` of each submission's account."""
+        place = {name: i for i, name in enumerate(self.names)}
+        return np.array([place[account] for account in self.accounts], np.int64)
+
+    def rows_of(self, code: int) -> Ints:
+        """Return the submissions of one account, ascending in time."""
+        return np.flatnonzero(self.codes == code)
+
+    @cached_property
+    def n_correct(self) -> Ints:
+        """(k,) Right answers: counted where answers and labels are at hand, else from the score."""
+        if self.answers is not None and self.labels is not None:
+            return np.array([np.count_nonzero(row == self.labels) for row in self.answers])
+        return np.round(self.scores * self.n).astype(np.int64)
+
+    @cached_property
+    def step(self) -> float:
+        """Of the scores, in right answers: 1 where exact, larger where rounded, 0 for no grid."""
+        if self.answers is not None and self.labels is not None:
+            return 1.0
+        if np.abs(self.scores * self.n - self.n_correct).max() > _OFF_GRID:
+            return 0.0
+        different = np.unique(self.n_correct)
+        if len(different) < _FEWEST_VALUES:
+            return 1.0
+        return float(np.gcd.reduce(np.diff(different)))
+
+    @property
+    def exact(self) -> bool:
+        """Whether scores tell single right answers apart."""
+        return self.step == 1.0
+
+
+def in_time(
+    times: ArrayLike | None,
+    accounts: Sequence[object],
+    scores: ArrayLike,
+    *,
+    n: int,
+    n_classes: int | None = None,
+    answers: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+) -> History:
+    """Return a history from columns in any order.
+
+    Parameters
+    ----------
+    times : array_like of shape (k,), optional
+        Numbers; without them the rows are taken to be in the order of time.
+    accounts : sequence of length k
+        Who submitted; taken as texts.
+    scores : array_like of shape (k,)
+        Accuracies in [0, 1], or right answers out of `n`: where one is above 1, all are the latter.
+    n : int
+        Points of the test set.
+    n_classes : int, optional
+        At least 2; counted in the labels and answers where it is not given.
+    answers : array_like of shape (k, n), optional
+        Submitted labels, integers from 0.
+    labels : array_like of shape (n,), optional
+        Hidden labels, integers from 0.
+    """
+    names = tuple(str(account) for account in accounts)
+    k = len(names)
+    order, when = np.arange(k), None
+    if times is not None:
+        given = checks.floats(times, "times", length=k)
+        order = np.argsort(given, kind="stable")
+        when = given[order]
+    rows = None if answers is None else np.asarray(answers)
+    if rows is not None and (rows.ndim != 2 or len(rows) != k):
+        raise InputError(
+            f"answers must have a row for each of the {k} submissions, got the shape {rows.shape}"
+        )
+    truth = None if labels is None else checks.classes(labels, "labels")
+    return History(
+        tuple(names[i] for i in order),
+        as_shares(scores, n, k)[order],
+        n,
+        n_classes if n_classes is not None else _n_classes(rows, truth),
+        when,
+        None if rows is None else rows[order],
+        truth,
+    )
+
+
+def as_shares(scores: ArrayLike, n: int, k: int) -> Floats:
+    """Return accuracies in [0, 1] from accuracies or from numbers of right answers."""
+    values = checks.floats(scores, "score", length=k)
+    if k == 0 or values.max() <= 1 or n < 1:
+        return values
+    wrong = np.flatnonzero((values < 0) | (values > n) | (np.trunc(values) != values))
+    if wrong.size:
+        raise InputError(
+            f"score must be an accuracy in [0, 1], or in every row right answers in 0..{n}, got "
+            f"{values[wrong[0]]:g} in row {wrong[0]}: divide percentages by 100"
+        )
+    return np.asarray(values / n)
+
+
+def shares(values: ArrayLike, k: int) -> Floats:
+    """Return scores, (k,), if all are in [0, 1]."""
+    found = checks.floats(values, "score", length=k)
+    outside = np.flatnonzero((found < 0) | (found > 1))
+    if outside.size:
+        raise InputError(
+            f"score must be an accuracy in [0, 1], got {found[outside[0]]:g} in row {outside[0]}"
+        )
+    return found
+
+
+def disagreeing(history: History) -> Bools:
+    """Return where the given scores, (k,), differ from what answers and labels come to."""
+    gap = np.abs(history.scores - history.n_correct / history.n)
+    return np.asarray(gap * history.n > 0.5)
+
+
+def _ascending(times: Floats, k: int) -> Floats:
+    found = checks.floats(times, "times", length=k)
+    if np.any(np.diff(found) < 0):
+        raise InputError("times must ascend: build the history with in_time, which sorts")
+    return found
+
+
+def _answers(values: Answers, k: int, n: int, n_classes: int | None) -> Answers:
+    rows = np.asarray(values)
+    if rows.shape != (k, n):
+        raise InputError(
+            f"answers must have the shape ({k}, {n}), submissions by points, got {rows.shape}"
+        )
+    if rows.dtype.kind not in "iu":
+        raise InputError(f"answers must be integers from 0, got {rows.dtype}: number the classes")
+    if rows.size and (rows.min() < 0 or (n_classes is not None and rows.max() >= n_classes)):
+        most = "" if n_classes is None else str(n_classes - 1)
+        raise InputError(f"answers must be in 0..{most}, got {rows.min()} to {rows.max()}")
+    return np.asarray(checks.frozen(rows.astype(np.min_scalar_type(int(rows.max())), copy=False)))
+
+
+def _labels(values: Ints, n: int, n_classes: int | None) -> Ints:
+    found = checks.classes(values, "labels", length=n)
+    if n_classes is not None and found.max() >= n_classes:
+        raise InputError(f"labels must be in 0..{n_classes - 1}, got {found.max()}")
+    return found
+
+
+def _n_classes(rows: Answers | None, truth: Ints | None) -> int | None:
+    tops = [
+        int(x.max()) for x in (rows, truth) if x is not None and x.size and x.dtype.kind in "iu"
+    ]
+    return max(2, max(tops) + 1) if tops else None

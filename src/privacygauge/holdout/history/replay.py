@@ -1,0 +1,192 @@
+"""What the same submissions would have been shown under guards, and what noise alone gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.history.record import History
+from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
+from privacygauge.holdout.mechanism import Guard, Marked
+from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
+from privacygauge.holdout.thresholdout import Thresholdout
+
+_NEEDS_ALL = (ParameterFreeLadder,)
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """A history under one guard."""
+
+    guard: str
+    """The guard's name."""
+    shown: Floats = field(repr=False)
+    """(k,) What each submission would have been answered."""
+    improvements: int
+    """Times that the best value on display rose after the first."""
+    best: float
+    """The best value shown in the end."""
+    error: float
+    """Mean distance between the best value on display and the best accuracy so far."""
+    nats: float
+    """Log of the number of transcripts that the guard could have produced: what it may tell."""
+    approximate: bool
+    """Whether the answers themselves were not at hand, so that noise is drawn submission by
+    submission and not by content."""
+
+
+def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay | Skipped:
+    """Return what the guard would have shown of a history, or why that cannot be said.
+
+    Parameters
+    ----------
+    history : History
+    guard : Guard
+    rng : numpy.random.Generator
+        Draws the guard's key.
+    """
+    whole = history.answers is not None and history.labels is not None
+    if isinstance(guard, Thresholdout):
+        return Skipped(guard.name, "needs the accuracy that each submission claimed")
+    if isinstance(guard, _NEEDS_ALL) and not whole:
+        return Skipped(guard.name, "needs the submitted answers and the labels")
+    if not history.exact:
+        return Skipped(guard.name, "the scores are rounded or noisy already")
+    state = guard.start(rng.bytes(16))
+    shown = np.empty(len(history))
+    for i in range(len(history)):
+        shown[i], state = guard.answer(_marked(history, i), state)
+    true = best_so_far(history.n_correct / history.n)
+    error = float(np.abs(best_so_far(shown) - true).mean())
+    return Replay(
+        guard.name,
+        shown,
+        improvements(shown),
+        float(shown.max()),
+        error,
+        transcript_nats(guard, len(history), history.n),
+        not whole,
+    )
+
+
+def scores_ladder(n: int) -> Ladder:
+    """Return the Ladder for scores alone: its step is 1/sqrt(n), the widest that two differ by."""
+    return Ladder(min(1.0, 1 / math.sqrt(n)))
+
+
+def best_so_far(scores: Floats) -> Floats:
+    """Return the running maximum, (k,)."""
+    return np.asarray(np.maximum.accumulate(scores))
+
+
+def records(scores: Floats) -> Bools:
+    """Return which submissions, (k,), beat all before them; the first does not count."""
+    best = best_so_far(scores)
+    return np.concatenate([[False], scores[1:] > best[:-1]])
+
+
+def improvements(scores: Floats) -> int:
+    """Return how often the best so far rose after the first submission."""
+    return int(np.count_nonzero(records(scores)))
+
+
+def noise_curve(history: History) -> Floats:
+    """Return the best so far, (k,), expected of submissions that are all equally good.
+
+    p + sqrt(p (1 - p)/n) E[max of t standard normals], p the median score: what luck alone makes
+    of t submissions whose errors are independent. Best scores far above it are skill, or more
+    than luck; below it nothing can be told.
+    """
+    p = float(np.median(history.scores))
+    deviation = math.sqrt(p * (1 - p) / history.n)
+    places = np.unique(np.geomspace(1, len(history), 60).round().astype(np.int64))
+    expected = np.array([expected_maximum(int(t)) for t in places])
+    return np.asarray(p + deviation * np.interp(np.arange(1, len(history) + 1), places, expected))
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The account with the best score, and what of its lead selection alone explains."""
+
+    account: str
+    """Whose it is."""
+    submissions: int
+    """How many different ones the account made."""
+    best: float
+    """Its best score."""
+    margin: float | None
+    """Above the best score of any other account; None where there is none."""
+    correlation: float
+    """Between the errors of the account's submissions; 0 where it is not known."""
+    selection: float
+    """What choosing the best of so many equally good submissions adds on average, at most."""
+
+    @property
+    def explained(self) -> float | None:
+        """The share of the margin that selection alone comes to, at most 1."""
+        if self.margin is None or self.margin <= 0:
+            return None
+        return min(1.0, self.selection / self.margin)
+
+
+def winner(history: History) -> Winner:
+    """Return the account with the best score, the first of several."""
+    first = int(np.argmax(history.scores))
+    code = int(history.codes[first])
+    of = history.rows_of(code)
+    best = float(history.scores[first])
+    others = history.scores[history.codes != code]
+    scores = history.scores[of]
+    different, correlation = _different(history, of), _correlation(history, of)
+    typical = float(np.clip(np.median(scores), 1 / (2 * history.n), 1 - 1 / (2 * history.n)))
+    return Winner(
+        history.names[code],
+        different,
+        best,
+        best - float(others.max()) if len(others) else None,
+        correlation,
+        honest_best_of_k(history.n, different, accuracy=typical, correlation=correlation),
+    )
+
+
+def replays(
+    history: History, guards: Sequence[Guard], rngs: Sequence[np.random.Generator]
+) -> tuple[Replay | Skipped, ...]:
+    """Return the history under every guard, each with a generator of its own."""
+    return tuple(replay(history, guard, rng) for guard, rng in zip(guards, rngs, strict=True))
+
+
+def _marked(history: History, i: int) -> Marked:
+    # Noise is drawn by content; where that is not at hand each submission is one of its own.
+    row = np.array([i]) if history.answers is None else history.answers[i]
+    truth = np.empty(0, np.int64) if history.labels is None else history.labels
+    n_correct = int(history.n_correct[i])
+    return Marked(n_correct, history.n, history.n_classes or 2, labels=row, truth=truth)
+
+
+def _different(history: History, of: Ints) -> int:
+    if history.answers is None:
+        return len(of)
+    return len({history.answers[i].tobytes() for i in of})
+
+
+def _correlation(history: History, of: Ints) -> float:
+    """Return the mean correlation of errors between the submissions of one account, at least 0."""
+    if history.answers is None or history.labels is None or len(of) < 2:
+        return 0.0
+    right = (history.answers[of] == history.labels).astype(np.float64)
+    spread = right - right.mean(axis=1, keepdims=True)
+    size = np.sqrt((spread**2).sum(axis=1))
+    unit = spread[size > 0] / size[size > 0, None]
+    k = len(unit)
+    if k < 2:
+        return 0.0
+    # The sum over all pairs is that of the summed vectors, less the diagonal.
+    mean = (float((unit.sum(axis=0) ** 2).sum()) - k) / (k * (k - 1))
+    return min(1.0, max(0.0, mean))

@@ -1,0 +1,233 @@
+"""What the scores alone show: steps of single points, and scores as of random labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import chi2
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.detectors import CHANCE_SCORES, SCORE_SCAN
+from privacygauge.holdout.history.evidence import (
+    Evidence,
+    best_group,
+    log_excess,
+    log_many,
+    log_run_tail,
+    longest_run,
+    probability,
+)
+from privacygauge.holdout.history.record import History
+
+SINGLE = 0.78
+"""P(|X - Y| = 1 given X != Y) for two Poisson variables of mean 1/2 is 0.779."""
+_MEMORY = 16
+"""Submissions: the best of so many is a scan's present level."""
+_GROUP = 8
+"""Accounts: larger groups are not looked at for a scan that was split up."""
+BAND = 3.3
+"""Standard deviations around 1/m: one random query in a thousand lies outside."""
+_CHANCE = 0.5
+_CLEAR = 6.0
+"""Standard deviations: from so far above 1/m on an account is far above it."""
+_TAIL = 0.001
+
+
+def score_scan(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account, and for the best group of them, whether scores move by ones."""
+    if not history.exact:
+        return Skipped(SCORE_SCAN.title, "the scores are rounded or noisy")
+    rows = [history.rows_of(code) for code in range(len(history.names))]
+    runs = [_single_steps(history.n_correct[of]) for of in rows]
+    found = [
+        _scan_evidence((name,), of, run)
+        for name, of, run in zip(history.names, rows, runs, strict=True)
+    ]
+    group, log_p = best_group(
+        _by_step(history, rows, [run[0] for run in runs]),
+        lambda some: (
+            _single_steps(history.n_correct[_merged(rows, some)])[0] if len(some) <= _GROUP else 0.0
+        ),
+        len(rows),
+    )
+    if log_p < 0:
+        merged = _merged(rows, group)
+        run = _single_steps(history.n_correct[merged])
+        taking = np.unique(history.codes[merged[run[1] : run[2] + 1]])
+        names = tuple(history.names[i] for i in taking)
+        found.append(_scan_evidence(names, merged, (log_p, *run[1:])))
+    return tuple(found)
+
+
+def _by_step(history: History, rows: Sequence[Ints], alone: Sequence[float]) -> list[int]:
+    """Return the accounts that do not stand out alone, those with the smallest steps first."""
+    typical = [
+        np.median(np.abs(np.diff(history.n_correct[of]))) if len(of) > 1 else math.inf
+        for of in rows
+    ]
+    limit = distinct(len(rows))
+    return [int(i) for i in np.argsort(typical, kind="stable") if alone[i] > limit]
+
+
+def _merged(rows: Sequence[Ints], group: Sequence[int]) -> Ints:
+    return np.sort(np.concatenate([rows[i] for i in group]))
+
+
+def _scan_evidence(names: tuple[str, ...], of: Ints, run: tuple[float, int, int]) -> Evidence:
+    log_p, first, last = run
+    inside = of[first : last + 1] if log_p < 0 else of[:0]
+    whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
+    says = f"{len(inside):,} submissions in a row{whose} move the score by single right answers"
+    return Evidence(SCORE_SCAN.name, names, probability(log_p), says, inside)
+
+
+def _single_steps(counts: Ints) -> tuple[float, int, int]:
+    """Return the log p-value of the longest run of single steps, and where it begins and ends."""
+    if len(counts) < 2:
+        return 0.0, 0, 0
+    places = np.arange(1, len(counts))
+    best = np.array([counts[max(0, t - _MEMORY) : t].max() for t in places])
+    references = [counts[:-1], best, *(np.full(len(places), c) for c in np.unique(counts))]
+    found = []
+    for reference in references:
+        steps = counts[1:] - reference
+        moved = np.flatnonzero(steps != 0)
+        single = np.abs(steps[moved]) == 1
+        start, stop = longest_run(single)
+        if stop > start:
+            log_p = log_run_tail(stop - start, len(single), SINGLE)
+            found.append((log_p, int(places[moved[start]]), int(places[moved[stop - 1]])))
+    if not found:
+        return 0.0, 0, 0
+    log_p, first, last = min(found)
+    return min(0.0, log_p + math.log(len(references))), first, last
+
+
+def at_chance(history: History) -> Bools:
+    """Return which submissions, (k,), score within `BAND` standard deviations of 1/m."""
+    assert history.n_classes is not None
+    middle, deviation = _chance(history.n, history.n_classes)
+    off = np.abs(history.n_correct - middle)
+    return np.asarray(off <= BAND * deviation + max(history.step, 1.0) / 2)
+
+
+def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account, and for the best group, whether they score as random labels do."""
+    if history.n_classes is None:
+        return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
+    near, clear = at_chance(history), far_above_chance(history)
+
+    def counted(group: Sequence[int]) -> Bools:
+        of = np.flatnonzero(np.isin(history.codes, group))
+        fresh = of[np.concatenate([[True], np.diff(history.n_correct[of]) != 0])]
+        flags = near[fresh]
+        counts = history.n_correct[fresh[flags]]
+        plausible = narrow(history, counts) and (clear or centred(history, counts))
+        return np.asarray(flags & plausible)
+
+    what = "score as random labels do"
+    return per_account_and_group(history, CHANCE_SCORES.name, near, counted, _CHANCE, what)
+
+
+def per_account_and_group(
+    history: History,
+    detector: str,
+    flags: Bools,
+    counted: Callable[[Sequence[int]], Bools],
+    rate: float,
+    what: str,
+) -> tuple[Evidence, ...]:
+    """Return the evidence of every account, and of the best group where there are several.
+
+    Parameters
+    ----------
+    history : History
+    detector : str
+    flags : array of shape (k,)
+        What a finding is about.
+    counted : callable
+        From accounts to the flags that count for them.
+    rate : float
+        How probable a flag is at most under the null.
+    what : str
+        What a flagged submission does, in words.
+    """
+
+    def log_p(group: Sequence[int]) -> float:
+        # Stretches of a group in time are no evidence: beginnings look alike.
+        return (
+            log_excess(counted(group), rate) if len(group) == 1 else log_many(counted(group), rate)
+        )
+
+    every = range(len(history.names))
+    alone = [log_p((code,)) for code in every]
+    found = [
+        _evidence(history, detector, (code,), tail, flags, what)
+        for code, tail in zip(every, alone, strict=True)
+    ]
+    counts = np.bincount(history.codes, weights=flags, minlength=len(every))
+    shares = counts / np.bincount(history.codes, minlength=len(every))
+    ranked = [int(i) for i in np.lexsort((-counts, -shares)) if alone[i] > distinct(len(every))]
+    group, together = best_group(ranked, log_p, len(every))
+    members = [code for code in group if 2 * counts[code] >= counts[list(group)].mean()]
+    if len(members) > 1:
+        found.append(_evidence(history, detector, members, together, flags, what))
+    return tuple(found)
+
+
+def distinct(accounts: int) -> float:
+    """Return the log p-value below which an account stands out alone.
+
+    Groups are looked for among the others: whom no test alone would find.
+    """
+    return math.log(_TAIL / accounts)
+
+
+def _evidence(
+    history: History,
+    detector: str,
+    group: Sequence[int],
+    log_p: float,
+    flags: Bools,
+    what: str,
+) -> Evidence:
+    of = np.flatnonzero(np.isin(history.codes, group))
+    inside = of[flags[of]]
+    names = tuple(history.names[i] for i in sorted(group))
+    whose = "" if len(names) == 1 else f" of {len(names)} accounts together"
+    says = f"{len(inside):,} of {len(of):,} submissions{whose} {what}"
+    return Evidence(detector, names, probability(log_p), says, inside)
+
+
+def _chance(n: int, m: int) -> tuple[float, float]:
+    return n / m, math.sqrt(n * (1 / m) * (1 - 1 / m))
+
+
+def far_above_chance(history: History) -> bool:
+    """Return whether most accounts are far above 1/m."""
+    assert history.n_classes is not None
+    middle, deviation = _chance(history.n, history.n_classes)
+    typical = [np.median(history.n_correct[history.codes == c]) for c in range(len(history.names))]
+    return bool(np.median(typical) > middle + _CLEAR * deviation)
+
+
+def narrow(history: History, counts: Ints) -> bool:
+    """Return whether right answers spread no wider than Bin(n, 1/m)."""
+    assert history.n_classes is not None
+    if len(counts) < 2:
+        return True
+    _, deviation = _chance(history.n, history.n_classes)
+    spread = float(((counts - counts.mean()) ** 2).sum()) / deviation**2
+    return bool(spread <= chi2.isf(_TAIL, len(counts) - 1))
+
+
+def centred(history: History, counts: Ints) -> bool:
+    """Return whether the mean of right answers lies where that of Bin(n, 1/m) does."""
+    assert history.n_classes is not None
+    if not len(counts):
+        return True
+    middle, deviation = _chance(history.n, history.n_classes)
+    return bool(abs(counts.mean() - middle) <= BAND * deviation / math.sqrt(len(counts)))

@@ -1,0 +1,225 @@
+"""What shows that an answer was made from scores: votes of random queries, and settled points."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import binom, chi2, hypergeom
+from scipy.stats import t as student
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.detectors import OTHERS_VOTE, SETTLED, VOTE
+from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.nearness import Nearness
+from privacygauge.holdout.history.record import Answers, History
+
+QUERIES = 20
+"""Of so many random queries at least an answer is judged by."""
+_EARLIER = 10
+"""Submissions of the account before an answer that may have settled points."""
+_MOVED = 0.02
+"""Of the points on which the earlier submissions agree: an answer that changes more of them is
+another model, which may be better everywhere."""
+_SHARE = 0.75
+"""Of the earlier submissions: where the majority has no more, a point is contested."""
+_BROKEN = 3.0
+"""Times the usual distance from the majority: files that are further off are broken."""
+_ANSWERS = 10
+"""Of an account, the best by score, are judged."""
+_FEW = 5
+"""Random queries: accounts with fewer are left out, broken files are rare but honest."""
+_WIDE = 0.001
+_LEAST = 1e-300
+_NOTHING = (1.0, 0.0, 0.0)
+
+
+def votes(
+    history: History, near: Nearness, queries: Bools, throughout: Bools
+) -> tuple[Evidence, ...]:
+    """Return for every account whether an answer of it follows the scores of random queries.
+
+    Parameters
+    ----------
+    history : History
+        With answers.
+    near : Nearness
+    queries : array of shape (k,)
+        The submissions that are random, or random changes of a base.
+    throughout : array of shape (k,)
+        Those of them that are random at every point.
+    """
+    found = []
+    usable = _usable(history, queries, throughout)
+    for code, name in enumerate(history.names):
+        for own in (True, False):
+            asked = usable.queries if own else usable.queries & (history.codes != code)
+            answers = np.flatnonzero((history.codes == code) & near.fresh & ~usable.queries)
+            found.append(
+                _best_vote(history, code, name, answers, replace(usable, queries=asked), own)
+            )
+    return tuple(evidence for evidence in found if evidence is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class _Queries:
+    """Random queries that an answer can be judged by."""
+
+    queries: Bools
+    """(k,) Which submissions they are."""
+    throughout: Bools
+    """(k,) Which are random at every point."""
+    changed: Ints
+    """(k,) On how many points they differ from the majority of their account's queries."""
+
+
+def _usable(history: History, queries: Bools, throughout: Bools) -> _Queries:
+    """Return the queries of accounts with several whose changes are random in number as well."""
+    assert history.answers is not None
+    usable, changed = np.zeros(len(history), np.bool_), np.zeros(len(history), np.int64)
+    for code in range(len(history.names)):
+        for kind in (throughout, ~throughout):
+            of = np.flatnonzero(queries & kind & (history.codes == code))
+            if len(of) < _FEW:
+                continue
+            rows = history.answers[of]
+            off = np.count_nonzero(rows != majority_of(rows), axis=1)
+            changed[of] = off
+            # Independent changes vary in number no more than a Poisson variable.
+            spread = float(off.var(ddof=1)) / max(1.0, float(off.mean()))
+            usable[of] = spread * (len(of) - 1) <= chi2.isf(_WIDE, len(of) - 1)
+    return _Queries(usable, throughout, changed)
+
+
+def _best_vote(
+    history: History, code: int, name: str, answers: Ints, usable: _Queries, own: bool
+) -> Evidence | None:
+    tried = []
+    # An attack's answers are among its account's best.
+    for answer in answers[np.argsort(-history.n_correct[answers], kind="stable")[:_ANSWERS]]:
+        asked = np.flatnonzero(usable.queries[:answer])
+        if len(asked) >= QUERIES:
+            tried.append((_slope_p(history, int(answer), asked, usable), int(answer), asked))
+    if not tried:
+        return None
+    (p, slope), answer, asked = min(tried, key=lambda x: x[0])
+    whose = "" if own else " of other accounts"
+    says = (
+        f"agreement with {len(asked):,} random queries{whose} rises by {slope:.2f} points for "
+        "each point that they score"
+    )
+    counts = np.bincount(history.codes[asked], minlength=len(history.names))
+    many = 2 * counts >= counts[counts > 0].mean()
+    contributors = sorted({*np.flatnonzero(many).tolist(), code})
+    names = (name,) if own else tuple(history.names[c] for c in contributors)
+    detector = VOTE if own else OTHERS_VOTE
+    return Evidence(
+        detector.name, names, min(1.0, max(p * len(tried), _LEAST)), says, np.array([answer])
+    )
+
+
+def _slope_p(history: History, answer: int, asked: Ints, usable: _Queries) -> tuple[float, float]:
+    """Return the p-value of "the answer owes nothing to the scores", and the slope."""
+    assert history.answers is not None
+    agreed = np.count_nonzero(history.answers[asked] == history.answers[answer], axis=1)
+    # Accounts may change different bases, and some queries more of one than others: both shift
+    # score and agreement together, for honest answers too.
+    groups, place = np.unique(history.codes[asked], return_inverse=True)
+    nuisance = np.column_stack([place[:, None] == np.arange(len(groups)), usable.changed[asked]])
+    score, agreed = (_left(x, nuisance) for x in (history.n_correct[asked], agreed))
+    freedom = len(asked) - len(groups) - 2
+    power = float((score**2).sum())
+    if power < 1 or freedom < 1:
+        return 1.0, 0.0
+    slope = float((score * agreed).sum()) / power
+    left = float(((agreed - slope * score) ** 2).sum()) / freedom
+    honest = 1.0
+    if history.n_classes is not None and usable.throughout[asked].all():
+        m, accuracy = history.n_classes, history.n_correct[answer] / history.n
+        honest = max(0.0, (m * accuracy - 1) / (m - 1))
+    if left == 0:
+        return (_LEAST if slope > honest else 1.0), slope
+    return float(student.sf((slope - honest) / math.sqrt(left / power), freedom)), slope
+
+
+def _left(values: Ints, nuisance: Floats) -> Floats:
+    """Return what least squares on the nuisance columns leaves of the values."""
+    design = nuisance.astype(np.float64)
+    return np.asarray(values - design @ np.linalg.lstsq(design, values, rcond=None)[0])
+
+
+def settled_points(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
+    """Return for every account whether an answer is best where its earlier ones disagree."""
+    if history.labels is None:
+        return Skipped(SETTLED.title, "the labels are not at hand")
+    fresh = [np.flatnonzero((history.codes == c) & near.fresh) for c in range(len(history.names))]
+    found = [
+        _best_settled(history, name, of) for name, of in zip(history.names, fresh, strict=True)
+    ]
+    return tuple(evidence for evidence in found if evidence is not None)
+
+
+def _best_settled(history: History, name: str, of: Ints) -> Evidence | None:
+    assert history.answers is not None
+    assert history.labels is not None
+    if len(of) <= _EARLIER:
+        return None
+    # The best one, the last of several: an attack ends with what it has learnt.
+    place = len(of) - 1 - int(np.argmax(history.n_correct[of][::-1]))
+    if place < _EARLIER:
+        return None
+    rows, answer = history.answers[of[:place]], history.answers[of[place]]
+    majority = majority_of(rows)
+    off = np.count_nonzero(rows != majority, axis=1)
+    usual = off <= _BROKEN * np.median(off)
+    others = _others(history, of, int(of[place]), majority, int(off[usual].max()))
+    rows = np.concatenate([rows[usual], history.answers[others]])
+    majority = majority_of(rows)
+    kept = np.count_nonzero(rows == majority, axis=0)
+    agreed, contested = kept == len(rows), kept <= _SHARE * len(rows)
+    right = rows[:, contested] == history.labels[contested]
+    best = np.where(contested, rows[np.count_nonzero(right, axis=1).argmax()], majority)
+    p, inside, outside = max(
+        _settled_p(history.labels, answer, before, agreed, contested) for before in (majority, best)
+    )
+    says = (
+        f"right on {inside:.1%} of the points on which the earlier submissions disagree, and on "
+        f"{outside:.1%} of those on which they agree"
+    )
+    return Evidence(SETTLED.name, (name,), p, says, of[place : place + 1])
+
+
+def _others(history: History, of: Ints, until: int, majority: Answers, most: int) -> Ints:
+    """Return earlier submissions of other accounts that differ from `majority` no more than so."""
+    assert history.answers is not None
+    earlier = np.setdiff1d(np.arange(until), of)
+    off = np.count_nonzero(history.answers[earlier] != majority, axis=1)
+    return np.asarray(earlier[off <= most])
+
+
+def _settled_p(
+    labels: Ints, answer: Answers, before: Answers, agreed: Bools, contested: Bools
+) -> tuple[float, float, float]:
+    """Return the p-value, and the shares right on contested and on agreed points."""
+    moved = np.count_nonzero((answer != before) & agreed)
+    if not contested.any() or moved > _MOVED * agreed.sum() or not agreed.any():
+        return _NOTHING
+    right, known = answer == labels, before == labels
+    both = agreed | contested
+    hits, inside = int(right[both].sum()), int(right[contested].sum())
+    size, total = int(contested.sum()), int(both.sum())
+    harder = float(hypergeom.sf(inside - 1, total, hits, size))
+    gained = int(np.count_nonzero(right & ~known & contested))
+    lost = int(np.count_nonzero(~right & known & contested))
+    better = float(binom.sf(gained - 1, gained + lost, 0.5)) if gained else 1.0
+    # Both have to be untrue of honest work, so the larger of the two is a p-value.
+    return max(harder, better, _LEAST), inside / size, (hits - inside) / (total - size)
+
+
+def majority_of(rows: Answers) -> Answers:
+    """Return the most frequent label at every point; the smallest of equally frequent ones."""
+    labels = np.unique(rows)
+    counts = np.stack([np.count_nonzero(rows == label, axis=0) for label in labels])
+    return np.asarray(labels[counts.argmax(axis=0)])

@@ -1,0 +1,95 @@
+"""Leaderboards that show only what is clearly better than the best so far."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import gammaln
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless
+
+# A gain of the step itself is not enough, however the subtraction rounds.
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Ladder(Memoryless):
+    """Shows a new value only when it beats the one on display by more than the step.
+
+    Sources
+    -------
+    Blum and Hardt, "The Ladder: a reliable leaderboard for machine learning competitions"
+    (2015), Algorithm 1. On losses, 1 - accuracy, as there; the value shown is rounded to the
+    nearest multiple of the step, and the next one must beat that rounded value. Where a step that
+    does not divide 1 rounds a loss to more than 1, what is printed is an accuracy of 0.
+    """
+
+    step: float = 0.01
+    """In (0, 1]."""
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.step <= 1.0:
+            raise InputError(f"step must be in (0, 1], got {self.step}")
+
+    @property
+    def name(self) -> str:
+        """``ladder:STEP``."""
+        return f"ladder:{self.step:g}"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        loss = 1.0 - marked.accuracy
+        if state.shown is not None and not loss < (1.0 - state.shown) - self.step - _ROUNDING:
+            return max(0.0, state.shown), state
+        shown = 1.0 - self.step * math.floor(loss / self.step + 0.5)
+        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + 1)
+
+    def error(self, n: int) -> float:
+        """Return step / sqrt(12), the error of a value that was just shown."""
+        return max(self.step, 1 / n) / math.sqrt(12)
+
+    def nats(self, k: int, n: int) -> float:
+        """Return ln C(k + G - 1, k): what is shown only rises, over the G multiples of the step."""
+        return _log_rising(k, math.floor(1 / self.step + 0.5) + 1)
+
+
+@dataclass(frozen=True)
+class ParameterFreeLadder(Memoryless):
+    """The Ladder whose step is the standard error of the difference to the best submission.
+
+    Sources
+    -------
+    Blum and Hardt (2015), Algorithm 2: the step is s / sqrt(n), s the sample standard deviation
+    of the difference between the loss vectors of this submission and of the one on display; the
+    value shown is a multiple of 1/n, which an accuracy already is. With losses of 0 and 1 the
+    rule is: more points gained than the root of the number d of points on which the two differ.
+    With 1/n in place of 1/(n - 1) in s it would differ only where the gain is that root exactly.
+    """
+
+    name = "ladder"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the value on display after this submission."""
+        if state.shown is not None and state.best is not None:
+            gain = marked.n_correct - np.count_nonzero(state.best)
+            # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
+            if gain <= 0 or gain**2 <= np.count_nonzero(marked.correct != state.best):
+                return state.shown, state
+        shown = marked.accuracy
+        return shown, replace(state, shown=shown, best=marked.correct, spent=state.spent + 1)
+
+    def error(self, n: int) -> float:
+        """Return 1 / sqrt(12 n): the step is at most about 1/sqrt(n)."""
+        return 1 / math.sqrt(12 * n)
+
+    def nats(self, k: int, n: int) -> float:
+        """Return ln C(k + n, k): what is shown only rises, over the n + 1 accuracies."""
+        return _log_rising(k, n + 1)
+
+
+def _log_rising(k: int, values: int) -> float:
+    """Return the log of the number of sequences of k values, none below the one before it."""
+    return float(gammaln(k + values) - gammaln(k + 1) - gammaln(values))

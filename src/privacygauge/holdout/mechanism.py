@@ -1,0 +1,115 @@
+"""What every guard shares: a submission beside the truth, what is remembered, the interface.
+
+A guard is a frozen value without memory: what it must remember from one submission to the next
+is a `GuardState` that it is handed and hands back, so that a log can be replayed and a server
+can store it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Marked:
+    """A submission beside the truth: what a guard sees, and an analyst never does."""
+
+    n_correct: int
+    """How many labels are right."""
+    n: int
+    """How many points there are."""
+    n_classes: int
+    """How many classes there are."""
+    claimed: float | None = None
+    """The accuracy on the analyst's own data, where it gave one."""
+    labels: NDArray[np.integer] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
+    """(n,) What was submitted."""
+    truth: NDArray[np.integer] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
+    """(n,) The hidden labels."""
+
+    @property
+    def accuracy(self) -> float:
+        """The share of right labels."""
+        return self.n_correct / self.n
+
+    @cached_property
+    def correct(self) -> Bools:
+        """(n,) True where the label is right."""
+        return np.asarray(self.labels == self.truth)
+
+    def generator(self, key: bytes) -> np.random.Generator:
+        """Return the generator that belongs to the content of the submission under `key`.
+
+        The type and the layout of the labels do not matter, only their values.
+        """
+        content = np.ascontiguousarray(self.labels, dtype="<u4")
+        digest = hashlib.blake2b(content.data, key=key, digest_size=16).digest()
+        return np.random.default_rng(int.from_bytes(digest, "little"))
+
+
+@dataclass(frozen=True, eq=False)
+class GuardState:
+    """What a guard remembers of the submissions before."""
+
+    key: bytes = field(repr=False)
+    """The owner's secret behind the noise."""
+    asked: int = 0
+    """Submissions so far."""
+    shown: float | None = None
+    """The value on display; None before the first."""
+    best: Bools | None = field(repr=False, default=None)
+    """(n,) Where the submission on display is right."""
+    threshold: float = 0.0
+    """The noisy threshold in force."""
+    spent: int = 0
+    """Answers that came from the test set."""
+
+
+class Guard(Protocol):
+    """A mechanism between the accuracy and the analyst. Public; only its key is secret."""
+
+    @property
+    def name(self) -> str:
+        """How it is written on the command line, such as ``round:2``."""
+
+    def start(self, key: bytes) -> GuardState:
+        """Return the state before the first submission."""
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the answer, in [0, 1], and the state after it."""
+
+    def error(self, n: int) -> float:
+        """Return the standard deviation of an answer around the accuracy."""
+
+    def nats(self, k: int, n: int) -> float:
+        """Return the logarithm of an upper bound on the number of transcripts of k answers."""
+
+
+class Memoryless:
+    """A guard that starts without anything to remember but the key."""
+
+    def start(self, key: bytes) -> GuardState:
+        """Return the state before the first submission."""
+        return GuardState(key)
+
+
+def positive(value: float, name: str) -> None:
+    """Raise where `value` is no finite number above 0."""
+    if not 0.0 < value < math.inf:
+        raise InputError(f"{name} must be above 0, got {value}")
+
+
+def on_grid(value: float, n: int) -> float:
+    """Return `value` as the nearest of 0, 1/n, ..., 1."""
+    # Finer digits would hold nothing but noise, and would make transcripts uncountable.
+    return min(max(round(value * n), 0), n) / n

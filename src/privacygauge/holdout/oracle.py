@@ -1,0 +1,262 @@
+"""A test set whose labels stay hidden, and what an analyst may ask of it.
+
+`Holdout` belongs to the benchmark's owner and keeps the labels. Every analyst gets an `Oracle`
+of its own from `Holdout.open`, with a full budget and a guard that has seen nothing yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import BudgetError as BudgetError
+from privacygauge.errors import InputError
+from privacygauge.holdout.guards import Exact
+from privacygauge.holdout.mechanism import Guard, Marked
+
+Labels = NDArray[np.integer]
+# Sums of this many truth values fit into one byte; so many of them are added at the same time.
+_CHUNK, _STRIDES = 255, 16
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be asked; None for what is not limited."""
+
+    total: int | None = None
+    """Submissions of all accounts together, at least 0."""
+    per_account: int | None = None
+    """Submissions of one account, at least 0."""
+    nats: float | None = None
+    """Nats of information: the logarithm of the number of transcripts that the guard could have
+    produced. The only limit that further accounts cannot lift."""
+
+    def __post_init__(self) -> None:
+        for name in ("total", "per_account", "nats"):
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise InputError(f"{name} must be at least 0, or None for no limit, got {value}")
+
+    def submissions(self, guard: Guard, n: int) -> int | None:
+        """Return how many submissions of all accounts together it allows; None for no limit."""
+        if self.nats is None:
+            return self.total
+        affordable = most_submissions(lambda k: guard.nats(k, n), self.nats)
+        return affordable if self.total is None else min(self.total, affordable)
+
+
+@dataclass(frozen=True, eq=False)
+class Holdout:
+    """A test set: labels that are never shown, and the number of classes, which is known."""
+
+    labels: Ints = field(repr=False)
+    """(n,) The hidden labels in 0..n_classes-1. The owner's alone: no analyst gets a holdout."""
+    n_classes: int
+    """The number of classes, at least 2."""
+
+    def __post_init__(self) -> None:
+        labels = checks.classes(self.labels, "labels")
+        if self.n_classes < 2:
+            raise InputError(f"n_classes must be at least 2, got {self.n_classes}")
+        if len(labels) == 0 or labels.max() >= self.n_classes:
+            raise InputError(
+                f"labels must be one or more integers in 0..{self.n_classes - 1}: count the "
+                f"classes from 0, or give a larger n_classes"
+            )
+        object.__setattr__(self, "labels", labels)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def accuracy(self, answer: ArrayLike) -> float:
+        """Return the share of points that `answer`, (n,) labels, has right.
+
+        For the owner, who judges what an analyst ends with; it is not counted as a submission.
+        """
+        rows = _submissions(answer, len(self), self.n_classes, 1)
+        return float(np.count_nonzero(rows[0] == self.labels) / len(self))
+
+    def open(
+        self,
+        rng: np.random.Generator,
+        *,
+        guard: Guard | None = None,
+        budget: Budget | None = None,
+    ) -> Oracle:
+        """Return an oracle for one analyst: all of the budget, and a guard that saw nothing.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            For the secret key that a guard's noise is drawn with.
+        guard : Guard, optional
+            What stands between the accuracy and the analyst; by default nothing: `Exact`.
+        budget : Budget, optional
+            No limit by default.
+        """
+        truth = self.labels.astype(np.min_scalar_type(self.n_classes - 1))
+
+        def mark(rows: Labels, claimed: float | None) -> Iterator[Marked]:
+            for row, correct in zip(rows, _n_correct(rows, truth), strict=True):
+                yield Marked(int(correct), len(truth), self.n_classes, claimed, row, truth)
+
+        return Oracle(
+            len(self), self.n_classes, guard or Exact(), budget or Budget(), mark, rng.bytes(16)
+        )
+
+
+class Oracle:
+    """All that an analyst has: submit labels, see an answer, know what is left.
+
+    It counts and therefore changes; nothing else in this package does. It holds no labels: only
+    a function that marks submissions, which is the guard's and not the analyst's.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        n_classes: int,
+        guard: Guard,
+        budget: Budget,
+        mark: Callable[[Labels, float | None], Iterator[Marked]],
+        key: bytes,
+    ) -> None:
+        self._n = n
+        self._n_classes = n_classes
+        self._guard = guard
+        self._per_account = budget.per_account
+        self._total = budget.submissions(guard, n)
+        self._mark = mark
+        self._state = guard.start(key)
+        self._used: dict[str, int] = {}
+
+    def __repr__(self) -> str:
+        return f"Oracle(n={self.n}, n_classes={self.n_classes}, guard={self._guard!r})"
+
+    @property
+    def n(self) -> int:
+        """The number of points."""
+        return self._n
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self._n_classes
+
+    @property
+    def used(self) -> int:
+        """Submissions answered so far."""
+        return sum(self._used.values())
+
+    @cached_property
+    def error(self) -> float:
+        """The standard deviation of an answer around the accuracy; 0 where it is exact.
+
+        It follows from the guard, which is public: an analyst may rely on it.
+        """
+        return self._guard.error(self.n)
+
+    def left(self, account: str = "") -> int | None:
+        """Return how many submissions `account` has left; None where nothing limits them."""
+        limits = []
+        if self._total is not None:
+            limits.append(self._total - self.used)
+        if self._per_account is not None:
+            limits.append(self._per_account - self._used.get(account, 0))
+        return min(limits, default=None)
+
+    def submit(
+        self, labels: ArrayLike, *, account: str = "", claimed: float | None = None
+    ) -> float:
+        """Return the guard's answer to one submission, in [0, 1].
+
+        Parameters
+        ----------
+        labels : array_like of shape (n,)
+            A label in 0..n_classes-1 for every point.
+        account : str, default ""
+            Who submits, for the budget.
+        claimed : float, optional
+            The accuracy on the analyst's own data, in [0, 1]; only `Thresholdout` looks at it.
+
+        Raises
+        ------
+        InputError
+            If the labels are not of this shape or range.
+        BudgetError
+            If nothing is left.
+        """
+        return float(self.submit_all(np.asarray(labels)[None], account=account, claimed=claimed)[0])
+
+    def submit_all(
+        self, labels: ArrayLike, *, account: str = "", claimed: float | None = None
+    ) -> Floats:
+        """Return the answers, (b,), to submissions (b, n), as if made one after the other.
+
+        All or none are answered. A transposed array of shape (n, b) is counted fastest.
+        """
+        rows = _submissions(labels, self.n, self.n_classes, None)
+        if claimed is not None and not 0.0 <= claimed <= 1.0:
+            raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
+        self._charge(account, len(rows))
+        answers = np.empty(len(rows))
+        for i, marked in enumerate(self._mark(rows, claimed)):
+            answers[i], self._state = self._guard.answer(marked, self._state)
+        return answers
+
+    def _charge(self, account: str, n_rows: int) -> None:
+        left = self.left(account)
+        if left is not None and n_rows > left:
+            raise BudgetError(
+                f"the budget leaves {left} submissions, got {n_rows}: ask for no more than left()"
+            )
+        self._used[account] = self._used.get(account, 0) + n_rows
+
+
+def most_submissions(nats: Callable[[int], float], most: float) -> int:
+    """Return the largest k with ``nats(k) <= most``, for nats that grow with k without end."""
+    if nats(1) > most:
+        return 0
+    low, high = 1, 2
+    while nats(high) <= most:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if nats(middle) <= most else (low, middle)
+    return low
+
+
+def _submissions(labels: ArrayLike, n: int, n_classes: int, rows: int | None) -> Labels:
+    array: Labels = np.asarray(labels)
+    if rows == 1 and array.ndim == 1:
+        array = array[None]
+    if array.ndim != 2 or array.shape[1] != n:
+        raise InputError(f"a submission must have a label for each of the {n} points")
+    if array.dtype.kind not in "iu":
+        raise InputError(f"submitted labels must be integers, got {array.dtype}")
+    below = array.dtype.kind == "i" and array.size and array.min() < 0
+    if below or (array.size and array.max() >= n_classes):
+        raise InputError(f"submitted labels must be in 0..{n_classes - 1}")
+    return array
+
+
+def _n_correct(rows: Labels, truth: Labels) -> Ints:
+    """Return how many labels of every row, (b, n), are right."""
+    if not rows.T.flags.c_contiguous:
+        return np.array([np.count_nonzero(row == truth) for row in rows], np.int64)
+    by_point, counts = rows.T, np.zeros(len(rows), np.int64)
+    for start in range(0, len(truth), _STRIDES * _CHUNK):
+        chunk = slice(start, start + _STRIDES * _CHUNK)
+        right = (by_point[chunk] == truth[chunk, None]).view(np.uint8)
+        # Points whose places differ by a multiple of the strides are added in bytes.
+        whole = len(right) - len(right) % _STRIDES
+        strided = right[:whole].reshape(-1, _STRIDES * len(rows))
+        sums = np.add.reduce(strided, axis=0, dtype=np.uint8).reshape(_STRIDES, len(rows))
+        counts += sums.sum(axis=0, dtype=np.int64) + right[whole:].sum(axis=0, dtype=np.int64)
+    return counts

@@ -1,0 +1,64 @@
+"""NB at a single point, simulated exactly without a test set or a matrix of queries.
+
+Given the accuracies, a point's k query labels are independent, right with probability a_j and
+otherwise uniform on the wrong labels (Lemma 4.1); and each accuracy is Bin(n, 1/m)/n. So one
+point of a test set of any size costs k draws.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import binomtest
+
+from privacygauge.core.checks import Bools
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.holdout.label_sums import label_sums
+from privacygauge.holdout.naive_bayes import largest, log_odds
+
+# Labels that are drawn at a time.
+_BATCH = 1_000_000
+
+
+def simulated(
+    n: int, m: int, k: int, points: int, rng: np.random.Generator, *, level: float = 0.95
+) -> Estimate:
+    """Return the expected bias above 1/m of NB, from independent plays of one point.
+
+    Parameters
+    ----------
+    n, m, k : int
+        Points of the test set, classes and queries.
+    points : int
+        Plays, each with accuracies of its own; at least 1.
+    rng : numpy.random.Generator
+    level : float, default 0.95
+        Of the Clopper-Pearson interval.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Lemma 4.1.
+    """
+    if min(n, k, points) < 1 or m < 2:
+        raise InputError(f"n, k and points must be at least 1 and m 2, got {n}, {k}, {points}, {m}")
+    batch = max(1, _BATCH // max(k, m))
+    sizes = [min(batch, points - start) for start in range(0, points, batch)]
+    wins = sum(int(np.count_nonzero(_wins(n, m, k, size, rng))) for size in sizes)
+    interval = binomtest(wins, points).proportion_ci(level, method="exact")
+    return Estimate(
+        wins / points - 1 / m,
+        interval.low - 1 / m,
+        interval.high - 1 / m,
+        level,
+        points,
+        "exact simulation of one point, Clopper-Pearson",
+    )
+
+
+def _wins(n: int, m: int, k: int, points: int, rng: np.random.Generator) -> Bools:
+    # The right label is 0: labels are exchangeable.
+    accuracies = rng.binomial(n, 1 / m, (points, k)) / n
+    right = rng.random((points, k)) < accuracies
+    labels = np.where(right, 0, rng.integers(1, m, (points, k)))
+    sums = label_sums(labels, log_odds(accuracies, m), m)
+    return np.asarray(largest(sums, rng) == 0)

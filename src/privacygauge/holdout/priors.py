@@ -1,0 +1,145 @@
+"""What an analyst knows before it asks: a model's logits, and which points and labels to attack."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_softmax
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """A base model's labels, the points under attack, their candidate labels and a prior.
+
+    Whoever has it has looked at the test points: an attack with knowledge is not one of those
+    that need no access to them.
+    """
+
+    base: Ints
+    """(n,) The base model's label of every point: submitted wherever a point is not attacked."""
+    points: Ints
+    """(p,) The points under attack, ascending."""
+    candidates: Ints
+    """(p, r) Different labels for each of them, the most likely first."""
+    log_prior: Floats
+    """(p, r) Log probability of each candidate; a row's probabilities add up to at most 1."""
+    n_classes: int
+    """The number of classes."""
+
+    def __post_init__(self) -> None:
+        for name in ("candidates", "log_prior"):
+            shape = np.shape(getattr(self, name))
+            if shape != (len(self.points), *shape[1:]) or len(shape) != 2 or shape[1] < 2:
+                raise InputError(
+                    f"{name} must have the shape (p, r), p the number of attacked points and r "
+                    f"at least 2, got {shape}"
+                )
+        for name in ("base", "points", "candidates", "log_prior"):
+            object.__setattr__(self, name, checks.frozen(np.asarray(getattr(self, name))))
+
+    @property
+    def n_candidates(self) -> int:
+        """How many labels are tried for each point."""
+        return int(self.candidates.shape[1])
+
+    @property
+    def mass(self) -> float:
+        """The mean probability that the label is among the candidates, in (0, 1]."""
+        if self.n_candidates == self.n_classes:
+            return 1.0
+        return float(np.exp(self.log_prior).sum(axis=1).mean())
+
+    @property
+    def whole(self) -> bool:
+        """Whether every label of every point is attacked, so that accuracies need no centring."""
+        return len(self.points) == len(self.base) and self.n_candidates == self.n_classes
+
+    def labels(self, codes: np.ndarray) -> Ints:
+        """Return candidates number `codes`, (p,) or (p, b), as labels of all points.
+
+        Parameters
+        ----------
+        codes : numpy.ndarray of shape (p,) or (p, b)
+            Which candidate of each attacked point.
+
+        Returns
+        -------
+        numpy.ndarray of shape (n,) or (n, b)
+            The base model's label everywhere else.
+        """
+        small = np.min_scalar_type(self.n_classes - 1)
+        columns = codes.reshape(len(self.points), -1)
+        made = np.empty((len(self.base), columns.shape[1]), small)
+        made[:] = self.base[:, None]
+        made[self.points] = np.take_along_axis(self.candidates.astype(small), columns, axis=1)
+        return made.reshape(len(self.base), *codes.shape[1:])
+
+
+def from_logits(
+    logits: ArrayLike,
+    *,
+    top: int | None = None,
+    least_confident: int | None = None,
+    temperature: float = 1.0,
+) -> Knowledge:
+    """Return what a model's logits tell: the prior is their softmax.
+
+    Parameters
+    ----------
+    logits : array_like of shape (n, m)
+        A finite score for every class of every point.
+    top : int, optional
+        Attack only so many of the model's most likely labels at each point, in 2..m. Fewer
+        candidates, fewer queries; but the answer is right no more often than they hold the
+        label. All by default.
+    least_confident : int, optional
+        Attack only so many points, those whose largest probability is lowest, in 1..n. All by
+        default.
+    temperature : float, default 1.0
+        Above 0; the logits are divided by it.
+
+    Sources
+    -------
+    Feldman, Frostig and Hardt (2019), Section 5: the prior, the least confident points, and the
+    top R labels.
+    """
+    values = np.asarray(logits)
+    if values.ndim != 2 or values.shape[1] < 2 or values.dtype.kind not in "biuf":
+        raise InputError(f"logits must be numbers of the shape (n, m), m >= 2, got {values.shape}")
+    if not np.isfinite(values).all():
+        raise InputError("logits must be finite: clip them, or leave such points out")
+    if not 0 < temperature < np.inf:
+        raise InputError(f"temperature must be above 0, got {temperature}")
+    n, m = values.shape
+    r = _within(m if top is None else top, 2, m, "top")
+    p = _within(n if least_confident is None else least_confident, 1, n, "least_confident")
+    log_prior = log_softmax(values / temperature, axis=1)
+    points = np.sort(np.argsort(log_prior.max(axis=1), kind="stable")[:p])
+    candidates = _largest(log_prior[points], r)
+    return Knowledge(
+        values.argmax(axis=1),
+        points,
+        candidates,
+        np.take_along_axis(log_prior[points], candidates, axis=1),
+        m,
+    )
+
+
+def _largest(values: Floats, r: int) -> Ints:
+    """Return the columns of the r largest values of each row, the largest first."""
+    chosen = np.argpartition(-values, r - 1, axis=1)[:, :r]
+    chosen.sort(axis=1)
+    order = np.argsort(-np.take_along_axis(values, chosen, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(chosen, order, axis=1)
+
+
+def _within(value: int, low: int, high: int, name: str) -> int:
+    if not low <= value <= high:
+        raise InputError(f"{name} must be in {low}..{high}, got {value}")
+    return int(value)

@@ -1,0 +1,155 @@
+"""Uniformly random queries that are never stored: any part of the matrix is drawn again.
+
+The labels come in tiles, and a tile's words are those of one counter-based generator at the tile's
+place. So a part is the same however the work is cut into blocks and threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.holdout.words import Words, compiled_fill
+
+Codes = NDArray[np.unsignedinteger]
+
+# A tile of this size, or of the whole matrix where that is smaller, fits in a core's fast memory
+# with all that is needed to draw it.
+_POINTS, _QUERIES = 2_048, 256
+# Words of 8, 16 or 32 bits hold a label; a word is redrawn with at most this probability.
+_REDRAWN = 1 / 16
+_BITS = (8, 16, 32)
+# Drawing so many labels takes longer than compiling how they are drawn.
+_WORTH_COMPILING = 10**8
+
+
+@dataclass(frozen=True)
+class RandomQueries:
+    """A matrix of n points by k queries; entries are independent and uniform on 0..m-1."""
+
+    n: int
+    """The number of points."""
+    m: int
+    """The number of labels to draw from, 2 to 2^28."""
+    k: int
+    """The number of queries."""
+    key: int = field(repr=False)
+    """In 0..2^64-1; two matrices with different keys are independent."""
+
+    @classmethod
+    def drawn(cls, n: int, m: int, k: int, rng: np.random.Generator) -> RandomQueries:
+        """Return a matrix with a key from `rng`."""
+        return cls(n, m, k, int(rng.integers(2**64, dtype=np.uint64)))
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """Points and queries that are drawn at a time: blocks of their multiples waste nothing."""
+        return min(self.n, _POINTS), min(self.k, _QUERIES)
+
+    def queries(self, start: int, stop: int, threads: int = 1, out: Codes | None = None) -> Codes:
+        """Return queries ``start:stop`` of all points, (n, stop - start); in `out` if given."""
+        part = self._room(self.n, stop - start) if out is None else out
+        height = self.tile[0] or 1
+
+        def worker() -> Callable[[int], None]:
+            brush = self.brush()
+            return lambda top: brush.fill(part[top : top + height], top, start)
+
+        each(worker, range(0, self.n, height), threads)
+        return part
+
+    def blocks(self, size: int, threads: int = 1) -> Iterator[tuple[int, Codes]]:
+        """Yield the first number of each `size` queries, and them; they stand until the next."""
+        room = self._room(self.n, min(size, self.k))
+        for start in range(0, self.k, size):
+            stop = min(start + size, self.k)
+            out = room.reshape(-1)[: self.n * (stop - start)].reshape(self.n, stop - start)
+            yield start, self.queries(start, stop, threads, out)
+
+    def points(self, start: int, stop: int) -> Codes:
+        """Return all queries of points ``start:stop``, shape (stop - start, k)."""
+        return self.brush().points(start, stop)
+
+    def brush(self) -> Brush:
+        """Return what draws parts of it one after the other: one for each thread."""
+        return Brush(self)
+
+    def _room(self, height: int, width: int) -> Codes:
+        return np.empty((height, width), np.min_scalar_type(self.m - 1))
+
+
+class Brush:
+    """Draws parts of one matrix, one after the other, in memory of its own."""
+
+    def __init__(self, queries: RandomQueries) -> None:
+        self._queries = queries
+        m = queries.m
+        self._bits = next(bits for bits in _BITS if 2**bits % m <= _REDRAWN * 2**bits)
+        height, width = queries.tile
+        fill = compiled_fill() if queries.n * queries.k >= _WORTH_COMPILING else None
+        self._words = Words(queries.key, -(-height * width * self._bits // 64), fill)
+        self._share, self._rest = divmod(2**self._bits, m)
+        self._beyond = np.empty(height * width, np.bool_)
+        self._points = queries._room(0, queries.k)
+
+    def points(self, start: int, stop: int) -> Codes:
+        """Return all queries of points ``start:stop``; they stand until the next call."""
+        if len(self._points) < stop - start:
+            self._points = self._queries._room(stop - start, self._queries.k)
+        part = self._points[: stop - start]
+        self.fill(part, start, 0)
+        return part
+
+    def fill(self, part: Codes, top: int, left: int) -> None:
+        """Put the labels from point `top` and query `left` on into `part`."""
+        bottom, right = top + part.shape[0], left + part.shape[1]
+        height, width = self._queries.tile
+        if not part.size:
+            return
+        for i in range(top // height, -(-bottom // height)):
+            rows, here = _overlap(top, bottom, i, height)
+            for j in range(left // width, -(-right // width)):
+                columns, there = _overlap(left, right, j, width)
+                tile = self._tile(i, j)[here, there]
+                np.floor_divide(tile, tile.dtype.type(self._share), out=part[rows, columns])
+
+    def _tile(self, i: int, j: int) -> Codes:
+        """Return a tile's labels times the number of words that stand for one label."""
+        (height, width), m = self._queries.tile, self._queries.m
+        number = i * -(-self._queries.k // width) + j
+        words = self._words.block(number).astype("<u8", copy=False)
+        tile: Codes = words.view(f"<u{self._bits // 8}")[: height * width]
+        if self._rest:
+            # The last words would favour some labels.
+            beyond = np.flatnonzero(np.greater_equal(tile, self._share * m, out=self._beyond))
+            again = self._words.others(number, beyond)
+            again -= again // np.uint64(m) * np.uint64(m)
+            tile[beyond] = again * np.uint64(self._share)
+        return tile.reshape(height, width)
+
+
+def each(worker: Callable[[], Callable[[int], None]], items: Iterable[int], threads: int) -> None:
+    """Do the work on every item, on so many threads, each with a worker of its own."""
+    todo = list(items)
+    if threads == 1 or len(todo) < 2:
+        _work(worker, todo)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(_work, worker, todo[t::threads]) for t in range(threads)]:
+            done.result()
+
+
+def _work(worker: Callable[[], Callable[[int], None]], items: Iterable[int]) -> None:
+    work = worker()
+    for item in items:
+        work(item)
+
+
+def _overlap(start: int, stop: int, tile: int, size: int) -> tuple[slice, slice]:
+    """Return where tile number `tile` lies in ``start:stop``, and which of its rows do."""
+    low, high = max(start, tile * size), min(stop, (tile + 1) * size)
+    return slice(low - start, high - start), slice(low - tile * size, high - tile * size)

@@ -1,0 +1,96 @@
+"""A leaderboard that keeps the labels: a guard, budgets and a log behind one transaction.
+
+Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server.extra import require_extra
+
+if TYPE_CHECKING:
+    from privacygauge.holdout.server.board import Board
+
+
+def open_board(
+    database: str | Path,
+    labels: ArrayLike,
+    *,
+    n_classes: int | None = None,
+    guard: str | None = None,
+    budget: Budget | None = None,
+) -> Board:
+    """Return the board that a database keeps for these labels, begun where there is none.
+
+    Parameters
+    ----------
+    database : str or pathlib.Path
+        An SQLite file, or a URL such as ``postgresql://user@host/name``.
+    labels : array_like of shape (n,)
+        The hidden labels, integers from 0. They stay in memory: the database keeps a digest.
+    n_classes : int, optional
+        By default that of the database, or one more than the largest label.
+    guard : str, optional
+        What stands between accuracy and submitter, as `guards.guard_named` reads it; by default
+        that of the database, or ``ladder``. It cannot be changed later.
+    budget : Budget, optional
+        Limits to set; those that it leaves open stay as they were.
+
+    Raises
+    ------
+    InputError
+        If the extra is missing, the database cannot be used, or it belongs to other labels,
+        another number of classes or another guard.
+    """
+    require_extra()
+    from privacygauge.holdout.server.opening import opened
+
+    return opened(database, labels, n_classes=n_classes, guard=guard, budget=budget or Budget())
+
+
+def score(
+    submitted: ArrayLike,
+    *,
+    account: str,
+    labels: ArrayLike,
+    database: str | Path,
+    n_classes: int | None = None,
+    guard: str | None = None,
+    budget: Budget | None = None,
+    key: str | None = None,
+) -> float:
+    """Return the guard's answer to one submission, in [0, 1]: the server's work without HTTP.
+
+    For the scoring script of a platform that knows its submitters. The answer, the guard's new
+    state and the budgets are in the database before this returns.
+
+    Parameters
+    ----------
+    submitted : array_like of shape (n,)
+        A label in 0..n_classes-1 for every point.
+    account : str
+        Who submits, as the platform names them; made where it is new.
+    labels, database, n_classes, guard, budget
+        As for `open_board`.
+    key : str, optional
+        The platform's number of this submission: scored again, it gets the same answer and is
+        not charged.
+
+    Raises
+    ------
+    InputError
+        As by `open_board`; or if the submission, the name or the key breaks a rule.
+    BudgetError
+        If nothing is left for this account.
+    """
+    board = open_board(database, labels, n_classes=n_classes, guard=guard, budget=budget)
+    try:
+        board.admit(account)
+        return board.submit(account, submitted, key=key).score
+    finally:
+        board.close()

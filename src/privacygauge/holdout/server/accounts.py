@@ -1,0 +1,123 @@
+"""Who may submit: names, and the tokens that prove them.
+
+A token is ``ID.SECRET``. The secret is 256 random bits, so one fast hash is enough: what makes
+passwords need a slow one is that they can be guessed. The identifier is no secret; it finds the
+row, and the secret's digest is then compared in constant time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from contextlib import suppress
+
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.server.database import reading, writing
+from privacygauge.holdout.server.schema import ACCOUNT
+
+_LONGEST = 64
+# Compared with where there is no such account, so that both cases take as long.
+_NOBODY = bytes(32)
+
+
+def add_account(engine: Engine, name: str) -> str:
+    """Return the token of a new account. It is kept nowhere: show it to its owner now.
+
+    Raises
+    ------
+    InputError
+        If the name is taken or breaks a rule.
+    """
+    checked_name(name)
+    try:
+        with writing(engine) as connection:
+            connection.execute(insert(ACCOUNT).values(name=name, used=0))
+            return _give_token(connection, name)
+    except IntegrityError as error:
+        raise InputError(
+            f"there is an account {name} already: give it a new token instead"
+        ) from error
+
+
+def renew_token(engine: Engine, name: str) -> str:
+    """Return a new token of an account; the one before it is worth nothing from now on."""
+    with writing(engine) as connection:
+        known_account(connection, name)
+        return _give_token(connection, name)
+
+
+def revoke_token(engine: Engine, name: str) -> None:
+    """Take an account's token away; its submissions and its budget stay as they are."""
+    with writing(engine) as connection:
+        known_account(connection, name)
+        _set_token(connection, name, None, None)
+
+
+def admit(engine: Engine, name: str) -> None:
+    """Make an account without a token where there is none of this name."""
+    # Two processes may both find none: the second insertion is refused, and not needed.
+    with suppress(IntegrityError), writing(engine) as connection:
+        if find_account(connection, checked_name(name)) is None:
+            connection.execute(insert(ACCOUNT).values(name=name, used=0))
+
+
+def account_of_token(engine: Engine, token: str) -> str | None:
+    """Return the name of the account that a token belongs to; None for a wrong one."""
+    token_id, _, secret = token.partition(".")
+    query = select(ACCOUNT.c.name, ACCOUNT.c.token_digest).where(ACCOUNT.c.token_id == token_id)
+    # PostgreSQL cannot store, and so not look for, the character that ends its strings.
+    if "\0" in token_id:
+        return None
+    with reading(engine) as connection:
+        row = connection.execute(query).one_or_none()
+    expected = _NOBODY if row is None else bytes(row.token_digest)
+    right = hmac.compare_digest(_digest(secret), expected)
+    return str(row.name) if row is not None and right else None
+
+
+def find_account(connection: Connection, name: str) -> RowMapping | None:
+    """Return the row of an account; None where there is none of this name."""
+    query = select(ACCOUNT).where(ACCOUNT.c.name == name)
+    return connection.execute(query).mappings().one_or_none()
+
+
+def known_account(connection: Connection, name: str) -> RowMapping:
+    """Return the row of an account that has to exist."""
+    row = find_account(connection, checked_name(name))
+    if row is None:
+        raise InputError(f"there is no account {name}: add it first")
+    return row
+
+
+def checked_name(name: str) -> str:
+    """Return a name that is short, printable, and begins with a letter or a digit.
+
+    Names go into tables that are opened in spreadsheets, which compute what begins otherwise.
+    """
+    if not 1 <= len(name) <= _LONGEST or not name.isprintable() or not name[0].isalnum():
+        raise InputError(
+            f"account must be 1 to {_LONGEST} printable characters, the first a letter or a "
+            f"digit, got {name[:_LONGEST]!a}"
+        )
+    return name
+
+
+def _give_token(connection: Connection, name: str) -> str:
+    token_id, secret = secrets.token_hex(8), secrets.token_hex(32)
+    _set_token(connection, name, token_id, _digest(secret))
+    return f"{token_id}.{secret}"
+
+
+def _set_token(
+    connection: Connection, name: str, token_id: str | None, digest: bytes | None
+) -> None:
+    values = {"token_id": token_id, "token_digest": digest}
+    connection.execute(update(ACCOUNT).where(ACCOUNT.c.name == name).values(values))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,286 @@
+"""A test set behind a guard, kept in a database: one submission is one transaction.
+
+The log's row, the guard's new state and what the budgets have left are written together, before
+anybody sees the answer. A process that is killed has therefore either answered nothing, or
+answered what the database says.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from threading import Lock
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
+
+from privacygauge.core import checks
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.oracle import Budget, Holdout
+from privacygauge.holdout.server import accounts
+from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, SUBMISSION, state_columns, state_of
+
+_LONGEST_KEY = 200
+
+
+class KeyConflictError(InputError):
+    """An idempotency key that stands for another submission already."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a submitter gets for a submission."""
+
+    number: int
+    """Which submission of the board it is, from 1."""
+    time: str
+    """When it was answered, in UTC."""
+    account: str
+    """Who submitted."""
+    score: float
+    """The guard's answer, in [0, 1]."""
+    digest: str
+    """SHA-256 of the labels, each as four bytes, the lowest first."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """What the budgets have left; None for what is not limited."""
+
+    account: int | None
+    """Submissions of this account."""
+    total: int | None
+    """Submissions of all accounts together."""
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """A test set, its guard, and the database that remembers. See `server.open_board`."""
+
+    holdout: Holdout = field(repr=False)
+    """The hidden labels."""
+    guard: Guard
+    """What stands between accuracy and submitter."""
+    engine: Engine = field(repr=False)
+    """The database."""
+    turn: Lock = field(default_factory=Lock, repr=False)
+    """Threads wait here for their turn, which is fairer and quicker than SQLite's waiting."""
+
+    def submit(
+        self,
+        account: str,
+        labels: ArrayLike,
+        *,
+        key: str | None = None,
+        claimed: float | None = None,
+    ) -> Receipt:
+        """Return the receipt of one submission, which is in the database by then.
+
+        Parameters
+        ----------
+        account : str
+            Who submits. The caller knows that it is them.
+        labels : array_like of shape (n,)
+            A label in 0..n_classes-1 for every point.
+        key : str, optional
+            The submitter's name for this submission, at most 200 printable ASCII characters.
+            Sent again with the same labels it brings the same receipt and costs nothing.
+        claimed : float, optional
+            The accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
+
+        Raises
+        ------
+        InputError
+            If the labels, the key or the claim break a rule, or there is no such account.
+        KeyConflictError
+            If the key stands for other labels, or another claim.
+        BudgetError
+            If nothing is left.
+        """
+        _check_key(key)
+        marked = self._marked(labels, claimed)
+        digest = hashlib.sha256(content(marked.labels)).hexdigest()
+        with self.turn, writing(self.engine) as connection:
+            board = _row(connection)
+            holder = accounts.known_account(connection, account)
+            earlier = _of_key(connection, holder, key, digest, claimed)
+            if earlier is not None:
+                return earlier
+            _charge(self._left(board, holder), board, holder)
+            before = state_of(board)
+            score, after = self.guard.answer(marked, before)
+            number = board["used"] + 1
+            receipt = Receipt(number, _now(), account, float(score), digest)
+            _write(connection, holder, receipt, key, claimed)
+            connection.execute(update(BOARD).values(used=number, **state_columns(after)))
+            if _about_this(before, after) and score > (-1 if (b := holder["best"]) is None else b):
+                _set_best(connection, receipt)
+            return receipt
+
+    def left(self, account: str) -> Left:
+        """Return what the budgets have left for an account."""
+        with reading(self.engine) as connection:
+            return self._left(_row(connection), accounts.known_account(connection, account))
+
+    def admit(self, account: str) -> None:
+        """Make an account without a token where there is none of this name."""
+        accounts.admit(self.engine, account)
+
+    def close(self) -> None:
+        """Close every connection to the database."""
+        self.engine.dispose()
+
+    def _marked(self, labels: ArrayLike, claimed: float | None) -> Marked:
+        truth, n_classes = self.holdout.labels, self.holdout.n_classes
+        array = submitted_labels(labels, len(truth), n_classes)
+        if claimed is not None and not 0.0 <= claimed <= 1.0:
+            raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
+        correct = int(np.count_nonzero(array == truth))
+        return Marked(correct, len(truth), n_classes, claimed, array, truth)
+
+    def _left(self, board: RowMapping, holder: RowMapping) -> Left:
+        return Left(
+            None if (k := board["per_account"]) is None else max(0, k - holder["used"]),
+            self.total_left(board),
+        )
+
+    def total_left(self, board: RowMapping) -> int | None:
+        """Return how many submissions of all accounts are left, from the board's row."""
+        budget = Budget(total=board["total"], nats=board["nats"])
+        most = _most(self.guard.name, budget, board["n"])
+        return None if most is None else max(0, most - board["used"])
+
+
+def submitted_labels(labels: ArrayLike, n: int, n_classes: int) -> NDArray[np.int64]:
+    """Return a submission as checked labels, (n,); messages speak of it and of nothing else."""
+    try:
+        # Numbers beyond 64 bits come out negative, and are refused as such.
+        with np.errstate(invalid="ignore"):
+            array = checks.classes(labels, "labels", length=n)
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"labels must be {n} integers in a row, got lists within it") from error
+    if len(array) and array.max() >= n_classes:
+        row = int(np.flatnonzero(array >= n_classes)[0])
+        raise InputError(
+            f"labels must be in 0..{n_classes - 1}, got {array[row]} in row {row}: count the "
+            "classes from 0"
+        )
+    return array
+
+
+def content(labels: NDArray[np.integer]) -> bytes:
+    """Return labels as bytes, four each, the lowest first: the same for every integer type."""
+    return labels.astype("<u4").tobytes()
+
+
+def receipt_of(row: RowMapping) -> Receipt:
+    """Return the receipt that a row of the log, joined with its account, stands for."""
+    return Receipt(row["number"], row["time"], row["name"], row["score"], row["digest"])
+
+
+@lru_cache(maxsize=16)
+def _most(guard: str, budget: Budget, n: int) -> int | None:
+    return budget.submissions(guard_named(guard), n)
+
+
+def _row(connection: Connection) -> RowMapping:
+    row = board_row(connection)
+    if row is None:
+        raise InputError("the database holds no board any more: start the server again")
+    return row
+
+
+def _check_key(key: str | None) -> None:
+    if key is None:
+        return
+    if not 1 <= len(key) <= _LONGEST_KEY or not (key.isascii() and key.isprintable()):
+        raise InputError(
+            f"key must be 1 to {_LONGEST_KEY} printable ASCII characters, got {len(key)} "
+            "characters: a random UUID is a good one"
+        )
+
+
+def _of_key(
+    connection: Connection,
+    holder: RowMapping,
+    key: str | None,
+    digest: str,
+    claimed: float | None,
+) -> Receipt | None:
+    if key is None:
+        return None
+    query = (
+        select(SUBMISSION, ACCOUNT.c.name)
+        .join(ACCOUNT)
+        .where(SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.key == key)
+    )
+    row = connection.execute(query).mappings().one_or_none()
+    if row is None:
+        return None
+    if (row["digest"], row["claimed"]) != (digest, claimed):
+        raise KeyConflictError(
+            f"the key {key} stands for submission {row['number']}, which had other content: take "
+            "a new key for a new submission"
+        )
+    return receipt_of(row)
+
+
+def _charge(left: Left, board: RowMapping, holder: RowMapping) -> None:
+    if left.account == 0:
+        raise BudgetError(
+            f"the budget of {holder['name']} is used up: {holder['used']} of "
+            f"{board['per_account']} submissions were answered"
+        )
+    if left.total == 0:
+        raise BudgetError(
+            f"the budget of this board is used up: {board['used']} submissions were answered"
+        )
+
+
+def _write(
+    connection: Connection,
+    holder: RowMapping,
+    receipt: Receipt,
+    key: str | None,
+    claimed: float | None,
+) -> None:
+    connection.execute(
+        insert(SUBMISSION).values(
+            number=receipt.number,
+            time=receipt.time,
+            account_id=holder["id"],
+            score=receipt.score,
+            digest=receipt.digest,
+            claimed=claimed,
+            key=key,
+        )
+    )
+    query = update(ACCOUNT).where(ACCOUNT.c.id == holder["id"])
+    connection.execute(query.values(used=holder["used"] + 1))
+
+
+def _set_best(connection: Connection, receipt: Receipt) -> None:
+    query = update(ACCOUNT).where(ACCOUNT.c.name == receipt.account)
+    connection.execute(query.values(best=receipt.score, best_number=receipt.number))
+
+
+def _about_this(before: GuardState, after: GuardState) -> bool:
+    """Return whether an answer is about the submission, and not about one before it or a claim.
+
+    Which of the two it is follows from the answers so far, and so gives nothing further away.
+    """
+    if after is before:
+        return before.shown is None
+    return after.spent > before.spent
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,175 @@
+"""Connections: SQLite that waits for its turn and writes through, PostgreSQL by row locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    Connection,
+    Engine,
+    RowMapping,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    select,
+    text,
+)
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.server import schema
+from privacygauge.holdout.server.extra import require_extra
+
+_WRITE = "privacygauge_write"
+# More than there are threads that ask at the same time, so that none waits for a connection.
+_CONNECTIONS = {"pool_size": 10, "max_overflow": 40}
+_SECONDS = 60
+# Any number, as long as every process that makes tables takes the same one.
+_MAKING = 7_236_104
+
+
+def connect(database: str | Path) -> Engine:
+    """Return an engine on the database, whose tables are made where there are none.
+
+    Parameters
+    ----------
+    database : str or pathlib.Path
+        An SQLite file, or a URL of SQLite or PostgreSQL.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, or was made with another version of the schema.
+    """
+    url = _url(database)
+    engine = _sqlite(url) if url.get_backend_name() == "sqlite" else _postgresql(url)
+    try:
+        with writing(engine) as connection:
+            _make_tables(connection)
+    except DBAPIError as error:
+        engine.dispose()
+        raise InputError(f"the database {shown(engine)} cannot be used: {_line(error)}") from error
+    except InputError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def shown(engine: Engine) -> str:
+    """Return the database's file, or its URL without the password."""
+    if engine.url.get_backend_name() == "sqlite":
+        return str(engine.url.database)
+    return engine.url.render_as_string(hide_password=True)
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Return a connection within a transaction that may write; committed at the end."""
+    with engine.connect() as plain:
+        connection = plain.execution_options(**{_WRITE: True})
+        with connection.begin():
+            yield connection
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Return a connection within a transaction that only reads."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+def board_row(connection: Connection) -> RowMapping | None:
+    """Return the board's row, locked until the transaction ends; None where there is none."""
+    # SQLite leaves FOR UPDATE out: there the transaction has been the only writer since it began.
+    query = select(schema.BOARD).with_for_update()
+    return connection.execute(query).mappings().one_or_none()
+
+
+def wait_for_makers(connection: Connection) -> None:
+    """Wait until no other process makes tables or a board; SQLite's transaction did so before."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:number)"), {"number": _MAKING})
+
+
+def _url(database: str | Path) -> URL:
+    if "://" not in str(database):
+        return URL.create("sqlite", database=str(Path(database).absolute()))
+    try:
+        url = make_url(str(database))
+    except ArgumentError:
+        # Without its cause, which quotes the password.
+        raise InputError(
+            "database must be a file or a URL such as postgresql://user@host/name"
+        ) from None
+    backend = url.get_backend_name()
+    if backend == "sqlite" and url.database not in (None, "", ":memory:"):
+        return url.set(drivername="sqlite", database=str(Path(str(url.database)).absolute()))
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg")
+    raise InputError(
+        f"database must be a file or a URL of sqlite or postgresql, got one of {backend}"
+    )
+
+
+def _sqlite(url: URL) -> Engine:
+    _own_file(Path(str(url.database)))
+    engine = create_engine(
+        url, hide_parameters=True, connect_args={"timeout": _SECONDS}, **_CONNECTIONS
+    )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: Any, _record: object) -> None:
+        # The driver's own BEGIN comes too late, before the first change, when it may be refused.
+        connection.isolation_level = None
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITE)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    return engine
+
+
+def _own_file(path: Path) -> None:
+    """Make the file, readable by its owner alone: what the guard remembers is as secret as labels.
+
+    SQLite gives the files beside it the same rights.
+    """
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise InputError(
+            f"the database {path} cannot be opened ({error.strerror}): choose another file"
+        ) from error
+
+
+def _postgresql(url: URL) -> Engine:
+    require_extra(("psycopg",), "postgresql")
+    return create_engine(url, hide_parameters=True, pool_pre_ping=True, **_CONNECTIONS)
+
+
+def _make_tables(connection: Connection) -> None:
+    wait_for_makers(connection)
+    if not inspect(connection).has_table(schema.SCHEMA.name):
+        schema.METADATA.create_all(connection)
+        for statement in schema.TRIGGERS[connection.dialect.name]:
+            connection.exec_driver_sql(statement)
+        connection.execute(insert(schema.SCHEMA).values(version=schema.VERSION))
+    versions = connection.execute(select(schema.SCHEMA.c.version)).scalars().all()
+    if versions != [schema.VERSION]:
+        raise InputError(
+            f"the database has schema {versions}, this PrivacyGauge reads {schema.VERSION}: use "
+            "the version that made it, or another database"
+        )
+
+
+def _line(error: DBAPIError) -> str:
+    return str(error.orig).strip().splitlines()[0]

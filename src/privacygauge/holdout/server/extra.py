@@ -1,0 +1,24 @@
+"""What is said where the extra for the scoring server is missing."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from privacygauge.errors import InputError
+
+_SERVE = ("fastapi", "uvicorn", "sqlalchemy")
+
+
+def require_extra(packages: tuple[str, ...] = _SERVE, extra: str = "serve") -> None:
+    """Raise where one of the packages behind an extra cannot be imported.
+
+    Raises
+    ------
+    InputError
+        One line that names the packages and how to install them.
+    """
+    absent = [name for name in packages if find_spec(name) is None]
+    if absent:
+        raise InputError(
+            f"the scoring server needs {', '.join(absent)}: pip install 'privacygauge[{extra}]'"
+        )

@@ -1,0 +1,48 @@
+"""The board as a page that loads nothing from elsewhere and runs no script."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from privacygauge.holdout.server.standings import Standings
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+_TEMPLATES = files("privacygauge.holdout.server") / "templates"
+
+
+def rendered(standings: Standings) -> str:
+    """Return the page; all that comes from users is escaped."""
+    return _template().render(board=standings)
+
+
+@cache
+def style() -> str:
+    """Return the page's style sheet."""
+    return (_TEMPLATES / "board.css").read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    environment.filters |= {"whole": _whole, "share": _share, "minute": _minute}
+    text = (_TEMPLATES / "board.html.j2").read_text(encoding="utf-8")
+    return environment.from_string(text)
+
+
+def _whole(number: int) -> str:
+    return f"{number:,}"
+
+
+def _share(score: float) -> str:
+    # An accuracy of n points has no more digits than these for n below a million.
+    return f"{score:.6f}".rstrip("0").ljust(5, "0")
+
+
+def _minute(time: str) -> str:
+    return f"{time[:10]} {time[11:16]}"

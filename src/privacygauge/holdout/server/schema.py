@@ -1,0 +1,124 @@
+"""What the database keeps: one board, accounts, and submissions that are only ever added."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sqlalchemy import (
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    UniqueConstraint,
+)
+
+from privacygauge.holdout.mechanism import GuardState
+
+VERSION = 1
+"""Of this schema. A database of another version is refused and never changed."""
+
+METADATA = MetaData()
+
+SCHEMA = Table("privacygauge_schema", METADATA, Column("version", Integer, primary_key=True))
+"""One row: the version that the database was made with."""
+
+BOARD = Table(
+    "board",
+    METADATA,
+    Column("id", Integer, CheckConstraint("id = 1"), primary_key=True, autoincrement=False),
+    Column("n", Integer, nullable=False),
+    Column("n_classes", Integer, nullable=False),
+    Column("label_key", LargeBinary, nullable=False),
+    Column("label_digest", LargeBinary, nullable=False),
+    Column("guard", String, nullable=False),
+    Column("total", Integer),
+    Column("per_account", Integer),
+    Column("nats", Double),
+    Column("used", Integer, nullable=False),
+    Column("state_key", LargeBinary, nullable=False),
+    Column("asked", Integer, nullable=False),
+    Column("shown", Double),
+    Column("best", LargeBinary),
+    Column("threshold", Double, nullable=False),
+    Column("spent", Integer, nullable=False),
+)
+"""One row: which labels, the limits, and all that the guard remembers."""
+
+ACCOUNT = Table(
+    "account",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String, nullable=False, unique=True),
+    Column("token_id", String, unique=True),
+    Column("token_digest", LargeBinary),
+    Column("used", Integer, nullable=False),
+    Column("best", Double),
+    Column("best_number", Integer),
+)
+"""Who may submit. `best` is the highest answer that was about a submission of this account."""
+
+SUBMISSION = Table(
+    "submission",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("time", String, nullable=False),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("score", Double, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("claimed", Double),
+    Column("key", String),
+    UniqueConstraint("account_id", "key"),
+)
+"""One row an answer, numbered from 1 without gaps."""
+
+_REFUSED = "submissions are only ever added"
+
+TRIGGERS = {
+    "sqlite": (
+        f"CREATE TRIGGER submission_update BEFORE UPDATE ON submission "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+        f"CREATE TRIGGER submission_delete BEFORE DELETE ON submission "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+        # INSERT OR REPLACE removes the row in its way without asking the trigger before this.
+        "CREATE TRIGGER submission_replace BEFORE INSERT ON submission WHEN EXISTS ("
+        "SELECT 1 FROM submission WHERE number = NEW.number "
+        "OR (account_id = NEW.account_id AND key = NEW.key)) "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+    ),
+    "postgresql": (
+        "CREATE FUNCTION submission_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{_REFUSED}'; END $$",
+        "CREATE TRIGGER submission_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON submission "
+        "FOR EACH STATEMENT EXECUTE FUNCTION submission_refuse()",
+    ),
+}
+"""Statements that hold `SUBMISSION` to additions, by kind of database."""
+
+
+def state_columns(state: GuardState) -> dict[str, Any]:
+    """Return what a guard remembers as columns of the board."""
+    return {
+        "state_key": state.key,
+        "asked": state.asked,
+        "shown": state.shown,
+        "best": None if state.best is None else np.packbits(state.best).tobytes(),
+        "threshold": state.threshold,
+        "spent": state.spent,
+    }
+
+
+def state_of(row: Mapping[Any, Any]) -> GuardState:
+    """Return what the guard remembers, from the board's row: `state_columns` undone."""
+    best = row["best"]
+    if best is not None:
+        best = np.unpackbits(np.frombuffer(best, np.uint8), count=row["n"]).astype(np.bool_)
+    return GuardState(
+        bytes(row["state_key"]), row["asked"], row["shown"], best, row["threshold"], row["spent"]
+    )

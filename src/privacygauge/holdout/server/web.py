@@ -1,0 +1,210 @@
+"""The board over HTTP: thin, since `Board` does the work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.concurrency import run_in_threadpool
+
+from privacygauge.core.versions import own_version
+from privacygauge.errors import InputError
+from privacygauge.holdout.server import bodies, page
+from privacygauge.holdout.server.accounts import account_of_token
+from privacygauge.holdout.server.board import Board, Left, Receipt
+from privacygauge.holdout.server.database import reading
+from privacygauge.holdout.server.limits import RateLimit
+from privacygauge.holdout.server.outside import Outside
+from privacygauge.holdout.server.problems import ANSWERS, RateError, problems
+from privacygauge.holdout.server.standings import Standings, own_submissions, standings
+
+_SECONDS_FOR_BODY = 60.0
+_MOST_RECEIPTS = 100
+_LAST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Health:
+    """Whether the server can answer."""
+
+    status: str
+    """``ok``."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How many requests a minute are answered."""
+
+    account: int = 1_000
+    """Submissions of one account."""
+    address: int = 10_000
+    """Requests of one address."""
+
+    def __post_init__(self) -> None:
+        for value in (self.account, self.address):
+            if value < 1:
+                raise InputError(f"requests a minute must be at least 1, got {value}")
+
+
+def application(board: Board, rates: Rates | None = None) -> FastAPI:
+    """Return the server's application.
+
+    Parameters
+    ----------
+    board : Board
+        Of `server.open_board`.
+    rates : Rates, optional
+        How many requests a minute are answered.
+    """
+    rates = rates or Rates()
+    app = FastAPI(
+        title="PrivacyGauge scoring server",
+        version=own_version(),
+        description="A leaderboard that keeps the labels.",
+        # Their pages load scripts from elsewhere.
+        docs_url=None,
+        redoc_url=None,
+        # Newer versions send records to where the environment says; older ones ignore this.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+    )
+    app.state.board = board
+    app.state.rate = RateLimit(rates.account)
+    app.add_middleware(Outside, rate=RateLimit(rates.address))
+    _add_routes(app, board)
+    for kind, answer in ANSWERS.items():
+        app.add_exception_handler(kind, answer)
+    return app
+
+
+def _add_routes(app: FastAPI, board: Board) -> None:
+    app.add_api_route(
+        "/submissions",
+        submit,
+        methods=["POST"],
+        responses=problems(400, 401, 403, 408, 409, 413, 415, 422),
+        openapi_extra={"requestBody": _request_body(board)},
+    )
+    signed = problems(401, 422)
+    app.add_api_route("/submissions", receipts, methods=["GET"], responses=signed)
+    app.add_api_route("/account", account, methods=["GET"], responses=signed)
+    app.add_api_route("/board", shown, methods=["GET"], responses=problems())
+    app.add_api_route("/health", health, methods=["GET"], responses=problems())
+    app.add_api_route("/", front, methods=["GET"], response_class=HTMLResponse)
+    app.add_api_route("/style.css", style, methods=["GET"], include_in_schema=False)
+
+
+def _request_body(board: Board) -> dict[str, Any]:
+    n, largest = len(board.holdout), board.holdout.n_classes - 1
+    labels = {
+        "type": "array",
+        "items": {"type": "integer", "minimum": 0, "maximum": largest},
+        "minItems": n,
+        "maxItems": n,
+    }
+    return {
+        "required": True,
+        "description": f"A label in 0..{largest} for each of the {n} points, as a JSON list or "
+        "as a file that numpy.save wrote.",
+        "content": {
+            bodies.JSON: {"schema": labels},
+            bodies.NPY: {"schema": {"type": "string", "format": "binary"}},
+        },
+    }
+
+
+_bearer = HTTPBearer(auto_error=False, description="The token that the board's owner gave you.")
+
+
+def _signed_in(
+    request: Request,
+    credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+) -> str:
+    """Return the account that the request's token belongs to."""
+    token = "" if credentials is None else credentials.credentials
+    name = account_of_token(request.app.state.board.engine, token)
+    if name is None:
+        raise HTTPException(
+            401,
+            "the header must be 'Authorization: Bearer TOKEN' with a token of this board",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    request.state.account = name
+    return name
+
+
+Account = Annotated[str, Depends(_signed_in)]
+
+
+async def submit(
+    request: Request,
+    account: Account,
+    idempotency_key: Annotated[
+        str | None,
+        Header(
+            description="A name of your own for this submission: sent again with the same labels "
+            "it gets the same answer and is not charged.",
+            min_length=1,
+            max_length=200,
+            pattern="^[ -~]+$",
+        ),
+    ] = None,
+    claimed: Annotated[
+        float | None,
+        Query(description="Accuracy on your own data; only Thresholdout asks.", ge=0, le=1),
+    ] = None,
+) -> Receipt:
+    """Submit labels, and get the guard's answer."""
+    board: Board = request.app.state.board
+    wait = request.app.state.rate.wait(account)
+    if wait:
+        raise RateError(wait)
+    most = bodies.largest_body(len(board.holdout), board.holdout.n_classes)
+    headers = request.headers
+    kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)
+    body = await bodies.read_body(request.stream(), most, _SECONDS_FOR_BODY)
+
+    def answered() -> Receipt:
+        labels: Any = bodies.labels_in(body, kind)
+        return board.submit(account, labels, key=idempotency_key, claimed=claimed)
+
+    return await run_in_threadpool(answered)
+
+
+def receipts(
+    request: Request,
+    account: Account,
+    after: Annotated[int, Query(description="Only those with higher numbers.", ge=0, le=_LAST)] = 0,
+) -> list[Receipt]:
+    """Return your own submissions in order, at most 100 at once."""
+    return own_submissions(request.app.state.board, account, after, _MOST_RECEIPTS)
+
+
+def account(request: Request, account: Account) -> Left:
+    """Return what the budgets have left for you; null for what is not limited."""
+    board: Board = request.app.state.board
+    return board.left(account)
+
+
+def shown(request: Request) -> Standings:
+    """Return what everybody may see: what the guard released, and what is left."""
+    return standings(request.app.state.board)
+
+
+def health(request: Request) -> Health:
+    """Return whether the database answers."""
+    with reading(request.app.state.board.engine) as connection:
+        connection.exec_driver_sql("SELECT 1")
+    return Health("ok")
+
+
+def front(request: Request) -> HTMLResponse:
+    """Return the board as a page."""
+    return HTMLResponse(page.rendered(standings(request.app.state.board)))
+
+
+def style() -> Response:
+    """Return the page's style sheet."""
+    return Response(page.style(), media_type="text/css")

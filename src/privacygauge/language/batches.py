@@ -1,0 +1,181 @@
+"""Which copies of which texts a model sees at once, and what is read off every copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Ints, frozen
+from privacygauge.errors import InputError
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.tokens import Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """The tokens whose probability is wanted, text by text, copy by copy, from left to right."""
+
+    starts: Ints
+    """(n + 1,) Where the rows of every text begin, and where the last one's end."""
+    copy: Ints
+    """(m,) Which of the masked copies of its text a row belongs to, from 0."""
+    position: Ints
+    """(m,) Where the token stands in its text, the frame included, from 0."""
+    unit: Ints
+    """(m,) Which unit of its text the token belongs to, from 0."""
+    n_copies: Ints
+    """(n,) K, the number of copies of every text."""
+
+    def __post_init__(self) -> None:
+        for name in ("starts", "copy", "position", "unit", "n_copies"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), np.int64)))
+
+    @property
+    def width(self) -> int:
+        """The most rows of any text."""
+        return int(np.diff(self.starts).max(initial=1))
+
+    def of(self, text: int) -> slice:
+        """Return where the rows of a text are."""
+        return slice(int(self.starts[text]), int(self.starts[text + 1]))
+
+
+def masked_scored(tokens: Tokens, plan: MaskPlan) -> Scored:
+    """Return what is scored under `plan`: every masked token of every copy."""
+    copies, positions, units, n_copies = [], [], [], []
+    for text, key in enumerate(tokens.keys):
+        _, its = tokens.of(text)
+        masks = plan.masks(key, int(tokens.n_units[text]))
+        # The last column stays false: it is where -1, no unit, points to.
+        inside = np.zeros((len(masks), tokens.n_units[text] + 1), np.bool_)
+        np.put_along_axis(inside, masks, True, axis=1)
+        copy, position = np.nonzero(inside[:, its])
+        copies.append(copy)
+        positions.append(position)
+        units.append(its[position])
+        n_copies.append(len(masks))
+    return _joined(copies, positions, units, n_copies)
+
+
+def causal_scored(tokens: Tokens, first_unit: int) -> Scored:
+    """Return what a causal model can score in one pass: the tokens of all units but the first ones.
+
+    Parameters
+    ----------
+    tokens : Tokens
+    first_unit : int
+        1 where a text may begin with a token that has nothing to its left, else 0.
+
+    Raises
+    ------
+    InputError
+        If nothing of a text is left.
+    """
+    positions, units = [], []
+    for text in range(len(tokens)):
+        _, its = tokens.of(text)
+        positions.append(np.flatnonzero(its >= first_unit))
+        units.append(its[positions[-1]])
+    copies = [np.zeros_like(position) for position in positions]
+    if min(map(len, positions)) == 0:
+        raise InputError(
+            "every text must have at least two units where a causal model is given no token to "
+            "begin with, got one: leave short texts out"
+        )
+    return _joined(copies, positions, units, [1] * len(tokens))
+
+
+def _joined(
+    copies: list[Ints], positions: list[Ints], units: list[Ints], n_copies: list[int]
+) -> Scored:
+    starts = np.cumsum([0, *map(len, copies)])
+    copy, position, unit = map(np.concatenate, (copies, positions, units))
+    return Scored(starts, copy, position, unit, np.array(n_copies))
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows of tokens for one pass, and where in them what is scored stands."""
+
+    ids: Ints
+    """(rows, width) What the model sees, filled up on the right."""
+    lengths: Ints
+    """(rows,) How much of every row is no filling."""
+    row: Ints
+    """(m,) The row of every token that is scored."""
+    position: Ints
+    """(m,) Its place in the row."""
+    token: Ints
+    """(m,) The token itself, which `ids` may hide."""
+
+
+@dataclass(frozen=True)
+class Copies:
+    """The copies ``start:stop`` of a text."""
+
+    text: int
+    """Which text."""
+    start: int
+    """The first copy."""
+    stop: int
+    """One more than the last copy."""
+
+
+def groups(tokens: Tokens, scored: Scored, texts: range, budget: int) -> Iterator[list[Copies]]:
+    """Yield what goes into a pass together, the last group too.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Sorted by length, so that a group needs little filling.
+    scored : Scored
+    texts : range
+        The texts to cover, in order.
+    budget : int
+        The most tokens in one pass, filling included; a single copy is always a pass.
+
+    Yields
+    ------
+    list of Copies
+        All copies of a text together wherever they fit.
+    """
+    group: list[Copies] = []
+    n_rows = width = 0
+    for text in texts:
+        length, n_copies = int(tokens.lengths[text]), int(scored.n_copies[text])
+        at_once = max(1, budget // length)
+        for start in range(0, n_copies, at_once):
+            part = Copies(text, start, min(start + at_once, n_copies))
+            n_new = part.stop - part.start
+            if group and (n_rows + n_new) * max(width, length) > budget:
+                yield group
+                group, n_rows, width = [], 0, 0
+            group.append(part)
+            n_rows, width = n_rows + n_new, max(width, length)
+    if group:
+        yield group
+
+
+def batch_of(
+    tokens: Tokens, scored: Scored, group: list[Copies], *, pad_id: int, mask_id: int | None
+) -> Batch:
+    """Return a group as the rows of one pass; with a mask token, what is scored is hidden."""
+    widths = [int(tokens.lengths[part.text]) for part in group]
+    n_rows = [part.stop - part.start for part in group]
+    ids = np.full((sum(n_rows), max(widths)), pad_id, np.int64)
+    rows, positions, first = [], [], 0
+    for part, width, n in zip(group, widths, n_rows, strict=True):
+        ids[first : first + n, :width] = tokens.of(part.text)[0]
+        here = scored.of(part.text)
+        copy = scored.copy[here]
+        mine = slice(*np.searchsorted(copy, [part.start, part.stop]))
+        rows.append(copy[mine] - part.start + first)
+        positions.append(scored.position[here][mine])
+        first += n
+    row, position = np.concatenate(rows), np.concatenate(positions)
+    token = ids[row, position]
+    if mask_id is not None:
+        ids[row, position] = mask_id
+    return Batch(ids, np.repeat(widths, n_rows), row, position, token)

@@ -1,0 +1,197 @@
+"""What a causal model's token log-probabilities say about membership: one signal a way to look.
+
+Every signal is (n,), one value a text, and higher means more likely a member. All of them come
+from one pass over the texts; see `token_log_probabilities`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from privacygauge.core.checks import Floats
+from privacygauge.errors import InputError
+from privacygauge.language.energies import Energies
+from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, statistic
+
+ZLIB = "zlib"
+"""The loss beside the text's compressed length (Carlini et al. 2021)."""
+MIN_K = "min-k"
+"""The mean of the least likely tokens (Shi et al. 2024)."""
+MIN_K_PLUS = "min-k++"
+"""The same, every token standardised by what else the model might have said (Zhang et al. 2025)."""
+
+SHARE = 0.2
+"""k, the share of the tokens that min-k looks at: the value that its authors recommend."""
+
+
+def loss_signal(energies: Energies) -> Floats:
+    """Return the mean log-probability of every text's tokens, (n,), in nats, at most 0.
+
+    Parameters
+    ----------
+    energies : Energies
+
+    Notes
+    -----
+    Yeom et al. (2018), section 3: the loss of a member is lower. This is -1 times the loss.
+    """
+    return -energies.mean()
+
+
+def ratio_signal(target: Energies, reference: Energies) -> Floats:
+    """Return how much likelier every text is to the target than to the reference, (n,), in nats.
+
+    Parameters
+    ----------
+    target, reference : Energies
+        Of the same texts and units, as from `pair_log_probabilities`.
+
+    Notes
+    -----
+    Carlini et al. (2021), section 5.2, compare with a second model; the difference of mean
+    log-probabilities is the likelihood-ratio statistic of Mireshghallah et al. (2022), section
+    2.3, with the sign turned.
+    """
+    if len(target) != len(reference):
+        raise InputError(
+            f"target and reference must have the same texts, got {len(target)} and {len(reference)}"
+        )
+    return -statistic(target.mean(), reference.mean())
+
+
+def zlib_signal(energies: Energies, texts: Sequence[str]) -> Floats:
+    """Return minus the loss in nats a token over the bytes of the compressed text, (n,).
+
+    Parameters
+    ----------
+    energies : Energies
+    texts : sequence of str, length n
+        The same texts. Where a model has read the beginning only, the whole text is compressed
+        all the same.
+
+    Notes
+    -----
+    Carlini et al. (2021), section 5.2: the logarithm of the perplexity over the zlib entropy.
+    Repetitive texts are likely to every model, and compress well.
+    """
+    if len(texts) != len(energies):
+        raise InputError(f"texts must be the {len(energies)} of the energies, got {len(texts)}")
+    n_bytes = np.array([len(zlib.compress(text.encode())) for text in texts])
+    ratio: Floats = energies.mean() / n_bytes
+    return -ratio
+
+
+def min_k_signal(energies: Energies, share: float = SHARE) -> Floats:
+    """Return the mean log-probability of every text's least likely tokens, (n,), in nats.
+
+    Parameters
+    ----------
+    energies : Energies
+    share : float
+        k, the share of the tokens that count, in (0, 1]; rounded down, and one token at least.
+
+    Notes
+    -----
+    Shi et al. (2024), Min-K% Prob: a text that was not seen holds a few tokens that surprise.
+    """
+    return _mean_of_lowest(energies, energies.log_probability, share)
+
+
+def min_k_plus_signal(energies: Energies, share: float = SHARE) -> Floats:
+    """Return the mean standardised log-probability of every text's lowest tokens, (n,).
+
+    Parameters
+    ----------
+    energies : Energies
+        Of a causal model, with `mean` and `sd` of the log-probability over the vocabulary.
+    share : float
+        As in `min_k_signal`.
+
+    Raises
+    ------
+    InputError
+        If the energies are of a masked model.
+
+    Notes
+    -----
+    Zhang et al. (2025), Min-K%++: ``(log p - mean) / sd`` for every token, with mean and standard
+    deviation over the model's own next-token distribution. A token the model was certain
+    of (sd 0) has no other to compare with, and counts as 0, the mean.
+    """
+    if not {"mean", "sd"} <= set(energies.further):
+        raise InputError(
+            "min-k++ needs the mean and the sd over the vocabulary, which masked models do not "
+            "give: ask a model from load_causal"
+        )
+    mean, sd = energies.further["mean"], energies.further["sd"]
+    above = energies.log_probability - mean
+    standardised = np.divide(above, sd, out=np.zeros_like(above), where=sd > 0)
+    return _mean_of_lowest(energies, standardised, share)
+
+
+def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> dict[str, Floats]:
+    """Return the signals of a causal model beside loss and likelihood ratio, (n,) values each.
+
+    Parameters
+    ----------
+    target, texts, share
+        As in `causal_signals`.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``zlib``, ``min-k`` and ``min-k++``: higher means more likely a member.
+    """
+    return {
+        ZLIB: zlib_signal(target, texts),
+        MIN_K: min_k_signal(target, share),
+        MIN_K_PLUS: min_k_plus_signal(target, share),
+    }
+
+
+def causal_signals(
+    target: Energies,
+    texts: Sequence[str],
+    reference: Energies | None = None,
+    share: float = SHARE,
+) -> dict[str, Floats]:
+    """Return every signal of a causal model by name, (n,) values each.
+
+    Parameters
+    ----------
+    target : Energies
+        By the model that is audited.
+    texts : sequence of str, length n
+        The same texts.
+    reference : Energies, optional
+        By a model that saw none of the texts; needed for ``likelihood-ratio``.
+    share : float
+        Of the tokens that ``min-k`` and ``min-k++`` look at.
+
+    Returns
+    -------
+    dict of str to ndarray
+        ``loss``, ``zlib``, ``min-k``, ``min-k++`` and, with a reference, ``likelihood-ratio``:
+        higher means more likely a member.
+    """
+    found = {LOSS: loss_signal(target), **further_of(target, texts, share)}
+    if reference is not None:
+        found[LIKELIHOOD_RATIO] = ratio_signal(target, reference)
+    return found
+
+
+def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:
+    if not 0.0 < share <= 1.0:
+        raise InputError(f"share must be in (0, 1], got {share}")
+    # Sorted by text first, so that each text's lowest values come first among its own.
+    ordered = values[np.lexsort((values, energies.text))]
+    size = np.bincount(energies.text, minlength=len(energies))
+    # 0.2 * 35 is a little less than 7 for no reason but binary fractions, and means 7.
+    n_lowest = np.maximum(np.floor(np.round(share * size, 9)).astype(np.int64), 1)
+    start = np.cumsum(size) - size
+    total = np.append(0.0, np.cumsum(ordered))
+    lowest: Floats = (total[start + n_lowest] - total[start]) / n_lowest
+    return lowest

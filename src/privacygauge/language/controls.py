@@ -1,0 +1,191 @@
+"""Is the test honest? What tells members from non-members without the audited model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Transcript
+from privacygauge.language.matching import MatchedAttack, matched_attack
+from privacygauge.language.scores import TextScores
+from privacygauge.language.statistic import LIKELIHOOD_RATIO, REFERENCE, energy_transcript
+
+N_CONTROLS = 3
+"""Reference energy, blind classifier, matched attack."""
+FEWEST_GROUPS = 20
+"""Groups of members and of non-members that the blind classifier needs."""
+N_FOLDS = 5
+"""Parts of the groups: each is scored by a model of those before it."""
+N_WORDS = 1 << 14
+"""Columns of the bag of words, which words share by their hash."""
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """Scores that know nothing of the audited model: their AUC is 1/2 if the test is honest."""
+
+    name: str
+    """``reference`` or ``blind``."""
+    transcript: Transcript
+    """The scores beside the secrets, by group."""
+    meaning: str
+    """What it says if it fires, in a sentence."""
+    sides: Literal["both", "above"] = "both"
+    """``both`` where an area below 1/2 is a difference as well; ``above`` where it says that
+    nothing was found, as of a classifier that is worse than chance on people it has not seen."""
+
+    def fires(self, auc: Estimate) -> bool:
+        """Return whether members and non-members differ beyond doubt.
+
+        Parameters
+        ----------
+        auc : Estimate
+            Of the transcript, at `control_level`.
+        """
+        return auc.low > 0.5 if self.sides == "above" else auc.excludes(0.5)
+
+
+def control_level(level: float = 0.95) -> float:
+    """Return the level of each control's interval, so that all three hold together at `level`.
+
+    Bonferroni's: a test without any shift fires some control with probability at most
+    ``1 - level``, however the controls depend on each other.
+    """
+    return 1 - (1 - checks.level(level)) / N_CONTROLS
+
+
+def reference_control(scores: TextScores) -> Control | Skipped:
+    """Return the judged samples' reference energies as scores: they never saw a member."""
+    if scores.energy_reference is None:
+        return Skipped("reference control", "needs energies of a reference model")
+    return Control(
+        REFERENCE,
+        energy_transcript(scores, REFERENCE),
+        "A model that saw none of the samples tells members from non-members: they differ in more "
+        "than membership.",
+    )
+
+
+def blind_control(scores: TextScores, rng: np.random.Generator) -> Control | Skipped:
+    """Return the scores of a classifier that sees the words and no model.
+
+    Parameters
+    ----------
+    scores : TextScores
+        With the texts.
+    rng : numpy.random.Generator
+        Deals the groups into folds.
+
+    Returns
+    -------
+    Control or Skipped
+        Scores of the samples outside of the first fold, by models that did not learn from their
+        group. Skipped without texts, or with fewer
+        than 20 groups of members or of non-members.
+    """
+    if scores.text is None:
+        return Skipped("blind control", "needs the texts: give a column text")
+    judged = np.flatnonzero(scores.judged)
+    text = [scores.text[row] for row in judged.tolist()]
+    secret, unit = scores.member[judged], scores.unit[judged]
+    fewest = min(len(np.unique(unit[side])) for side in (secret, ~secret))
+    if fewest < FEWEST_GROUPS:
+        reason = f"needs {FEWEST_GROUPS} groups of members and of non-members, got {fewest}"
+        return Skipped("blind control", reason)
+    fold = folds_of(unit, secret, N_FOLDS, rng)
+    shown = fold > 0
+    return Control(
+        "blind",
+        Transcript(blind_scores(text, secret, fold)[shown], secret[shown], unit[shown]),
+        "The words alone tell members from non-members: they differ in more than membership.",
+        "above",
+    )
+
+
+def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
+    """Return how much each text looks like a member's, by a model of the words in earlier folds.
+
+    Parameters
+    ----------
+    text : sequence of str, length m
+    secret : ndarray of bool, shape (m,)
+    fold : ndarray of int, shape (m,)
+        In 0..k-1, both sides in every fold; all texts of a group in one fold.
+
+    Returns
+    -------
+    ndarray of float, shape (m,)
+        The share of the texts in the same fold that look less like a member's, in (0, 1): folds
+        are learnt apart, and only the order inside one means something. 1/2 in fold 0, which has
+        none before it and is only learnt from.
+
+    Notes
+    -----
+    Logistic regression on which words occur (hashed, rows of length 1), both sides weighted
+    alike. Every fold is scored by a model of the folds BEFORE it. Common cross-validation learns
+    from each pair of groups in both directions, which makes their scores right or wrong together:
+    in 100 made-up tests without any shift, 8 of its intervals of 98.3% missed 1/2. In one
+    direction, given the earlier folds, the scores of a fold are those of a fixed model, and
+    intervals hold.
+    """
+    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    words = HashingVectorizer(n_features=N_WORDS, binary=True, alternate_sign=False)
+    matrix = words.transform(text)
+    result = np.full(len(secret), 0.5)
+    for part in range(1, int(fold.max()) + 1):
+        before, held = fold < part, fold == part
+        model = LogisticRegression(class_weight="balanced", max_iter=1000)
+        model.fit(matrix[before], secret[before])
+        result[held] = _ranks(model.decision_function(matrix[held]))
+    return result
+
+
+def folds_of(unit: Ints, secret: Bools, n_folds: int, rng: np.random.Generator) -> Ints:
+    """Return the fold of every row, in 0..n_folds-1; all rows of a group are in one fold.
+
+    Groups with mostly members, and the others, are dealt evenly in an order that `rng` draws.
+    """
+    _, inverse = np.unique(unit, return_inverse=True)
+    mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
+    fold = np.empty(len(mostly_in), np.int64)
+    for side in (np.flatnonzero(mostly_in), np.flatnonzero(~mostly_in)):
+        fold[rng.permutation(side)] = np.arange(len(side)) % n_folds
+    return fold[inverse]
+
+
+def matched_control(
+    scores: TextScores, name: str = LIKELIHOOD_RATIO, level: float = 0.95
+) -> MatchedAttack | Skipped:
+    """Return an attack's area before and after matching on reference energy.
+
+    Parameters
+    ----------
+    scores : TextScores
+    name : str
+        The attack's signal.
+    level : float
+        Of the intervals; `control_level` where the three controls are to hold together.
+
+    Returns
+    -------
+    MatchedAttack or Skipped
+    """
+    if scores.energy_reference is None:
+        return Skipped("matched attack", "needs energies of a reference model")
+    transcript = energy_transcript(scores, name)
+    return matched_attack(transcript, scores.energy_reference[scores.judged], level)
+
+
+def _ranks(values: Floats) -> Floats:
+    from scipy.stats import rankdata
+
+    ranks: Floats = (rankdata(values) - 0.5) / len(values)
+    return ranks

@@ -1,0 +1,148 @@
+"""Energies of texts: how unlikely a language model finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints, frozen
+from privacygauge.errors import InputError
+from privacygauge.language.masks import Unit
+
+# A difference of two float32 numbers of this kind may come out a little above 0.
+_ROUNDING = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """What a model says about every scored token of every text, and the energies made of it.
+
+    One row is one token in one masked copy of its text (or in the one pass of a causal model).
+    """
+
+    log_probability: Floats
+    """(m,) The log-probability of the token in nats, at most 0."""
+    text: Ints
+    """(m,) Which text it is in, ascending from 0."""
+    copy: Ints
+    """(m,) Which copy of the text, from 0."""
+    unit: Ints
+    """(m,) Which unit of the text the token belongs to, from 0."""
+    position: Ints
+    """(m,) Where the token stands in its text, the frame included, from 0."""
+    lengths: Ints
+    """(n,) T, the number of units of every text that the models read."""
+    n_truncated: Ints
+    """(n,) How many tokens of every text were cut off."""
+    n_unknown: Ints
+    """(n,) How many tokens of every text the vocabulary does not hold."""
+    units: Unit = "token"
+    """What a unit is."""
+    further: Mapping[str, Floats] = field(default_factory=dict)
+    """(m,) each: `mean` and `sd` of the log-probability over the vocabulary, of causal models."""
+
+    def __post_init__(self) -> None:
+        log_probability = np.asarray(self.log_probability, np.float64)
+        if not (np.isfinite(log_probability) & (log_probability <= _ROUNDING)).all():
+            raise InputError(
+                "log_probability must be finite and at most 0: load the model with precision "
+                "float32, or check its weights"
+            )
+        object.__setattr__(self, "log_probability", frozen(np.minimum(log_probability, 0.0)))
+        for name in ("text", "copy", "unit", "position"):
+            values = checks.integers(getattr(self, name), name, length=len(log_probability))
+            object.__setattr__(self, name, values)
+        for name in ("lengths", "n_truncated", "n_unknown"):
+            values = checks.integers(getattr(self, name), name, length=len(self.lengths))
+            object.__setattr__(self, name, values)
+        rows = {name: checks.floats(part, name) for name, part in self.further.items()}
+        object.__setattr__(self, "further", rows)
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.lengths)
+
+    def mean(self) -> Floats:
+        """Return the energy of every text in its mean form: nats a scored unit, lower is likelier.
+
+        Returns
+        -------
+        array of shape (n,)
+            ``-(1/K) sum_k (1/l) sum_{i in I_k} log p(s_i | s without I_k)``, at least 0. The
+            unit is a token, or a word with the sum of its tokens. The published tables of
+            Mireshghallah et al. (2022) use this form; equation 2 prints the sum.
+        """
+        return -self._total() / self._n_masked()
+
+    def sum(self) -> Floats:
+        """Return the energy of every text in its sum form: nats a mask, lower is likelier.
+
+        Returns
+        -------
+        array of shape (n,)
+            ``-(1/K) sum_k sum_{i in I_k} log p(s_i | s without I_k)``, at least 0; l times the
+            mean form (Mireshghallah et al. 2022, equation 2). It grows with the text's length.
+        """
+        return -self._total() / self._n_copies()
+
+    def pseudo_log_likelihood(self) -> Floats:
+        """Return the sum (n,) of every unit's log-probability where each was masked once.
+
+        Raises
+        ------
+        InputError
+            If a unit was masked twice or never: ask with the pattern `single`.
+        """
+        if not np.array_equal(self._n_masked(), self.lengths):
+            raise InputError(
+                "every unit must be masked once for a pseudo-log-likelihood: use the pattern single"
+            )
+        return self._total()
+
+    def of_unit(self) -> tuple[Ints, Ints, Floats]:
+        """Return the text, the number and the mean log-probability in nats of every scored unit.
+
+        Returns
+        -------
+        text, unit : arrays of shape (u,)
+            Ascending; a unit that no mask covers is left out.
+        log_probability : array of shape (u,)
+            The sum over the unit's tokens, averaged over the copies that hide it.
+        """
+        keys, unit = np.unique(
+            np.stack([self.text, self.unit], axis=1), axis=0, return_inverse=True
+        )
+        unit = unit.reshape(-1)
+        pairs = np.unique(np.stack([unit, self.copy], axis=1), axis=0)
+        n_copies = np.bincount(pairs[:, 0], minlength=len(keys))
+        totals = np.bincount(unit, self.log_probability, len(keys))
+        return keys[:, 0], keys[:, 1], totals / n_copies
+
+    def rows(self, text: int) -> slice:
+        """Return where the rows of one text are."""
+        return slice(*np.searchsorted(self.text, [text, text + 1]).tolist())
+
+    def _total(self) -> Floats:
+        return np.bincount(self.text, self.log_probability, len(self)).astype(
+            np.float64, copy=False
+        )
+
+    def _n_masked(self) -> Ints:
+        """Return how many units were scored, once a copy."""
+        return np.bincount(self.text[~_repeated(self)], minlength=len(self))
+
+    def _n_copies(self) -> Ints:
+        first = np.ones(len(self.text), np.bool_)
+        first[1:] = (np.diff(self.text) != 0) | (np.diff(self.copy) != 0)
+        return np.bincount(self.text[first], minlength=len(self))
+
+
+def _repeated(energies: Energies) -> checks.Bools:
+    """Return which rows continue the unit of the row before, in the same copy."""
+    same = np.zeros(len(energies.text), np.bool_)
+    parts = (energies.text, energies.copy, energies.unit)
+    same[1:] = np.logical_and.reduce([np.diff(part) == 0 for part in parts])
+    return same

@@ -1,0 +1,108 @@
+"""The vocabulary's scores at a few positions only: most of a head's work is for nothing else.
+
+A head is the part of a model between its last hidden state and its logits. It is found by the
+names of its modules, tried on one batch against the model as a whole, and used only where both
+agree; every other model gives its logits at all positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privacygauge.errors import InputError
+
+# In this order: the first one whose modules a model has. BERT; RoBERTa, MPNet and ESM; DistilBERT;
+# ELECTRA and ConvBERT; ModernBERT; ALBERT.
+_HEADS = (
+    ("cls",),
+    ("lm_head",),
+    ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    ("generator_predictions", "generator_lm_head"),
+    ("head", "decoder"),
+    ("predictions",),
+)
+# Between two orders of the same float32 sums; a missing layer or scale is off by far more.
+_TOLERANCE = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """The modules that turn hidden states into logits, one after another."""
+
+    modules: tuple[Any, ...]
+    """Torch modules or functions; none at all where hidden states are logits already."""
+
+    def __call__(self, hidden: Any) -> Any:
+        """Return the logits (m, v) of hidden states (m, d)."""
+        for module in self.modules:
+            hidden = module(hidden)
+        return hidden
+
+
+def head_of(model: Any) -> Head | None:
+    """Return the head of a masked language model; None where it cannot be told apart.
+
+    Raises
+    ------
+    InputError
+        If the model gives every token of its vocabulary the same probability.
+    """
+    import torch
+
+    ids, lengths = _trial(model.config)
+    inside = torch.arange(ids.shape[1])[None] < torch.as_tensor(lengths)[:, None]
+    with torch.inference_mode():
+        inputs = {"input_ids": torch.as_tensor(ids), "attention_mask": inside.long()}
+        expected = model(**inputs).logits[inside]
+        _check_varied(expected)
+        for names in _HEADS:
+            modules = tuple(getattr(model, name, None) for name in names)
+            if all(callable(module) for module in modules):
+                head = Head(modules)
+                return head if _agrees(model, head, inputs, inside, expected) else None
+    return None
+
+
+def _agrees(model: Any, head: Head, inputs: dict[str, Any], inside: Any, expected: Any) -> bool:
+    import torch
+
+    try:
+        found = head(model.base_model(**inputs).last_hidden_state[inside])
+    except (TypeError, AttributeError, RuntimeError):
+        # Modules of these names that want something else are no head of this kind.
+        return False
+    if found.shape != expected.shape:
+        return False
+    off = torch.log_softmax(found, -1) - torch.log_softmax(expected, -1)
+    return bool(off.abs().max() < _TOLERANCE)
+
+
+def check_logits(model: Any) -> None:
+    """Raise where `model` gives every token of its vocabulary the same probability."""
+    import torch
+
+    with torch.inference_mode():
+        _check_varied(model(input_ids=torch.as_tensor(_trial(model.config)[0][:1])).logits)
+
+
+def _check_varied(logits: Any) -> None:
+    spread = (logits.amax(-1) - logits.amin(-1)).max()
+    if not float(spread) > 1e-6:
+        raise InputError(
+            "the model must tell words apart, but gives each the same probability (or none): save "
+            "it with the head it was trained with"
+        )
+
+
+def _trial(config: Any) -> tuple[Any, Any]:
+    """Return two made-up rows of tokens, one of them shorter, and their lengths."""
+    pad = getattr(config, "pad_token_id", None) or 0
+    rng = np.random.default_rng(0)
+    ids = rng.integers(0, config.vocab_size, (2, 8))
+    # Some models tell filling by its id; nothing else may have it.
+    ids[ids == pad] = (pad + 1) % config.vocab_size
+    ids[1, 5:] = pad
+    return ids, np.array([8, 5])

@@ -1,0 +1,216 @@
+"""How likely texts are under language models: the entrance to everything in this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygauge.errors import InputError
+from privacygauge.language.batches import Scored, causal_scored, masked_scored
+from privacygauge.language.energies import Energies
+from privacygauge.language.masks import MaskPlan, Unit
+from privacygauge.language.model import MaskedModel, Model
+from privacygauge.language.store import answers_of, distinct, energies_from
+from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.runs.execute import Progress
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The energies of the same texts, under the same masks, by a target and by a reference."""
+
+    target: Energies
+    """By the model that is audited."""
+    reference: Energies
+    """By a model that has not seen the members."""
+    notes: tuple[str, ...]
+    """What the reader of the numbers should know, a sentence each."""
+
+
+def token_log_probabilities(
+    model: Model,
+    texts: Sequence[str],
+    plan: MaskPlan | None = None,
+    *,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> Energies:
+    """Return the log-probability of every scored token of every text under one model.
+
+    Parameters
+    ----------
+    model : MaskedModel or CausalModel
+        From `load_masked` or `load_causal`.
+    texts : sequence of str
+        Each with at least one token; a text that occurs twice is computed once.
+    plan : MaskPlan, optional
+        How texts are masked; by default 10 balanced masks of 15%. A causal model takes its unit
+        only.
+    run : str or pathlib.Path, optional
+        A folder that keeps the results, of this and of other models and texts. By default
+        nothing is kept.
+    n_jobs : int, optional
+        Workers, each with one thread and the model in its memory; by default this process.
+    progress : callable, optional
+        Called with the texts done and their total.
+    invocation : mapping, optional
+        The arguments of a command, to be kept with the run.
+
+    Returns
+    -------
+    Energies
+        One row a token and copy. The same texts give the same bytes on the same machine, however
+        often a run is stopped; beside other texts, float32 numbers may differ by about 1e-5.
+
+    Raises
+    ------
+    InputError
+        If a text is empty or no text, or the pattern does not fit.
+    """
+    return _asked([model], texts, plan, run, n_jobs, progress, invocation)[0]
+
+
+def pair_log_probabilities(
+    target: Model,
+    reference: Model,
+    texts: Sequence[str],
+    plan: MaskPlan | None = None,
+    *,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> Pair:
+    """Return the log-probabilities of the same units of the same texts by two models.
+
+    Parameters
+    ----------
+    target, reference : MaskedModel or CausalModel
+        Two of a kind. Where their tokenizers differ on any of the texts, the units are words
+        that both split into whole tokens, whatever `plan` says.
+    texts, plan, run, n_jobs, progress, invocation
+        As in `token_log_probabilities`. In the same `run`, a second target finds the answers of
+        its reference.
+
+    Returns
+    -------
+    Pair
+        Masks and truncation are the same for both.
+
+    Raises
+    ------
+    InputError
+        As in `token_log_probabilities`; also if one model is masked and the other causal.
+    """
+    if type(target) is not type(reference):
+        raise InputError(
+            "target and reference must both be masked or both be causal, got "
+            f"{type(target).__name__} and {type(reference).__name__}"
+        )
+    models = [target, reference]
+    ours, theirs = _asked(models, texts, plan, run, n_jobs, progress, invocation)
+    return Pair(ours, theirs, _notes(target, reference, ours, theirs, plan or MaskPlan()))
+
+
+def _asked(
+    models: Sequence[Model],
+    texts: Sequence[str],
+    plan: MaskPlan | None,
+    run: str | Path | None,
+    n_jobs: int | None,
+    progress: Progress | None,
+    invocation: Mapping[str, Any] | None,
+) -> list[Energies]:
+    plan = plan or MaskPlan()
+    tokens, unit = tokens_of(
+        texts,
+        [model.tokenizer for model in models],
+        [model.limit for model in models],
+        plan.unit,
+    )
+    made = []
+    for number, (model, its) in enumerate(zip(models, tokens, strict=True)):
+        rows, which = distinct(its)
+        once = its.rows(rows)
+        scored, settings = _scored(model, once, plan, unit, _first_unit(tokens))
+        answers = answers_of(
+            model,
+            once,
+            scored,
+            settings,
+            seed=plan.seed,
+            run=run,
+            n_jobs=n_jobs,
+            progress=_share_of(progress, number, len(models)),
+            invocation=invocation,
+        )
+        made.append(energies_from(answers, once, scored, which, unit))
+    return made
+
+
+def _scored(
+    model: Model, tokens: Tokens, plan: MaskPlan, unit: Unit, first_unit: int
+) -> tuple[Scored, dict[str, Any]]:
+    if isinstance(model, MaskedModel):
+        return masked_scored(tokens, plan), {"kind": "masked", **plan.describe(), "unit": unit}
+    return causal_scored(tokens, first_unit), {
+        "kind": "causal",
+        "unit": unit,
+        "first unit": first_unit,
+    }
+
+
+def _first_unit(tokens: Sequence[Tokens]) -> int:
+    """Return the first unit that causal models can score: 1 where one has nothing to its left."""
+    return int(any((its.units[its.starts[:-1]] >= 0).any() for its in tokens))
+
+
+def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress | None:
+    """Return a callback for one of several models, that counts the texts of all of them."""
+    if progress is None:
+        return None
+
+    def told(n_done: int, n_all: int) -> None:
+        progress(number * n_all + n_done, n_models * n_all)
+
+    return told
+
+
+def _notes(
+    target: Model, reference: Model, at_target: Energies, at_reference: Energies, plan: MaskPlan
+) -> tuple[str, ...]:
+    found = []
+    if at_target.units != plan.unit:
+        found.append(
+            "The tokenizers differ on these texts: words are masked instead of tokens, and "
+            "energies are in nats a word."
+        )
+    if target.tokenizer.is_cased != reference.tokenizer.is_cased:
+        cased = "target" if target.tokenizer.is_cased else "reference"
+        found.append(f"Only the {cased} tells upper case from lower case.")
+    for name, model in (("target", target), ("reference", reference)):
+        if model.tokenizer.loses_case:
+            found.append(
+                f"The {name}'s tokenizer turns texts to lower case, though its vocabulary tells "
+                "cases apart: its settings may be missing (do_lower_case)."
+            )
+    cut = int(np.count_nonzero((at_target.n_truncated > 0) | (at_reference.n_truncated > 0)))
+    if cut:
+        found.append(
+            f"{cut:,} of {len(at_target):,} texts are longer than a model reads: both see the same "
+            "beginning."
+        )
+    for name, energies in (("target", at_target), ("reference", at_reference)):
+        n_unknown = int(energies.n_unknown.sum())
+        if n_unknown:
+            found.append(
+                f"The {name}'s vocabulary does not hold {n_unknown:,} tokens of these texts, which "
+                "it reads as unknown."
+            )
+    return tuple(found)

@@ -1,0 +1,207 @@
+"""The attack after members and non-members were made alike in reference energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, logit, stdtrit
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import Transcript
+
+SMALLEST = 20
+"""Members and non-members that matching needs, groups counted."""
+MOST_BINS = 100
+"""More bins than these change nothing that an interval would notice."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatchedAttack:
+    """The area under an attack's ROC curve before and after matching on reference energy."""
+
+    transcript: Transcript
+    """The attack's scores, as they are judged without matching."""
+    weight: Floats
+    """(m,) What each row counts for after matching; 0 in a bin with one side only."""
+    before: float
+    """Area under the ROC curve without weights."""
+    after: Estimate
+    """Area under the ROC curve with the weights: the attack's, among samples of equal difficulty
+    to a model that saw none of them."""
+    fall: Estimate
+    """Before minus after: what a shift between members and non-members adds; 0 without one."""
+    n_bins: int
+    """Bins of reference energy."""
+    kept: float
+    """The share of the rows in bins with both sides."""
+
+    @property
+    def fires(self) -> bool:
+        """Whether matching changes the area beyond doubt, in either direction."""
+        return self.fall.excludes(0.0)
+
+
+def matched_attack(
+    transcript: Transcript, reference: Floats, level: float = 0.95
+) -> MatchedAttack | Skipped:
+    """Return the attack among members and non-members that are alike in reference energy.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        The attack's scores beside the secrets, by group.
+    reference : ndarray of float, shape (m,)
+        The reference model's energy of the same rows.
+    level : float
+        Of both intervals, in (0, 1).
+
+    Returns
+    -------
+    MatchedAttack or Skipped
+        Skipped with fewer than 20 groups of members or of non-members, or where no bin holds both.
+
+    Notes
+    -----
+    Rows fall in bins with equal shares of all rows, a bin for every five groups of the smaller
+    side and 100 at most; equal energies share a bin. In a bin with a members and b non-members, a
+    member weighs b / (a + b) and a non-member a / (a + b) (the overlap weights of Li, Morgan &
+    Zaslavsky 2018), so that both sides have the same weight in every bin and no draw is needed.
+    Intervals: the infinitesimal jackknife over groups, weights included, with Student's quantile;
+    that of `after` on the logit scale.
+
+    Assumes that inside a bin, members and non-members differ in nothing but membership. What the
+    reference energy does not show (a topic that both models find equally hard) stays: matching
+    can only take away, and its silence proves nothing.
+    """
+    checks.level(level)
+    reference = checks.floats(reference, "reference", length=len(transcript))
+    smaller = min(transcript.independent)
+    if smaller < SMALLEST:
+        return Skipped(
+            "matched attack",
+            f"needs {SMALLEST} groups of members and of non-members, got {smaller}",
+        )
+    bins = _bins(reference, min(MOST_BINS, smaller // 5))
+    shares = _Shares.of(bins, transcript.secret)
+    weight = shares.weight(transcript.secret)
+    if not weight.any():
+        return Skipped("matched attack", "no range of reference energies holds both sides")
+    flat = _area(transcript, np.ones(len(transcript)))
+    matched = _area(transcript, weight)
+    bent = matched.influence + shares.influence(transcript.secret, matched.gap)
+    unit = np.unique(transcript.target, return_inverse=True)[1]
+    df = float(unit.max())
+    student = float(stdtrit(df, 0.5 + level / 2))
+    n = transcript.n_targets
+    return MatchedAttack(
+        transcript,
+        checks.frozen(weight),
+        flat.value,
+        _on_logit_scale(matched.value, student * _error(bent, unit), level, n, smaller),
+        _around(
+            flat.value - matched.value, student * _error(flat.influence - bent, unit), level, n
+        ),
+        shares.n_bins,
+        float(np.mean(weight > 0)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Shares:
+    """How many rows of each side every bin holds."""
+
+    bins: Ints
+    inside: Floats
+    outside: Floats
+
+    @classmethod
+    def of(cls, bins: Ints, secret: Bools) -> _Shares:
+        n = int(bins.max()) + 1
+        counts = (np.bincount(bins[side], minlength=n).astype(float) for side in (secret, ~secret))
+        return cls(bins, *counts)
+
+    @property
+    def n_bins(self) -> int:
+        return int(np.count_nonzero(self.inside + self.outside))
+
+    def weight(self, secret: Bools) -> Floats:
+        """Return the other side's share of the row's bin, (m,)."""
+        total = np.maximum(self.inside + self.outside, 1.0)
+        return np.where(secret, (self.outside / total)[self.bins], (self.inside / total)[self.bins])
+
+    def influence(self, secret: Bools, gap: Floats) -> Floats:
+        """Return what each row adds through its bin's weights, (m,).
+
+        One more member takes b / (a + b)^2 from the weight of every member of the bin, and gives
+        as much to every non-member; one more non-member does the reverse, with a in place of b.
+        """
+        signed = np.bincount(
+            self.bins, weights=np.where(secret, gap, -gap), minlength=len(self.inside)
+        )
+        square = np.maximum(self.inside + self.outside, 1.0) ** 2
+        up = (self.inside / square * signed)[self.bins]
+        down = (self.outside / square * signed)[self.bins]
+        bent: Floats = np.where(secret, -down, up)
+        return bent
+
+
+@dataclass(frozen=True, eq=False)
+class _Area:
+    """A weighted area under the ROC curve, and how every row bends it."""
+
+    value: float
+    gap: Floats
+    """(m,) The row's placement less the area, over the weight of its side."""
+    influence: Floats
+    """(m,) The gap times the row's own weight."""
+
+
+def _area(transcript: Transcript, weight: Floats) -> _Area:
+    score, secret = transcript.score, transcript.secret
+    placement = np.empty(len(score))
+    placement[secret] = _share_below(score[secret], score[~secret], weight[~secret])
+    placement[~secret] = 1 - _share_below(score[~secret], score[secret], weight[secret])
+    value = float(np.average(placement[secret], weights=weight[secret]))
+    side = np.where(secret, weight[secret].sum(), weight[~secret].sum())
+    gap = (placement - value) / side
+    return _Area(value, gap, weight * gap)
+
+
+def _share_below(score: Floats, others: Floats, weight: Floats) -> Floats:
+    """Return the share of the others' weight below each score, ties as halves."""
+    order = np.argsort(others)
+    total = np.concatenate([[0.0], np.cumsum(weight[order])])
+    below, upto = (np.searchsorted(others[order], score, side=side) for side in ("left", "right"))
+    shares: Floats = (total[below] + total[upto]) / (2 * total[-1])
+    return shares
+
+
+def _bins(values: Floats, n_bins: int) -> Ints:
+    edges = np.quantile(values, np.linspace(0, 1, n_bins + 1)[1:-1])
+    bins: Ints = np.searchsorted(edges, values, side="right")
+    return bins
+
+
+def _error(influence: Floats, unit: Ints) -> float:
+    sums = np.bincount(unit, weights=influence)
+    return float(np.sqrt(np.sum(sums**2) * len(sums) / max(len(sums) - 1, 1)))
+
+
+def _around(value: float, half: float, level: float, n: int) -> Estimate:
+    return Estimate(value, value - half, value + half, level, n, "infinitesimal jackknife")
+
+
+def _on_logit_scale(value: float, half: float, level: float, n: int, pairs: int) -> Estimate:
+    value = min(max(value, 0.0), 1.0)
+    if half <= 0 or value in (0.0, 1.0):
+        # No variance to be seen: what so many pairs of one kind leave open.
+        open_end = 1 - ((1 - level) / 2) ** (1 / pairs)
+        low, high = max(0.0, value - open_end), min(1.0, value + open_end)
+        return Estimate(value, low, high, level, n, "rule of three on pairs")
+    half /= value * (1 - value)
+    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    low, high = min(low, value), max(high, value)
+    return Estimate(value, low, high, level, n, "infinitesimal jackknife on the logit scale")

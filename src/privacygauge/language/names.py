@@ -1,0 +1,121 @@
+"""Names of made-up persons, put into texts (Table 6)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+
+_STARTS = ("Bra", "Cel", "Dor", "Fen", "Gal", "Hul", "Jor", "Kel", "Lor", "Mav", "Nev", "Pel",
+           "Quor", "Ros", "Sil", "Tav", "Ulm", "Ver", "Wyn", "Zan")  # fmt: skip
+_MIDDLES = ("a", "e", "i", "o", "u", "ani", "eri", "illa", "oma", "uva")
+_FIRST_ENDS = ("d", "l", "n", "ra", "s", "th", "va", "x")
+_LAST_ENDS = ("bury", "dorf", "field", "gard", "holm", "lund", "mere", "sson", "ton", "wick")
+
+N_NAMES = (len(_STARTS) * len(_MIDDLES)) ** 2 * len(_FIRST_ENDS) * len(_LAST_ENDS)
+"""How many different names there are."""
+
+
+def made_up_names(n: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Return `n` different first and last names, put together from syllables.
+
+    Parameters
+    ----------
+    n : int
+        At least 0, at most `N_NAMES`.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    tuple of str
+        Such as ``Nevanid Kelomagard``: of no language, so that no living person is meant.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.language.names import made_up_names
+    >>> len(set(made_up_names(1000, np.random.default_rng(0))))
+    1000
+    """
+    if not 0 <= n <= N_NAMES:
+        raise InputError(f"n must be in 0..{N_NAMES}, got {n}")
+    return tuple(_name(int(number)) for number in rng.choice(N_NAMES, n, replace=False))
+
+
+def names_of(group: Sequence[str], rng: np.random.Generator) -> dict[str, str]:
+    """Return a made-up name for every group; the order of the samples does not matter."""
+    groups = sorted(set(group))
+    return dict(zip(groups, made_up_names(len(groups), rng), strict=True))
+
+
+def with_names(
+    text: Sequence[str], group: Sequence[str], names: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return every text with its patient's first and last name in front.
+
+    Parameters
+    ----------
+    text : sequence of str, length n
+        Sentences.
+    group : sequence of str, length n
+        The patient of each.
+    names : mapping of str to str
+        First and last name of each patient, such as from `names_of`.
+
+    Returns
+    -------
+    tuple of str
+
+    Notes
+    -----
+    Mireshghallah et al. (2022), section 4.3.1 and A.2.3: the name is prepended to every sequence
+    of the TRAINING data. The non-members of Table 6 carry no names, so there part of what the
+    attack finds is the name itself: give names to both sides to keep them alike, and the
+    controls will show if one side only has them.
+    """
+    if len(text) != len(group):
+        raise InputError(f"group must have {len(text)} rows, got {len(group)}")
+    missing = sorted(set(group) - set(names))
+    if missing:
+        raise InputError(f"names must hold every group, got none for {checks.listed(missing)}")
+    return tuple(f"{names[patient]} {line}" for line, patient in zip(text, group, strict=True))
+
+
+def with_other_names(text: Sequence[str], others: Mapping[str, str]) -> tuple[str, ...]:
+    """Return every text with each name that occurs replaced by another.
+
+    Parameters
+    ----------
+    text : sequence of str
+    others : mapping of str to str
+        The name to look for (whole words, upper and lower case as given) and what takes its place.
+
+    Returns
+    -------
+    tuple of str
+        All names are replaced at once, so that two of them may be exchanged; of two names that
+        begin alike the longer one is meant.
+    """
+    if not others:
+        return tuple(text)
+    if "" in others:
+        raise InputError("a name to replace must have a letter, got an empty one")
+    longest_first = sorted(others, key=lambda name: (-len(name), name))
+    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, longest_first)) + r")(?!\w)")
+    return tuple(pattern.sub(lambda found: others[found[0]], line) for line in text)
+
+
+def _name(number: int) -> str:
+    number, first_end = divmod(number, len(_FIRST_ENDS))
+    number, last_end = divmod(number, len(_LAST_ENDS))
+    number, first = divmod(number, len(_STARTS) * len(_MIDDLES))
+    return f"{_stem(first)}{_FIRST_ENDS[first_end]} {_stem(number)}{_LAST_ENDS[last_end]}"
+
+
+def _stem(number: int) -> str:
+    start, middle = divmod(number, len(_MIDDLES))
+    return _STARTS[start] + _MIDDLES[middle]

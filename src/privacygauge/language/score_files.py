@@ -1,0 +1,189 @@
+"""Files of energies: JSON lines, CSV and Parquet, checked before use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
+from privacygauge.errors import InputError
+from privacygauge.language.scores import TextScores, text_scores
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+TextScoresLike = TextScores | str | Path | Mapping[str, Sequence[object]] | FrameLike
+"""What `as_text_scores` takes."""
+
+SIGNAL = "signal_"
+"""What the columns of further signals begin with, such as ``signal_min-k``."""
+
+_REQUIRED = ("sample", "energy_target", "member")
+_NAMES = ("sample", "group", "text")
+_NUMBERS = ("energy_target", "energy_reference", "member", "population", "length")
+_WAY_OUT = (
+    "sample, energy_target and member are needed; group, energy_reference, population, length and "
+    "text may follow"
+)
+
+
+def as_text_scores(given: TextScoresLike, name: str = "scores") -> TextScores:
+    """Return energies from whatever holds them.
+
+    Parameters
+    ----------
+    given : TextScores, path, mapping of arrays, or data frame
+        A file as in `load_text_scores`; a mapping or a pandas or polars frame with its columns.
+    name : str
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    if isinstance(given, TextScores):
+        return given
+    if isinstance(given, str | Path):
+        return load_text_scores(given)
+    if isinstance(given, Mapping):
+        return _scores_of({str(key): values for key, values in given.items()}, name)
+    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+    if not hasattr(frame, "columns"):
+        raise InputError(
+            f"{name} must be TextScores, a path, a mapping of arrays or a data frame, got "
+            f"{type(given).__name__}"
+        )
+    return _scores_of(_columns_of(frame), name)
+
+
+def load_text_scores(path: str | Path) -> TextScores:
+    """Return the energies in a file.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        ``.jsonl`` (also ``.jsonl.gz``; one object a line, UTF-8), ``.csv`` or ``.parquet`` with
+        the columns ``sample``, ``energy_target`` and ``member`` (0 or 1), and optionally
+        ``group``, ``energy_reference``, ``population`` (0 or 1), ``length``, ``text`` and
+        ``signal_NAME`` for every further signal, higher for members; all other columns are not
+        looked at. Ids are texts: ``007`` and ``7`` are different samples.
+
+    Returns
+    -------
+    TextScores
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    path = Path(path)
+    if path.name.lower().endswith(LINES):
+        return _scores_of(_columns_of_lines(path), path)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv or .parquet")
+    frame: Any = read_content(path, "score")
+    columns = _columns_of(frame)
+    if path.suffix.lower() == ".csv":
+        columns |= _names_of_csv(path, [name for name in _NAMES if name in columns])
+    return _scores_of(columns, path)
+
+
+def _scores_of(columns: Mapping[str, Any], name: str | Path) -> TextScores:
+    missing = [column for column in _REQUIRED if column not in columns]
+    if missing:
+        raise InputError(
+            f"{name}: missing {checks.listed(missing)}; it has "
+            f"{checks.listed(columns, most=12) or 'nothing'} ({_WAY_OUT})"
+        )
+    if not len(columns["sample"]):
+        raise InputError(f"{name}: there are no samples in it")
+    texts = {key: columns[key] for key in ("group", "text") if key in columns}
+    try:
+        numbers = {key: _plain_numbers(columns[key], key) for key in columns if _is_number(key)}
+        further = {
+            key.removeprefix(SIGNAL): numbers.pop(key)
+            for key in list(numbers)
+            if key.startswith(SIGNAL)
+        }
+        return text_scores(columns["sample"], **numbers, **texts, further=further)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _is_number(column: str) -> bool:
+    return column in _NUMBERS or column.startswith(SIGNAL)
+
+
+def _is_known(column: str) -> bool:
+    return column in _NAMES or _is_number(column)
+
+
+def _plain_numbers(values: Any, name: str) -> Any:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        return values
+    # Looked at one by one: numpy makes texts of all values where one is a text.
+    return np.array([_number(value, name, row) for row, value in enumerate(values)])
+
+
+def _number(value: Any, name: str, row: int) -> float:
+    if value is None:
+        return np.nan
+    try:
+        if isinstance(value, bool | int | float | np.bool_ | np.number):
+            return float(value)
+    except OverflowError:
+        pass
+    shown = repr(value) if len(repr(value)) < 40 else f"a {type(value).__name__}"
+    raise InputError(f"{name} must hold numbers, got {shown} in row {row}")
+
+
+def _columns_of(frame: pd.DataFrame) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for name in frame.columns:
+        column = frame[name]
+        if _is_number(str(name)) and column.dtype.kind in "biuf":
+            columns[str(name)] = column.to_numpy(dtype=_float_with_gaps(column), na_value=np.nan)
+        else:
+            columns[str(name)] = column.to_numpy(dtype=np.object_)
+    return columns
+
+
+def _float_with_gaps(column: pd.Series[Any]) -> Any:
+    return np.float64 if column.isna().any() else None
+
+
+def _names_of_csv(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Return columns of texts as they stand in the file: 007 is no number, NA no gap."""
+    import pandas as pd
+
+    frame = pd.read_csv(
+        path, usecols=list(names), dtype=str, keep_default_na=False, index_col=False
+    )
+    return {name: frame[name].to_numpy(dtype=np.object_) for name in names}
+
+
+def _columns_of_lines(path: Path) -> dict[str, Any]:
+    rows = read_json_lines(path, "score")
+    if not rows:
+        raise InputError(f"{path} is empty")
+    names = list(rows[0][1])
+    known = [name for name in names if _is_known(name)]
+    for number, row in rows:
+        missing = [name for name in known if name not in row]
+        further = [name for name in row if _is_known(name) and name not in known]
+        if missing or further:
+            rule = (
+                f"no {checks.listed(missing)}" if missing else f"{checks.listed(further)} besides"
+            )
+            raise InputError(
+                f"{path}: line {number} has {rule}, unlike the first line: every line must have "
+                "the same columns"
+            )
+    return {name: [row[name] for _, row in rows] for name in known}

@@ -1,0 +1,278 @@
+"""Energies of texts beside what is known of them: the input of every language audit."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.language.overlap import Overlap, find_overlap
+from privacygauge.language.signals import further_signals
+from privacygauge.language.texts import Texts, numbered, picked, texts_of
+
+SHORT = (10, 20)
+"""Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
+LONG = (21, 60)
+"""Tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextScores:
+    """The energies of n samples under the audited model and under a reference model.
+
+    Build it with `text_scores`, which leaves out what is on both sides.
+    """
+
+    sample: Texts = field(repr=False)
+    """(n,) Ids of the samples, all different."""
+    energy_target: Floats
+    """(n,) Energy under the audited model: lower means more likely."""
+    member: Bools
+    """(n,) True where the sample was in the audited model's training data."""
+    population: Bools
+    """(n,) True for the threshold's own samples: no members, and never judged."""
+    energy_reference: Floats | None = None
+    """(n,) Energy under the reference model, which saw none of the samples."""
+    group: Texts | None = field(default=None, repr=False)
+    """(n,) The patient (or note) of each sample: the independent unit of every interval."""
+    length: Ints | None = None
+    """(n,) Tokens of each sample."""
+    text: Texts | None = field(default=None, repr=False)
+    """(n,) The samples themselves; never shown unless asked for."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the result should know, one sentence each."""
+    further: Mapping[str, Floats] = field(default_factory=dict)
+    """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
+
+    def __post_init__(self) -> None:
+        target = checks.floats(self.energy_target, "energy_target")
+        n = len(target)
+        checked: dict[str, object] = {
+            "sample": texts_of(self.sample, "sample", n),
+            "energy_target": target,
+            "member": checks.bools(self.member, "member", length=n),
+            "population": checks.bools(self.population, "population", length=n),
+        }
+        if self.energy_reference is not None:
+            reference = checks.floats(self.energy_reference, "energy_reference", length=n)
+            checked["energy_reference"] = reference
+        if self.group is not None:
+            checked["group"] = texts_of(self.group, "group", n)
+        if self.length is not None:
+            checked["length"] = checks.classes(self.length, "length", length=n)
+        if self.text is not None:
+            checked["text"] = texts_of(self.text, "text", n, empty=True)
+        checked["further"] = further_signals(self.further, n)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+        _require_parts(self)
+
+    def __len__(self) -> int:
+        return len(self.member)
+
+    @property
+    def judged(self) -> Bools:
+        """(n,) True for the members and the non-members that an attack is judged on."""
+        return checks.frozen(~self.population)
+
+    @property
+    def nonmember(self) -> Bools:
+        """(n,) True for the non-members that an attack is judged on."""
+        return checks.frozen(~(self.population | self.member))
+
+    @cached_property
+    def unit(self) -> Ints:
+        """(n,) The independent unit: the number of the sample's group, or of its row."""
+        if self.group is None:
+            return checks.frozen(np.arange(len(self)))
+        return checks.frozen(numbered(self.group))
+
+    def take(self, rows: Bools, *notes: str) -> TextScores:
+        """Return some of the samples, with further notes.
+
+        Parameters
+        ----------
+        rows : ndarray of bool, shape (n,)
+            True for what stays: at least a member and a non-member.
+        *notes : str
+        """
+        kept = np.flatnonzero(rows)
+        return dataclasses.replace(
+            self,
+            sample=picked(self.sample, kept),
+            energy_target=self.energy_target[kept],
+            member=self.member[kept],
+            population=self.population[kept],
+            energy_reference=(
+                None if self.energy_reference is None else self.energy_reference[kept]
+            ),
+            group=None if self.group is None else picked(self.group, kept),
+            length=None if self.length is None else self.length[kept],
+            text=None if self.text is None else picked(self.text, kept),
+            notes=(*self.notes, *notes),
+            further={name: values[kept] for name, values in self.further.items()},
+        )
+
+
+def text_scores(
+    sample: Sequence[object] | NDArray[np.generic],
+    energy_target: ArrayLike,
+    member: ArrayLike,
+    *,
+    energy_reference: ArrayLike | None = None,
+    group: Sequence[object] | NDArray[np.generic] | None = None,
+    length: ArrayLike | None = None,
+    population: ArrayLike | None = None,
+    text: Sequence[object] | NDArray[np.generic] | None = None,
+    further: Mapping[str, ArrayLike] | None = None,
+) -> TextScores:
+    """Return checked energies, without the samples that are on both sides.
+
+    Parameters
+    ----------
+    sample : sequence of str or int, length n
+        Ids. One id may occur once among the members, once among the non-members and once in the
+        population, no more.
+    energy_target : array_like of float, shape (n,)
+        Energy under the audited model, such as the mean negative log-likelihood of masked tokens.
+    member : array_like of bool, shape (n,)
+        True (or 1) where the sample was in the audited model's training data.
+    energy_reference : array_like of float, shape (n,), optional
+        Energy under a model that saw none of the samples, by the same masks.
+    group : sequence of str or int, length n, optional
+        The patient or note that each sample belongs to; every sample is its own unit otherwise.
+    length : array_like of int, shape (n,), optional
+        Tokens of each sample.
+    population : array_like of bool, shape (n,), optional
+        True (or 1) for samples that are neither judged nor members: thresholds are taken there.
+    text : sequence of str, length n, optional
+        The samples themselves, for the blind classifier; never shown unless asked for.
+    further : mapping of str to array_like of float, shape (n,), optional
+        Further signals of the audited model by name, such as ``min-k``: each is one more attack.
+        Higher means more likely a member.
+
+    Returns
+    -------
+    TextScores
+        A sample whose id or text (but for case and white space) is a member's and a non-member's
+        is left out of both sides: it was trained on, so as a non-member it has the wrong label.
+        A population sample that is also judged is left out of the population. `notes` say how
+        many were.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, where, and the way out.
+
+    Examples
+    --------
+    >>> from privacygauge.language.scores import text_scores
+    >>> scores = text_scores(["a", "b", "c", "a"], [1.0, 2.0, 3.0, 1.0], [1, 0, 1, 0])
+    >>> scores.sample
+    ('b', 'c')
+    """
+    target = checks.floats(energy_target, "energy_target")
+    n = len(target)
+    inside = checks.bools(member, "member", length=n)
+    outside = np.zeros(n, np.bool_) if population is None else population
+    population = checks.bools(outside, "population", length=n)
+    _require_one_part(inside, population)
+    ids = texts_of(sample, "sample", n)
+    texts = None if text is None else texts_of(text, "text", n, empty=True)
+    overlap = find_overlap(ids, inside, population, texts)
+    kept = np.flatnonzero(overlap.kept)
+    _require_left(overlap, inside, population)
+    groups = None if group is None else picked(texts_of(group, "group", n), kept)
+    return TextScores(
+        picked(ids, kept),
+        target[kept],
+        inside[kept],
+        population[kept],
+        _rows(energy_reference, "energy_reference", n, kept),
+        groups,
+        None if length is None else checks.classes(length, "length", length=n)[kept],
+        None if texts is None else picked(texts, kept),
+        (*overlap.notes, *_notes_on_groups(groups, population[kept])),
+        {name: values[kept] for name, values in further_signals(further or {}, n).items()},
+    )
+
+
+def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Skipped:
+    """Return the samples of `fewest` to `most` tokens, population included, both ends included.
+
+    Parameters
+    ----------
+    scores : TextScores
+    fewest, most : int
+        Such as `SHORT` and `LONG`, the lengths of Table 3 of Mireshghallah et al. (2022).
+
+    Returns
+    -------
+    TextScores or Skipped
+        Skipped where lengths are not known, or no member or no non-member has such a length.
+    """
+    name = f"samples of {fewest} to {most} tokens"
+    if fewest > most:
+        raise InputError(f"fewest must be at most most, got {fewest} and {most}")
+    if scores.length is None:
+        return Skipped(name, "needs the length of every sample: give a column length")
+    rows = (scores.length >= fewest) & (scores.length <= most)
+    for side, which in ((scores.member, "member"), (scores.nonmember, "non-member")):
+        if not np.any(rows & side):
+            return Skipped(name, f"no {which} has such a length")
+    return scores.take(rows)
+
+
+def _rows(values: ArrayLike | None, name: str, n: int, rows: NDArray[np.intp]) -> Floats | None:
+    return None if values is None else checks.floats(values, name, length=n)[rows]
+
+
+def _require_one_part(member: Bools, population: Bools) -> None:
+    both = np.flatnonzero(member & population)
+    if both.size:
+        raise InputError(
+            f"population must be 0 for members, got 1 in row {both[0]}: thresholds are taken from "
+            "samples that were not trained on"
+        )
+
+
+def _require_parts(scores: TextScores) -> None:
+    _require_one_part(scores.member, scores.population)
+    if len(set(scores.sample)) < len(scores.sample):
+        raise InputError("sample must hold different ids: build TextScores with text_scores")
+    for side, which in ((scores.member, "members"), (scores.nonmember, "non-members")):
+        if not side.any():
+            raise InputError(
+                f"both members and non-members are needed, got no {which} outside of the population"
+            )
+
+
+def _require_left(overlap: Overlap, member: Bools, population: Bools) -> None:
+    for side, which in ((member, "member"), (~(member | population), "non-member")):
+        if side.any() and not np.any(side & overlap.kept):
+            raise InputError(
+                f"every {which} is on both sides, by its id or its text: check the column member"
+            )
+
+
+def _notes_on_groups(group: Texts | None, population: Bools) -> tuple[str, ...]:
+    if group is None:
+        return ("No groups were given: every sample counts as a person of its own.",)
+    sides: tuple[set[str], set[str]] = (set(), set())
+    for name, apart in zip(group, population.tolist(), strict=True):
+        sides[apart].add(name)
+    shared = len(sides[0] & sides[1])
+    if not shared:
+        return ()
+    return (
+        f"{shared} group(s) have samples both in the population and among the judged: the "
+        "threshold is not independent of them.",
+    )

@@ -1,0 +1,199 @@
+"""Log-probabilities of tokens, kept on disk: what one audit has computed, the next one reads.
+
+In the folder of a run, every model has a folder of its own, named by all that its answers depend
+on: its weights, its tokenizer, the masks and the texts. So several targets with one reference ask
+the reference once, and a run that was stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.core.checks import Ints
+from privacygauge.core.versions import own_version, versions
+from privacygauge.language.batches import Scored, batch_of, groups
+from privacygauge.language.energies import Energies
+from privacygauge.language.masks import Unit
+from privacygauge.language.model import Floats32, Model
+from privacygauge.language.tokens import Tokens
+from privacygauge.runs.execute import Progress, complete
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import open_run
+
+# Tokens in one pass, filling included: on a processor, what lies between the layers of a model
+# of usual size then stays in its caches.
+_BUDGET = {
+    ("cpu", "float32"): 1024,
+    ("cpu", "bfloat16"): 2048,
+    ("cuda", "float32"): 65536,
+    ("cuda", "bfloat16"): 131072,
+}
+# Logits at every position are this many numbers at most.
+_MOST_LOGITS = 1 << 26
+_TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
+_NAME_LENGTH = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """The work of a run: asks a model for the texts of a task."""
+
+    model: Model
+    """The model; another process reads it from its folder."""
+    tokens: Tokens
+    """The texts, each once, sorted by length."""
+    scored: Scored
+    """What is asked about them."""
+
+    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
+        """Return what the model answers, a row a text, filled up with NaN."""
+        shape = (task.n_units, self.scored.width)
+        answers = {name: np.full(shape, np.nan, np.float32) for name in self.model.answers}
+        flat = self._asked(range(task.start, task.stop))
+        sizes = np.diff(self.scored.starts[task.start : task.stop + 1])
+        filled = np.arange(self.scored.width) < sizes[:, None]
+        for name, values in flat.items():
+            # Rows come text by text and copy by copy, as they are counted in `scored`.
+            answers[name][filled] = values
+        return answers
+
+    def _asked(self, texts: range) -> dict[str, Floats32]:
+        found = [
+            self.model.ask(
+                batch_of(
+                    self.tokens,
+                    self.scored,
+                    group,
+                    pad_id=self.model.tokenizer.pad_id,
+                    mask_id=self.model.mask_id,
+                )
+            )
+            for group in groups(self.tokens, self.scored, texts, budget_of(self.model))
+        ]
+        return {name: np.concatenate([one[name] for one in found]) for name in self.model.answers}
+
+
+def budget_of(model: Model) -> int:
+    """Return the most tokens in one pass."""
+    budget = _BUDGET[_kind(model), model.source.precision]
+    if getattr(model, "head", None) is not None:
+        return budget
+    return min(budget, _MOST_LOGITS // int(model.module.config.vocab_size))
+
+
+def answers_of(
+    model: Model,
+    tokens: Tokens,
+    scored: Scored,
+    settings: Mapping[str, Any],
+    *,
+    seed: int = 0,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> dict[str, Floats32]:
+    """Return what `model` says about every scored token (m,), asking only what is not stored.
+
+    Parameters
+    ----------
+    model : MaskedModel or CausalModel
+    tokens : Tokens
+        Each text once, sorted by length.
+    scored : Scored
+    settings : mapping
+        What `scored` depends on beside the tokens, as JSON values.
+    seed : int
+        That of the masks.
+    run : str or pathlib.Path, optional
+        The folder that holds the answers; by default they are not kept.
+    n_jobs, progress, invocation
+        As in `complete` and `open_run`. Every worker holds the model once.
+
+    Raises
+    ------
+    InputError, OutputError
+        As in `complete` and `open_run`.
+    """
+    plan = Plan(
+        name="language",
+        seed=seed,
+        unit="text",
+        n_units=len(tokens),
+        units_a_task=min(_TEXTS_A_TASK[_kind(model)], len(tokens)),
+        arrays={
+            name: ArraySpec(("text", "scored"), (len(tokens), scored.width), "float32")
+            for name in model.answers
+        },
+        settings={
+            **settings,
+            "weights": model.source.weights,
+            "tokenizer": model.tokenizer.sha256,
+            "texts": tokens.sha256,
+            "precision": model.source.precision,
+            "device": _kind(model),
+            "versions": {"privacygauge": own_version(), **versions("torch", "transformers")},
+        },
+    )
+    sizes = np.diff(scored.starts)
+    filled = np.arange(scored.width) < sizes[:, None]
+    with kept_or_scratch(run) as folder:
+        place = f"{folder.rstrip('/')}/{plan.fingerprint[:_NAME_LENGTH]}"
+        opened = open_run(place, plan, invocation=invocation)
+        complete(opened, Asking(model, tokens, scored), n_jobs=n_jobs, progress=progress)
+        return {name: opened.array(name)[:][filled] for name in model.answers}
+
+
+def distinct(tokens: Tokens) -> tuple[Ints, Ints]:
+    """Return the rows of the different texts, sorted by length, and which of them each text is.
+
+    The order depends on the texts alone, so the same texts in another order are the same run.
+    """
+    keys, first, which = np.unique(np.array(tokens.keys), return_index=True, return_inverse=True)
+    order = np.argsort(tokens.lengths[first], kind="stable")
+    place = np.empty(len(keys), np.int64)
+    place[order] = np.arange(len(keys))
+    return first[order], place[which.reshape(-1)]
+
+
+def energies_from(
+    answers: Mapping[str, Floats32], tokens: Tokens, scored: Scored, which: Ints, unit: Unit
+) -> Energies:
+    """Return the energies of texts from the answers about the different ones among them.
+
+    Parameters
+    ----------
+    answers : mapping of str to (m,) array
+    tokens : Tokens
+        The different texts.
+    scored : Scored
+        What was asked about them.
+    which : array of shape (n,)
+        For every text, which of the different ones it is.
+    unit : "token" or "word"
+    """
+    sizes = np.diff(scored.starts)[which]
+    rows = np.concatenate([np.arange(*scored.starts[one : one + 2]) for one in which])
+    return Energies(
+        log_probability=answers["log_probability"][rows],
+        text=np.repeat(np.arange(len(which)), sizes),
+        copy=scored.copy[rows],
+        unit=scored.unit[rows],
+        position=scored.position[rows],
+        lengths=tokens.n_units[which],
+        n_truncated=tokens.n_truncated[which],
+        n_unknown=tokens.n_unknown[which],
+        units=unit,
+        further={name: part[rows] for name, part in answers.items() if name != "log_probability"},
+    )
+
+
+def _kind(model: Model) -> str:
+    return "cpu" if model.source.device.startswith("cpu") else "cuda"

@@ -1,0 +1,233 @@
+"""Files of texts: JSON lines, CSV, Parquet and plain lines, checked before use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines, read_text
+from privacygauge.errors import InputError
+from privacygauge.language.texts import Texts, texts_of
+
+SAMPLES = ("sample", "id")
+"""Columns that may hold the ids of the texts; the first that is there counts."""
+GROUPS = ("group", "patient", "patient_id", "note", "note_id")
+"""Columns that may hold whom each text belongs to; the first that is there counts."""
+
+_PLAIN = (".txt", ".txt.gz")
+
+
+@dataclass(frozen=True, eq=False)
+class TextRecords:
+    """Texts, and whose they are."""
+
+    text: Texts = field(repr=False)
+    """(n,) The texts, none of them empty."""
+    sample: Texts | None = field(default=None, repr=False)
+    """(n,) Their ids, all different; None where none were given."""
+    group: Texts | None = field(default=None, repr=False)
+    """(n,) The patient or note that each belongs to; None where none were given."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.text, str) or len(self.text) == 0:
+            raise InputError(f"texts must be at least one text, got {self.text!r}")
+        n = len(self.text)
+        _check_kind(self.text)
+        object.__setattr__(self, "text", texts_of(self.text, "text", n, empty=True))
+        _check_filled(self.text)
+        for name in ("sample", "group"):
+            values = getattr(self, name)
+            if values is not None:
+                object.__setattr__(self, name, texts_of(values, name, n))
+        if self.sample is not None:
+            _check_different(self.sample)
+
+    def __len__(self) -> int:
+        return len(self.text)
+
+
+TextRecordsLike = TextRecords | str | Path | Sequence[str] | Mapping[str, Sequence[Any]] | FrameLike
+"""What `as_texts` takes."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a file to read; by default those with a usual name."""
+
+    text: str = "text"
+    """The texts."""
+    sample: str | None = None
+    """Their ids; where nothing is given, ``sample`` or ``id``."""
+    group: str | None = None
+    """Whom they belong to; where nothing is given, ``group``, ``patient``, ``patient_id``,
+    ``note`` or ``note_id``."""
+
+
+def as_texts(
+    given: TextRecordsLike, columns: Columns | None = None, name: str = "texts"
+) -> TextRecords:
+    """Return texts from whatever holds them.
+
+    Parameters
+    ----------
+    given : TextRecords, path, sequence or array of str, mapping of lists, or data frame
+        A str is a path, read as by `load_texts`.
+    columns : Columns, optional
+        Of a file, a mapping or a frame.
+    name : str
+        What error messages call it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Examples
+    --------
+    >>> from privacygauge.language.text_files import as_texts
+    >>> as_texts({"text": ["no fever", "mild cough"], "patient": [7, 7]}).group
+    ('7', '7')
+    """
+    columns = columns or Columns()
+    if isinstance(given, TextRecords):
+        return given
+    if isinstance(given, str | Path):
+        return load_texts(given, columns)
+    if isinstance(given, Mapping):
+        return _texts_in({str(key): values for key, values in given.items()}, columns, name)
+    frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
+    if hasattr(frame, "columns"):
+        return _texts_in({str(key): list(frame[key]) for key in frame.columns}, columns, name)
+    if hasattr(frame, "tolist"):
+        return _checked(name, tuple(frame.tolist()), None, None)
+    if not isinstance(given, Sequence) or isinstance(given, bytes):
+        raise InputError(
+            f"{name} must be a path, a sequence of texts, a mapping of lists or a data frame, got "
+            f"{type(given).__name__}"
+        )
+    return _checked(name, tuple(given), None, None)
+
+
+def load_texts(path: str | Path, columns: Columns | None = None) -> TextRecords:
+    """Return the texts in a file.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        ``.jsonl`` (also ``.jsonl.gz``; one object a line), ``.csv`` or ``.parquet`` with a column
+        of texts and optionally of ids and of groups, or ``.txt`` (also ``.txt.gz``; one text a
+        line, blank lines left out). UTF-8. Ids and groups are texts: ``007`` is not ``7``.
+    columns : Columns, optional
+        Where the columns have other names than the usual ones.
+
+    Returns
+    -------
+    TextRecords
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    path, columns = Path(path), columns or Columns()
+    name = path.name.lower()
+    if name.endswith(_PLAIN):
+        lines = (line.strip() for line in read_text(path, "text").splitlines())
+        return _checked(path, tuple(line for line in lines if line), None, None)
+    if name.endswith(LINES):
+        return _texts_in(_columns_of_lines(path), columns, path)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise InputError(f"{path} must end in .jsonl, .jsonl.gz, .csv, .parquet or .txt")
+    return _texts_in(_columns_of_table(path, columns), columns, path)
+
+
+def _texts_in(
+    found: Mapping[str, Sequence[Any]], columns: Columns, name: str | Path
+) -> TextRecords:
+    if columns.text not in found:
+        raise InputError(
+            f"{name}: there is no column {columns.text!r} of texts; it has "
+            f"{checks.listed(found, most=12) or 'nothing'}: name the column that holds them"
+        )
+    for asked in (columns.sample, columns.group):
+        if asked is not None and asked not in found:
+            raise InputError(f"{name}: there is no column {asked!r}; it has {checks.listed(found)}")
+    sample = columns.sample or next((key for key in SAMPLES if key in found), None)
+    group = columns.group or next((key for key in GROUPS if key in found), None)
+    return _checked(
+        name,
+        tuple(found[columns.text]),
+        None if sample is None else tuple(found[sample]),
+        None if group is None else tuple(found[group]),
+    )
+
+
+def _checked(
+    name: str | Path,
+    text: tuple[Any, ...],
+    sample: tuple[Any, ...] | None,
+    group: tuple[Any, ...] | None,
+) -> TextRecords:
+    if not text:
+        raise InputError(f"{name}: there are no texts in it")
+    try:
+        return TextRecords(text, sample, group)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _check_kind(text: Sequence[object]) -> None:
+    for row, value in enumerate(text):
+        if isinstance(value, int | np.number) or (isinstance(value, float) and value == value):
+            raise InputError(f"text must hold texts, got {value!r} in row {row}: name their column")
+
+
+def _check_filled(text: Texts) -> None:
+    empty = next((row for row, value in enumerate(text) if not value.strip()), None)
+    if empty is not None:
+        raise InputError(f"text must not be empty, got an empty one in row {empty}: leave it out")
+
+
+def _check_different(sample: Texts) -> None:
+    first: dict[str, int] = {}
+    for row, name in enumerate(sample):
+        if (earlier := first.setdefault(name, row)) != row:
+            raise InputError(
+                f"ids must all be different, got {name!r} in rows {earlier} and {row}: leave one "
+                "out, or name another column"
+            )
+
+
+def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
+    frame: Any = read_content(path, "text")
+    names = [str(name) for name in frame.columns]
+    if path.suffix.lower() == ".csv":
+        import pandas as pd
+
+        # As they stand in the file: 007 is no number, NA no gap.
+        frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+    wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS}
+    # Further columns are named in messages only.
+    return {
+        name: list(frame[key]) if name in wanted else []
+        for name, key in zip(names, frame.columns, strict=True)
+    }
+
+
+def _columns_of_lines(path: Path) -> dict[str, list[Any]]:
+    rows = read_json_lines(path, "text")
+    if not rows:
+        raise InputError(f"{path}: there are no texts in it")
+    names = rows[0][1].keys()
+    for number, row in rows:
+        if row.keys() != names:
+            raise InputError(
+                f"{path}: line {number} has the keys {checks.listed(row)}, the first line has "
+                f"{checks.listed(names)}: every line must have the same"
+            )
+    return {name: [row[name] for _, row in rows] for name in names}

@@ -1,0 +1,143 @@
+"""A tokenizer as a value: what it makes of a text, and nothing that a call could change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints, listed
+from privacygauge.errors import InputError
+from privacygauge.language.quiet import quiet_transformers
+
+_MIXED_CASE = "The Patient Was Seen TODAY"
+# Set by whoever called the tokenizer last, and no part of what it is.
+_STATE = ("truncation", "padding")
+# Some vocabularies of lower case hold a few letters that have no other.
+_SHARE_OF_CASED = 0.02
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """One text in tokens."""
+
+    ids: Ints
+    """(t,) The vocabulary's numbers, those of the frame ([CLS], [SEP]) included."""
+    framing: Bools
+    """(t,) Which tokens the tokenizer has put around the text."""
+    spans: Ints
+    """(t, 2) Where every token begins and ends in the text, in characters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tokenizer:
+    """A fast tokenizer and the ids that scoring needs."""
+
+    state: str
+    """The tokenizer as JSON, in the format of `tokenizer.json`."""
+    mask_id: int | None
+    """The id of the mask token; None where there is none."""
+    pad_id: int
+    """The id to fill up rows with."""
+    unknown_id: int | None
+    """The id of what the vocabulary does not hold; None where it holds everything."""
+    limit: int
+    """The most tokens of a text it wants to see, those of the frame included."""
+
+    @cached_property
+    def _backend(self) -> Any:
+        from tokenizers import Tokenizer as Backend
+
+        backend = Backend.from_str(self.state)
+        # "[MASK]" or "[SEP]" written in a text is text, and gives nothing away by itself.
+        backend.encode_special_tokens = True
+        return backend
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Tokenizer, (self.state, self.mask_id, self.pad_id, self.unknown_id, self.limit)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The checksum of all that decides what becomes of a text."""
+        ids = f"{self.mask_id} {self.pad_id} {self.unknown_id}\n"
+        return hashlib.sha256((ids + self.state).encode()).hexdigest()
+
+    @cached_property
+    def is_cased(self) -> bool:
+        """Whether upper case and lower case are different to it."""
+        given, lowered = self.encoded([_MIXED_CASE, _MIXED_CASE.lower()])
+        return not np.array_equal(given.ids, lowered.ids)
+
+    @cached_property
+    def loses_case(self) -> bool:
+        """Whether it turns texts to lower case though its vocabulary was made of both."""
+        words = [token for token in self._backend.get_vocab() if token.isalpha()]
+        upper = sum(token != token.lower() for token in words)
+        return not self.is_cased and upper > _SHARE_OF_CASED * max(len(words), 1)
+
+    @cached_property
+    def n_tokens(self) -> int:
+        """One more than the largest id there is."""
+        return int(max(self._backend.get_vocab().values())) + 1
+
+    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return every text in tokens, whole: nothing is cut off."""
+        return [
+            Encoded(
+                np.array(found.ids, np.int64),
+                np.array(found.special_tokens_mask, np.bool_),
+                np.array(found.offsets, np.int64).reshape(-1, 2),
+            )
+            for found in self._backend.encode_batch(list(texts))
+        ]
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """Return the tokenizer in a folder.
+
+    Raises
+    ------
+    InputError
+        If there is none, or none that says where in the text its tokens lie.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet_transformers():
+            found = AutoTokenizer.from_pretrained(
+                path, local_files_only=True, trust_remote_code=False
+            )
+    except (OSError, ValueError, ImportError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path} must hold a tokenizer, but it cannot be read ({_first_line(error)}): save it "
+            "there with tokenizer.save_pretrained"
+        ) from error
+    # Without a vocabulary, one of a few special tokens comes back, and every word is unknown.
+    files = ("tokenizer.json", *found.vocab_files_names.values())
+    if not any((path / name).is_file() for name in files):
+        raise InputError(
+            f"{path} must hold a tokenizer, but has none of {listed(sorted(set(files)))}: save it "
+            "there with tokenizer.save_pretrained"
+        )
+    backend = getattr(found, "backend_tokenizer", None)
+    if backend is None:
+        raise InputError(
+            f"the tokenizer in {path} must be a fast one (tokenizer.json), got "
+            f"{type(found).__name__}: convert it and save it again"
+        )
+    state = {**json.loads(backend.to_str()), **dict.fromkeys(_STATE)}
+    text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))
+    pad = found.pad_token_id if found.pad_token_id is not None else 0
+    return Tokenizer(
+        text, found.mask_token_id, int(pad), found.unk_token_id, int(found.model_max_length)
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,249 @@
+"""Texts in tokens, and the units of a text that are masked and scored as a whole.
+
+Two models with equal tokens share their masks token by token. Where their tokenizers differ,
+the units are words: the smallest stretches of text that are whole numbers of tokens to both.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from privacygauge.core.checks import Ints, frozen
+from privacygauge.errors import InputError
+from privacygauge.language.masks import Unit
+from privacygauge.language.tokenizer import Encoded, Tokenizer
+
+_WORD = re.compile(r"\w+|[^\w\s]")
+_NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Texts in the tokens of one model, one text after another."""
+
+    keys: tuple[str, ...]
+    """The sha256 of every text, in hexadecimal."""
+    ids: Ints
+    """(m,) The tokens of all texts, their frames included."""
+    units: Ints
+    """(m,) The unit of its text that a token belongs to, from 0; -1 for none, such as [SEP]."""
+    starts: Ints
+    """(n + 1,) Where the tokens of every text begin, and where the last one's end."""
+    n_units: Ints
+    """(n,) T, the number of units of every text, at least 1."""
+    n_truncated: Ints
+    """(n,) How many tokens were cut off because a model cannot read that many."""
+    n_unknown: Ints
+    """(n,) How many of the tokens that are left the vocabulary does not hold."""
+
+    def __post_init__(self) -> None:
+        for name in ("ids", "units", "starts", "n_units", "n_truncated", "n_unknown"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name), np.int64)))
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def of(self, text: int) -> tuple[Ints, Ints]:
+        """Return the ids and the units of one text."""
+        here = slice(self.starts[text], self.starts[text + 1])
+        return self.ids[here], self.units[here]
+
+    @property
+    def lengths(self) -> Ints:
+        """(n,) The number of tokens of every text, the frame included."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The checksum of texts and tokens."""
+        digest = hashlib.sha256("\n".join(self.keys).encode())
+        for part in (self.ids, self.units, self.starts):
+            digest.update(np.ascontiguousarray(part, "<i8").data)
+        return digest.hexdigest()
+
+    def rows(self, texts: Ints) -> Tokens:
+        """Return some of the texts, in the order asked for."""
+        found = [self.of(int(text)) for text in texts]
+        return Tokens(
+            tuple(self.keys[text] for text in texts),
+            np.concatenate([ids for ids, _ in found]),
+            np.concatenate([units for _, units in found]),
+            np.cumsum([0, *(len(ids) for ids, _ in found)]),
+            *(part[texts] for part in (self.n_units, self.n_truncated, self.n_unknown)),
+        )
+
+
+def tokens_of(
+    texts: Sequence[str], tokenizers: Sequence[Tokenizer], limit: Sequence[int], unit: Unit
+) -> tuple[list[Tokens], Unit]:
+    """Return the texts in the tokens of every tokenizer, with units that all of them share.
+
+    Parameters
+    ----------
+    texts : sequence of str
+    tokenizers : sequence of Tokenizer
+    limit : sequence of int
+        The most tokens, frame included, that each of the models reads.
+    unit : "token" or "word"
+        What is wanted. Words are taken where the tokens differ in any of the texts.
+
+    Returns
+    -------
+    list of Tokens, "token" or "word"
+        One Tokens a tokenizer, equal in texts, in units and in where they are cut off; and what
+        the units are.
+
+    Raises
+    ------
+    InputError
+        If there is no text, a text is not one, or nothing of it is left to score.
+    """
+    keys = checked_keys(texts)
+    found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
+    if not _all_equal(found):
+        unit = "word"
+    rows = [
+        _row(text, [encoded[i] for encoded in found], limit, unit) for i, text in enumerate(texts)
+    ]
+    empty = [i for i, row in enumerate(rows) if row.n_units == 0]
+    if empty:
+        raise InputError(
+            f"every text must have at least one {unit} to score, got none in text {empty[0]}: "
+            "leave it out"
+        )
+    return [
+        _gathered(keys, rows, at, tokenizer.unknown_id) for at, tokenizer in enumerate(tokenizers)
+    ], unit
+
+
+def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
+    """Return what every text is known by: its sha256."""
+    if isinstance(texts, str | bytes) or len(texts) == 0:
+        raise InputError(f"texts must be a sequence of at least one text, got {type(texts)}")
+    return tuple(_key(i, text) for i, text in enumerate(texts))
+
+
+def _key(i: int, text: object) -> str:
+    if not isinstance(text, str):
+        raise InputError(f"text {i} must be a str, got {type(text).__name__}: decode it first")
+    try:
+        return hashlib.sha256(text.encode()).hexdigest()
+    except UnicodeEncodeError as error:
+        raise InputError(
+            f"text {i} must be valid Unicode, got a lone surrogate at character {error.start}: "
+            "read the file with its own encoding"
+        ) from error
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One text in the tokens of every tokenizer, cut off at the same place."""
+
+    ids: list[Ints]
+    units: list[Ints]
+    n_units: int
+    n_truncated: list[int]
+
+
+def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit) -> _Row:
+    units = [_token_units(one) for one in found] if unit == "token" else word_units(text, found)
+    n_units = min(map(_n_fitting, found, units, limits))
+    ids, kept_units, n_cut = [], [], []
+    for one, its in zip(found, units, strict=True):
+        beyond = np.cumsum(its >= n_units) > 0
+        kept = one.framing | ~beyond
+        ids.append(one.ids[kept])
+        kept_units.append(its[kept])
+        n_cut.append(int(np.count_nonzero(~kept)))
+    return _Row(ids, kept_units, n_units, n_cut)
+
+
+def _token_units(found: Encoded) -> Ints:
+    return np.where(found.framing, _NONE, np.cumsum(~found.framing) - 1)
+
+
+def _n_fitting(found: Encoded, units: Ints, limit: int) -> int:
+    """Return how many units, from the first one on, a model can read."""
+    n_units = int(units.max(initial=_NONE)) + 1
+    room = limit - int(np.count_nonzero(found.framing))
+    content = units[~found.framing]
+    if len(content) <= room:
+        return n_units
+    # The first unit that lies beyond, in full or in part, is left out, and all after it.
+    beyond = content[max(room, 0) :]
+    return int(min(beyond[beyond >= 0], default=n_units))
+
+
+def word_units(text: str, found: Sequence[Encoded]) -> list[Ints]:
+    """Return the word that every token belongs to, as tokenizers agree on it.
+
+    Parameters
+    ----------
+    text : str
+    found : sequence of Encoded
+        The text by every tokenizer.
+
+    Returns
+    -------
+    list of (t,) arrays
+        For every tokenizer the number of the word, from 0; -1 for the frame, for blanks, and for
+        what another tokenizer has no token for. Words that share a token count as one.
+    """
+    word_at = np.full(len(text), _NONE)
+    n_words = 0
+    for word in _WORD.finditer(text):
+        word_at[word.start() : word.end()] = n_words
+        n_words += 1
+    ranges = [_words_touched(one, word_at) for one in found]
+    joined = np.zeros(n_words, np.bool_)
+    for first, last in (pair for one in ranges for pair in one):
+        joined[first + 1 : last + 1] = True
+    unit_of = np.append(np.cumsum(~joined) - 1, _NONE)
+    units = [unit_of[one[:, 0]] for one in ranges]
+    shared = set.intersection(*(set(its[its >= 0].tolist()) for its in units))
+    number = np.full(n_words + 1, _NONE)
+    number[sorted(shared)] = np.arange(len(shared))
+    return [number[its] for its in units]
+
+
+def _words_touched(found: Encoded, word_at: Ints) -> Ints:
+    """Return the first and the last word that every token touches; -1 and -1 for none."""
+    touched = np.full((len(found.ids), 2), _NONE)
+    for i, (start, stop) in enumerate(found.spans):
+        words = word_at[start:stop]
+        words = words[words >= 0]
+        if len(words) and not found.framing[i]:
+            touched[i] = words[0], words[-1]
+    return touched
+
+
+def _all_equal(found: Sequence[Sequence[Encoded]]) -> bool:
+    """Return whether all tokenizers give the same tokens in the same places."""
+    return all(
+        np.array_equal(a.ids[~a.framing], b.ids[~b.framing])
+        and np.array_equal(a.spans[~a.framing], b.spans[~b.framing])
+        for other in found[1:]
+        for a, b in zip(found[0], other, strict=True)
+    )
+
+
+def _gathered(
+    keys: tuple[str, ...], rows: Sequence[_Row], at: int, unknown_id: int | None
+) -> Tokens:
+    ids = [row.ids[at] for row in rows]
+    unknown = [np.count_nonzero(its == unknown_id) if unknown_id is not None else 0 for its in ids]
+    return Tokens(
+        keys,
+        np.concatenate(ids),
+        np.concatenate([row.units[at] for row in rows]),
+        np.cumsum([0, *map(len, ids)]),
+        np.array([row.n_units for row in rows]),
+        np.array([row.n_truncated[at] for row in rows]),
+        np.array(unknown),
+    )

@@ -1,0 +1,228 @@
+"""The steps of training a masked language model: batches, masks and one epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
+from privacygauge.language.heads import Head, head_of
+from privacygauge.language.precision import Precision
+from privacygauge.language.tokens import Tokens
+
+MASKED = 0.15
+"""The share of the tokens that is predicted (Devlin et al. 2019, section 3.1)."""
+HIDDEN = 0.8
+"""Of these, the share that [MASK] hides; half of the others become another token."""
+REPLACED = 0.1
+"""Of these, the share that becomes a random token."""
+
+# Rows of about equal length share a batch, without making the batches the same in every epoch.
+_BATCHES_SORTED_TOGETHER = 32
+_WARM = 0.06
+_DECAY = 0.01
+_LARGEST_GRADIENT = 1.0
+_NOT_SCORED = -100
+
+
+@dataclass(frozen=True)
+class Course:
+    """How a model is trained."""
+
+    epochs: int
+    """How often every text is seen, at least 1."""
+    batch: int
+    """Texts in a step, at least 1."""
+    rate: float
+    """The largest learning rate, above 0: reached after 6% of the steps, 0 at the end."""
+    seed: int
+    """Order, masks and first weights derive from it."""
+    precision: Precision
+    """What the model computes in; its weights stay float32."""
+    device: str
+    """A torch device."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+                raise InputError(f"{name} must be an integer of at least 1, got {value!r}")
+        if not 0.0 < self.rate < np.inf:
+            raise InputError(f"rate must be above 0 and finite, got {self.rate}")
+        if self.precision not in ("float32", "bfloat16"):
+            raise InputError(f"precision must be float32 or bfloat16, got {self.precision!r}")
+
+    def step_rate(self, step: int, n_steps: int) -> float:
+        """Return the learning rate of a step, counted from 0."""
+        warm = max(1, round(_WARM * n_steps))
+        return self.rate * min((step + 1) / warm, (n_steps - step) / max(1, n_steps - warm), 1.0)
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What masking needs to know of a tokenizer."""
+
+    n_tokens: int
+    """How many tokens a random one is drawn from."""
+    mask_id: int
+    """Hides a token."""
+    pad_id: int
+    """Fills up rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learner:
+    """A model while it learns: a handle on torch objects that change with every step."""
+
+    module: Any
+    """The torch module."""
+    head: Head | None
+    """What gives logits at some positions only."""
+    optimiser: Any
+    """Adam with weight decay apart from the gradient (Loshchilov & Hutter 2019)."""
+    course: Course
+    """How it learns."""
+    vocabulary: Vocabulary
+    """What it reads."""
+
+
+def learner_of(module: Any, vocabulary: Vocabulary, course: Course) -> Learner:
+    """Return a module made ready to learn, without dropout: what it learns, it is asked for."""
+    import torch
+
+    module.eval()
+    head = head_of(module)
+    try:
+        module.to(torch.device(course.device))
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"device must be one that torch can use, got {course.device!r}") from error
+    weights = list(module.parameters())
+    groups = [
+        {"params": [part for part in weights if part.ndim > 1], "weight_decay": _DECAY},
+        {"params": [part for part in weights if part.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return Learner(module, head, torch.optim.AdamW(groups, lr=course.rate), course, vocabulary)
+
+
+def learn_epoch(learner: Learner, tokens: Tokens, epoch: int) -> float:
+    """Show the model every text once, and return the mean loss in nats a predicted token."""
+    course = learner.course
+    masks = stream(course.seed, "language training", "masks", epoch)
+    n_steps = -(-len(tokens) // course.batch)
+    total, n_scored = 0.0, 0
+    for number, rows in enumerate(batches(tokens.lengths, course.batch, epoch, course.seed)):
+        rate = course.step_rate(epoch * n_steps + number, course.epochs * n_steps)
+        ids, inside, framed = padded(tokens, rows, learner.vocabulary.pad_id)
+        shown, asked = masked(ids, framed, learner.vocabulary, masks)
+        n_asked = int(np.count_nonzero(asked))
+        total += _step(learner, shown, inside, np.where(asked, ids, _NOT_SCORED), rate) * n_asked
+        n_scored += n_asked
+    return total / n_scored
+
+
+def batches(lengths: Ints, batch: int, epoch: int, seed: int) -> Iterator[Ints]:
+    """Yield the rows of every step of an epoch: each row once, in an order of the epoch's own."""
+    rng = stream(seed, "language training", "order", epoch)
+    order = rng.permutation(len(lengths))
+    parts: list[Ints] = []
+    for start in range(0, len(order), batch * _BATCHES_SORTED_TOGETHER):
+        some = order[start : start + batch * _BATCHES_SORTED_TOGETHER]
+        some = some[np.argsort(lengths[some], kind="stable")]
+        parts += [some[at : at + batch] for at in range(0, len(some), batch)]
+    for number in rng.permutation(len(parts)):
+        yield parts[number]
+
+
+def padded(tokens: Tokens, rows: Ints, pad_id: int) -> tuple[Ints, Bools, Bools]:
+    """Return some texts as the rows of a step.
+
+    Returns
+    -------
+    ids : array of int, shape (b, t)
+        Filled up on the right.
+    inside : array of bool, shape (b, t)
+        True where there is no filling.
+    content : array of bool, shape (b, t)
+        True where there is neither filling nor frame.
+    """
+    width = int(tokens.lengths[rows].max())
+    ids = np.full((len(rows), width), pad_id, np.int64)
+    content = np.zeros(ids.shape, np.bool_)
+    for at, row in enumerate(rows):
+        its, units = tokens.of(int(row))
+        ids[at, : len(its)] = its
+        content[at, : len(its)] = units >= 0
+    return ids, np.arange(width) < tokens.lengths[rows][:, None], content
+
+
+def masked(
+    ids: Ints, content: Bools, vocabulary: Vocabulary, rng: np.random.Generator
+) -> tuple[Ints, Bools]:
+    """Return the rows as the model sees them, and which of their tokens it is to predict.
+
+    Parameters
+    ----------
+    ids : array of int, shape (b, t)
+    content : array of bool, shape (b, t)
+        What may be predicted: at least one token a row.
+    vocabulary : Vocabulary
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    shown : array of int, shape (b, t)
+    asked : array of bool, shape (b, t)
+        Each token with probability 15%, and one of every row at least.
+
+    Notes
+    -----
+    Devlin et al. (2019), section 3.1: of the tokens to predict, 80% are hidden, 10% become a
+    random token and 10% stay.
+    """
+    drawn = np.where(content, rng.random(ids.shape), np.inf)
+    asked = (drawn < MASKED) | (drawn == drawn.min(axis=1, keepdims=True))
+    fate = rng.random(ids.shape)
+    shown = np.where(asked & (fate < HIDDEN), vocabulary.mask_id, ids)
+    random = rng.integers(0, vocabulary.n_tokens, ids.shape)
+    shown = np.where(asked & (fate >= HIDDEN) & (fate < HIDDEN + REPLACED), random, shown)
+    return shown, asked
+
+
+def _step(learner: Learner, shown: Ints, inside: Bools, labels: Ints, rate: float) -> float:
+    import torch
+
+    device = torch.device(learner.course.device)
+    half = learner.course.precision == "bfloat16"
+    inputs = {
+        "input_ids": torch.as_tensor(shown, device=device),
+        "attention_mask": torch.as_tensor(inside.astype(np.int64), device=device),
+    }
+    wanted = torch.as_tensor(labels, device=device)
+    asked = wanted != _NOT_SCORED
+    for group in learner.optimiser.param_groups:
+        group["lr"] = rate
+    learner.optimiser.zero_grad(set_to_none=True)
+    with torch.autocast(device.type, torch.bfloat16, enabled=half):
+        logits = _logits(learner, inputs, asked)
+    loss: Any = torch.nn.functional.cross_entropy(logits.float(), wanted[asked])
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(learner.module.parameters(), _LARGEST_GRADIENT)
+    learner.optimiser.step()
+    return _finite(float(loss.detach()))
+
+
+def _logits(learner: Learner, inputs: dict[str, Any], asked: Any) -> Any:
+    if learner.head is None:
+        return learner.module(**inputs).logits[asked]
+    return learner.head(learner.module.base_model(**inputs).last_hidden_state[asked])
+
+
+def _finite(loss: float) -> float:
+    if not np.isfinite(loss):
+        raise InputError(f"the loss must stay finite, got {loss}: take a smaller rate")
+    return loss

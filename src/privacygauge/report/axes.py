@@ -1,0 +1,79 @@
+"""What all plots share: colours, axes, legends, names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from privacygauge.report.numbers import plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SERIES = ("#0067a5", "#c8500a", "#00795c", "#a3407a", "#8a6500", "#4b3fa7")
+"""Colours of curves, apart for colour-blind readers and at least 4.5 : 1 against white."""
+
+INK, FAINT, OTHER, PAPER = "#1a1c1f", "#c9ccd1", "#8b9097", "#fefefe"
+"""Text and axes, grid, curves beyond the named ones, and what is behind them."""
+
+DASHES = (
+    "solid",
+    (0, (5, 1.6)),
+    (0, (1.2, 1.2)),
+    (0, (6, 1.5, 1.2, 1.5)),
+    (0, (3, 1)),
+    (0, (8, 3)),
+)
+"""Line styles, so that no curve is told by its colour alone."""
+
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*")
+"""Of points, so that none is told by its colour alone."""
+
+SIZE = (4.0, 3.5)
+"""Inches; small, so that text stays legible on a phone."""
+
+
+def axes(ax: Axes | None) -> Axes:
+    """Return `ax`, or the axes of a new figure that no window knows of."""
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    return styled(Figure(figsize=SIZE, layout="constrained").subplots())
+
+
+def styled(ax: Axes) -> Axes:
+    """Return `ax` with the grid, the ticks and the frame that all plots have."""
+    ax.grid(color=FAINT, lw=0.6)
+    ax.set_axisbelow(True)
+    ax.tick_params(which="both", color=FAINT, labelcolor=INK, labelsize=8.5)
+    for side, spine in ax.spines.items():
+        spine.set(color=INK, linewidth=0.8, visible=side in ("left", "bottom"))
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.label.set(color=INK, fontsize=9)
+    return ax
+
+
+def legend(ax: Axes, **options: Any) -> None:
+    """Add a legend that stays legible on the page, in light and dark."""
+    legend = ax.legend(
+        fontsize=7.5, labelcolor=INK, handlelength=2.0, handletextpad=0.5, labelspacing=0.3,
+        borderaxespad=0.2, borderpad=0.2, columnspacing=1.2,
+        facecolor=PAPER, edgecolor="none", framealpha=0.85, **options
+    )  # fmt: skip
+    legend.get_title().set(fontsize=7.5, color=INK)
+
+
+def legend_above(ax: Axes, n: int, height: float) -> None:
+    """Put n names above the plot, so that they hide no point; height is in inches, without them."""
+    names = ax.get_legend_handles_labels()[1]
+    columns = 1 if max(map(len, names)) > 28 else 2
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns)
+    figure = ax.get_figure(root=True)
+    if figure is not None and len(figure.axes) == 1:
+        figure.set_size_inches(4.4, height + 0.17 * -(-n // columns))
+
+
+def short(title: str) -> str:
+    """Return a name of the user's for a plot: one line, not long, no formula."""
+    text = plain(title)
+    return (text if len(text) <= 34 else text[:33] + "\N{HORIZONTAL ELLIPSIS}").replace("$", r"\$")

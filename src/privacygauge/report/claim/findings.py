@@ -1,0 +1,81 @@
+"""What an audit of a privacy claim found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
+from privacygauge.evaluate.claim_bounds import BoundCurve
+from privacygauge.evaluate.findings import Fact
+
+
+@dataclass(frozen=True, eq=False)
+class CanaryScores:
+    """One row for every canary, or for every training run."""
+
+    ids: NDArray[Any]
+    """(n,) The user's ids, or the rows."""
+    member: Bools
+    """(n,) True where the canary was put in."""
+    score: Floats
+    """(n,) Higher means more likely put in."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimFindings:
+    """The result of an audit of a claimed (epsilon, delta)."""
+
+    command: str
+    """The command or call that made it."""
+    version: str
+    """PrivacyGauge's version."""
+    seed: int
+    """What every random draw derives from."""
+    level: float
+    """Of all bounds together."""
+    claim: PrivacyClaim
+    """What is said of the training."""
+    design: str
+    """``one-run``: all canaries in one training; ``many-runs``: a training for every row."""
+    bounds: tuple[PrivacyBound, ...]
+    """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
+    guessed: Guessed | None
+    """Right guesses at each number of guesses; None for many runs."""
+    rates: tuple[Fact, ...]
+    """The rates behind the bounds of many runs; empty for one."""
+    curve: BoundCurve
+    """The bound by the number of guesses: to look at."""
+    canaries: CanaryScores
+    """The scores."""
+    skipped: tuple[Skipped, ...]
+    """What was not done, and why."""
+    warnings: tuple[str, ...]
+    """What may mislead."""
+    provenance: Mapping[str, str]
+    """Versions, hashes of the inputs, platform."""
+
+    @property
+    def n_in(self) -> int:
+        """The number of rows whose canary was put in."""
+        return int(self.canaries.member.sum())
+
+    @property
+    def n_out(self) -> int:
+        """The number of rows whose canary was left out."""
+        return len(self.canaries.member) - self.n_in
+
+    @property
+    def free(self) -> PrivacyBound:
+        """The bound that assumes nothing."""
+        return self.bounds[0]
+
+    @property
+    def gaussian(self) -> PrivacyBound | None:
+        """The bound that assumes a Gaussian mechanism; None at a delta of 0."""
+        return self.bounds[1] if len(self.bounds) > 1 else None

@@ -1,0 +1,160 @@
+"""The verdict on a privacy claim, in words for somebody who has to decide about it."""
+
+from __future__ import annotations
+
+from privacygauge.report.claim.findings import ClaimFindings
+from privacygauge.report.claim.words import claimed, exact, so_many
+from privacygauge.report.numbers import rate, rounded_down
+from privacygauge.report.verdict import Verdict
+
+STANDS, IF_GAUSSIAN, REFUTED = GRADES = ("not refuted", "refuted on an assumption", "refuted")
+"""From mild to grave."""
+
+UNKNOWN = "could not have told"
+"""The grade where no attack on so many canaries could have refuted the claim."""
+
+_NO_PROOF = (
+    "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
+    "access to the training may still refute it; only a proof and a correct implementation hold."
+)
+
+
+def verdict(f: ClaimFindings) -> Verdict:
+    """Return the verdict on a privacy claim.
+
+    Parameters
+    ----------
+    f : ClaimFindings
+
+    Returns
+    -------
+    Verdict
+        Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
+        assumption where only the Gaussian one is. Where neither is, and the bound that assumes
+        nothing could not have been, the audit could not have told; else the claim stands. All
+        bounds hold together at the level of the findings.
+    """
+    found = grade(f)
+    sentences = {
+        REFUTED: _refuted,
+        IF_GAUSSIAN: _if_gaussian,
+        UNKNOWN: _unknown,
+        STANDS: _stands,
+    }[found](f)
+    return Verdict(found, _headline(f, found), sentences, advice(f, found))
+
+
+def grade(f: ClaimFindings) -> str:
+    """Return one of `GRADES`, or `UNKNOWN`."""
+    if f.free.refutes(f.claim):
+        return REFUTED
+    if f.gaussian is not None and f.gaussian.refutes(f.claim):
+        return IF_GAUSSIAN
+    return STANDS if f.free.could_refute(f.claim) else UNKNOWN
+
+
+def advice(f: ClaimFindings, found: str) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    if found in (REFUTED, IF_GAUSSIAN):
+        return (
+            "Do not release with this guarantee: withdraw the claim or the model.",
+            "Look for the error: is the noise switched on and scaled by the clipping norm, are "
+            "gradients clipped one by one, is every random draw fresh, is the sampling that which "
+            "the accountant assumes?",
+            "Audit again after the correction, with new canaries and new coins.",
+        )
+    more = "Use more canaries" if f.design == "one-run" else "Train more models"
+    stronger = (
+        "Attack harder: worst-case canaries, and scores from inside of the training (gradients, "
+        "intermediate models) where you have them."
+    )
+    again = "Audit again whenever the training code, its settings or its libraries change."
+    if found == UNKNOWN:
+        return (f"{more}: the largest certifiable epsilon has to be above the claim.", again)
+    return (stronger, f"{more}: bounds get tighter.", again)
+
+
+def _headline(f: ClaimFindings, found: str) -> str:
+    delta = exact(f.claim.delta)
+    if found == REFUTED:
+        bound = rounded_down(f.free.estimate.low)
+        return (
+            f"The claim is refuted: epsilon is at least {bound}, not {exact(f.claim.epsilon)}, "
+            f"at delta {delta}"
+        )
+    if found == IF_GAUSSIAN:
+        assert f.gaussian is not None
+        bound = rounded_down(f.gaussian.estimate.low)
+        return (
+            f"The claim is refuted if the mechanism is Gaussian: epsilon is then at least {bound}, "
+            f"not {exact(f.claim.epsilon)}, at delta {delta}"
+        )
+    if found == UNKNOWN:
+        return (
+            f"The audit could not have told: {so_many(f)} certify at most "
+            f"{rounded_down(f.free.largest)}, and the claim is {claimed(f.claim)}"
+        )
+    return f"The claim stands: this audit did not refute {claimed(f.claim)}"
+
+
+def _refuted(f: ClaimFindings) -> tuple[str, ...]:
+    return (
+        "If the claim were true, fewer than "
+        f"{rate(1 - f.level)} of audits would find an attack as successful as this one. The "
+        "training gives away more about the canaries than it may.",
+        "This holds whatever the mechanism is, if the canaries' coins were fair and independent "
+        "and the scores were fixed without them."
+        if f.design == "one-run"
+        else "This holds whatever the mechanism is, if every row comes from a training of its own.",
+        *_about_gaussian(f),
+    )
+
+
+def _if_gaussian(f: ClaimFindings) -> tuple[str, ...]:
+    return (
+        "If a Gaussian mechanism had the claimed strength, fewer than "
+        f"{rate(1 - f.level)} of audits would find an attack as successful as this one. Of another "
+        "mechanism the claim may be true: without the assumption, epsilon is at least "
+        f"{rounded_down(f.free.estimate.low)} only.",
+        "Many Gaussian steps together, as in training with noisy gradients, are Gaussian only "
+        "where every step sees all records; with sampled batches it is an approximation.",
+    )
+
+
+def _unknown(f: ClaimFindings) -> tuple[str, ...]:
+    found = rounded_down(f.free.estimate.low)
+    return (
+        f"Even if the attack had been right about every canary, the claim would not have been "
+        f"refuted. What was shown is that epsilon is at least {found}; that says nothing for the "
+        "claim, nor against it.",
+        *_gaussian_could(f),
+        _NO_PROOF,
+    )
+
+
+def _stands(f: ClaimFindings) -> tuple[str, ...]:
+    found = rounded_down(f.free.estimate.low)
+    return (
+        f"The attack shows an epsilon of at least {found}, with {rate(f.level)} confidence. A "
+        f"perfect one would have shown {rounded_down(f.free.largest)}, so a badly broken training "
+        "could have been caught.",
+        *_about_gaussian(f),
+        _NO_PROOF,
+    )
+
+
+def _about_gaussian(f: ClaimFindings) -> tuple[str, ...]:
+    if f.gaussian is None:
+        return ()
+    bound = rounded_down(f.gaussian.estimate.low)
+    return (f"If the mechanism is Gaussian, epsilon is at least {bound} by the same canaries.",)
+
+
+def _gaussian_could(f: ClaimFindings) -> tuple[str, ...]:
+    if f.gaussian is None or not f.gaussian.could_refute(f.claim):
+        return ()
+    return (
+        "If the mechanism is Gaussian, the canaries could have told: up to "
+        f"{rounded_down(f.gaussian.largest)}. Shown was "
+        f"{rounded_down(f.gaussian.estimate.low)}, which does not refute the claim.",
+    )

@@ -1,0 +1,164 @@
+"""The numbers behind every plot: thin enough to draw, true where it matters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import Findings
+from privacygauge.evaluate.rate_at_fpr import FPRS
+from privacygauge.evaluate.risk import Risk
+from privacygauge.evaluate.roc import Roc
+
+POINTS = 500
+"""A curve with more points is thinned; none keeps more."""
+
+BINS = 40
+"""Bins of a score distribution, at most; fewer for fewer records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A ROC curve, thinned."""
+
+    attack: Evaluation
+    """Whose curve it is."""
+    thresholds: Floats
+    """(p,) Falling from infinity."""
+    true_positives: Ints
+    """(p,) Members at or above each threshold."""
+    false_positives: Ints
+    """(p,) Non-members at or above each threshold."""
+
+    @property
+    def tpr(self) -> Floats:
+        """(p,) True-positive rates, rising from 0 to 1."""
+        return self.true_positives / self.attack.n_in
+
+    @property
+    def fpr(self) -> Floats:
+        """(p,) False-positive rates, rising from 0 to 1."""
+        return self.false_positives / self.attack.n_out
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreShares:
+    """How the scores of one attack are spread, members and non-members apart."""
+
+    attack: Evaluation
+    """The attack."""
+    edges: Floats
+    """(b + 1,) Edges of the bins; what lies beyond the ends is counted in the outer bins."""
+    members: Floats
+    """(b,) Share of the members in each bin."""
+    nonmembers: Floats
+    """(b,) Share of the non-members in each bin."""
+
+
+@dataclass(frozen=True, eq=False)
+class RiskCdf:
+    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
+
+    risk: Floats
+    """(p,) Risk scores, ascending."""
+    share: Floats
+    """(p,) Share of the members with at most that score."""
+
+
+def as_evaluations(findings: Findings | Sequence[Evaluation]) -> tuple[Evaluation, ...]:
+    """Return the evaluations, of whichever of the two is given."""
+    return findings.evaluations if isinstance(findings, Findings) else tuple(findings)
+
+
+def roc_curves(findings: Findings | Sequence[Evaluation]) -> tuple[Curve, ...]:
+    """Return the thinned ROC curve of every attack, in the order of the suite.
+
+    Parameters
+    ----------
+    findings : Findings or sequence of Evaluation
+
+    Returns
+    -------
+    tuple of Curve
+        Each has at most `POINTS` points, all of them points of the full curve, and gives the same
+        TPR at every reported FPR.
+    """
+    return tuple(_curve(attack) for attack in as_evaluations(findings))
+
+
+def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
+    """Return which points of a ROC curve to keep, at most `limit` of them if that is 500 or more.
+
+    Kept are the ends, the point of the best accuracy, the last point within every reported FPR,
+    and points at steps of 1% and of equal ratio along both axes: between two neighbours the
+    curve moves by no more than that along either, unless it jumps.
+    """
+    hits, false = curve.true_positives, curve.false_positives
+    if len(hits) <= limit:
+        return np.arange(len(hits))
+    n_in, n_out = curve.n_in, curve.n_out
+    within = np.floor(np.array(FPRS) * n_out + 1e-9)
+    marks = np.concatenate([np.linspace(0, n_out, 101), np.geomspace(1, n_out, 120), within])
+    last_within = np.searchsorted(false, np.floor(marks), side="right") - 1
+    found = np.concatenate([np.linspace(0, n_in, 101), np.geomspace(1, n_in, 60)])
+    missed = n_in - np.geomspace(1, n_in, 60)
+    first_with = np.searchsorted(hits, np.ceil(np.concatenate([found, missed])), side="left")
+    best = int(np.argmax(hits * n_out - false * n_in))
+    ends = [0, best, len(hits) - 1]
+    return np.unique(np.concatenate([ends, last_within, first_with])).astype(np.int64)
+
+
+def score_shares(findings: Findings, attack: str | None = None) -> ScoreShares:
+    """Return how the scores of an attack are spread.
+
+    Parameters
+    ----------
+    findings : Findings
+    attack : str, optional
+        The attack's title; the headline's where none is given.
+
+    Returns
+    -------
+    ScoreShares
+        Bins of equal width over all but the outermost half percent of either end.
+    """
+    chosen = findings.headline.attack
+    if attack is not None:
+        chosen = next(e for e in findings.evaluations if e.title == attack)
+    inside, outside = chosen.roc.members, chosen.roc.nonmembers
+    # Both are sorted: a position is a quantile.
+    low = min(x[int(0.005 * (len(x) - 1))] for x in (inside, outside))
+    high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))
+    n_bins = int(min(BINS, np.ceil(2 * min(len(inside), len(outside)) ** (1 / 3))))
+    edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
+    shares = (_shares(x, edges) for x in (inside, outside))
+    return ScoreShares(chosen, edges, *shares)
+
+
+def risk_cdf(risk: Risk) -> RiskCdf:
+    """Return the distribution of the members' risk scores, with at most `POINTS` points."""
+    score = risk.member_scores
+    value, last = np.unique(score[::-1], return_index=True)
+    share = (len(score) - last) / len(score)
+    if len(value) > POINTS:
+        keep = np.unique(np.linspace(0, len(value) - 1, POINTS).round().astype(int))
+        value, share = value[keep], share[keep]
+    return RiskCdf(value, share)
+
+
+def _curve(attack: Evaluation) -> Curve:
+    curve = attack.roc
+    kept = kept_points(curve)
+    return Curve(
+        attack, curve.thresholds[kept], curve.true_positives[kept], curve.false_positives[kept]
+    )
+
+
+def _shares(ascending: Floats, edges: Floats) -> Floats:
+    ends = np.searchsorted(ascending, edges[1:-1], side="left")
+    counts = np.diff(np.concatenate([[0], ends, [len(ascending)]]))
+    return counts / len(ascending)

@@ -1,0 +1,193 @@
+"""What an audit of a language model found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import GameDescription, Headline, Records
+from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.texts import Texts
+
+
+@dataclass(frozen=True)
+class ThresholdFinding:
+    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
+
+    attack: str
+    """Title of the attack that guesses by it."""
+    kind: str
+    """``population``, ``oracle`` or ``mean-train``."""
+    asked: float | None
+    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
+    score: float
+    """The smallest score that is called a member; infinity where nobody is."""
+    n: int
+    """Units that the threshold was taken from."""
+    realised: Estimate
+    """The false-positive rate on the judged non-members."""
+    kept: bool
+    """Whether asked and realised rate agree, as far as both sides can tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitFindings:
+    """What the attacks did on units of one kind, such as samples or patients."""
+
+    unit: str
+    """``sample`` or ``patient``."""
+    n_in: int
+    """Members among the units."""
+    n_out: int
+    """Non-members among the judged units."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+    headline: Headline
+    """The attack to speak of; its interval allows for the choice."""
+    thresholds: tuple[ThresholdFinding, ...]
+    """One an evaluation, in their order."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know about these units, one sentence each."""
+
+
+@dataclass(frozen=True, eq=False)
+class LengthFindings:
+    """What the attacks did on samples of some lengths, with thresholds of their own."""
+
+    name: str
+    """``short`` or ``long``."""
+    fewest: int
+    """Tokens of the shortest sample."""
+    most: int
+    """Tokens of the longest sample."""
+    n_in: int
+    """Members among the samples."""
+    n_out: int
+    """Non-members among the judged samples."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+
+
+@dataclass(frozen=True)
+class ControlFinding:
+    """How well something tells members from non-members that never saw the audited model."""
+
+    name: str
+    """``reference`` or ``blind``."""
+    auc: Estimate
+    """Its area under the ROC curve; the intervals of all controls hold together."""
+    fires: bool
+    """Whether it tells them apart beyond doubt."""
+    meaning: str
+    """What it says if it fires, in a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """Is the test honest? None of these sees what was memorised."""
+
+    reference: ControlFinding | Skipped
+    """The reference model's energy alone, which saw no member."""
+    blind: ControlFinding | Skipped
+    """A classifier that sees the words and no model."""
+    matched: MatchedAttack | Skipped
+    """The attack after members and non-members were made alike in reference energy."""
+
+    @property
+    def fired(self) -> tuple[str, ...]:
+        """The names of the controls that say that the test is not honest."""
+        return tuple(name for name, found in self.played if found.fires)
+
+    @property
+    def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
+        """The controls that could be played, by name."""
+        every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
+        return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
+
+
+@dataclass(frozen=True, eq=False)
+class PatientRows:
+    """One row for every judged patient: ids and scores, never texts."""
+
+    names: Texts = field(repr=False)
+    """(p,) The user's ids."""
+    member: Bools
+    """(p,) True for a member."""
+    samples: Ints
+    """(p,) Judged samples of each patient."""
+    score: Floats
+    """(p,) Mean score of the samples; higher means more likely a member."""
+
+    @property
+    def order(self) -> Ints:
+        """(m,) Places of the members, highest score first."""
+        members = np.flatnonzero(self.member)
+        return members[np.argsort(-self.score[members], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """What the scores of the judged samples were made of."""
+
+    target: Floats
+    """(n,) Energy under the audited model; lower means more likely."""
+    reference: Floats | None
+    """(n,) Energy under the reference model."""
+    group: Texts | None = field(repr=False)
+    """(n,) The patient of each sample."""
+    signal: str
+    """Which signal the score of a record is: ``likelihood-ratio``, or ``loss`` without a
+    reference model."""
+    score: Floats
+    """(n,) That signal; higher means more likely a member."""
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageFindings:
+    """The result of an audit of a language model."""
+
+    command: str
+    """The command or call that made it."""
+    version: str
+    """PrivacyGauge's version."""
+    seed: int
+    """What every random draw derives from."""
+    level: float
+    """Of every interval but those of the controls, which hold together at this level."""
+    game: GameDescription
+    """What was played."""
+    samples: UnitFindings
+    """Sample by sample."""
+    patients: UnitFindings | Skipped
+    """Patient by patient."""
+    lengths: tuple[LengthFindings, ...]
+    """Short and long samples apart."""
+    controls: Controls
+    """Whether members and non-members differ in more than membership."""
+    records: Records
+    """One row for every judged sample."""
+    energies: Energies
+    """Of the same rows."""
+    rows: PatientRows | None
+    """One row for every judged patient; None without a patient level."""
+    skipped: tuple[Skipped, ...]
+    """What was not done, and why."""
+    warnings: tuple[str, ...]
+    """What may mislead."""
+    provenance: Mapping[str, str]
+    """Versions, hashes of the inputs, platform."""
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """The attacks, sample by sample."""
+        return self.samples.evaluations
+
+    @property
+    def headline(self) -> Headline:
+        """What to speak of, sample by sample."""
+        return self.samples.headline

@@ -1,0 +1,182 @@
+"""Numbers as a reader sees them: rounded half up, with their interval, never as bare floats."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
+
+from privacygauge.core.estimate import Estimate, Skipped
+
+DASH = "-"
+"""Stands where a number was not computed."""
+
+THIN = "\N{NARROW NO-BREAK SPACE}"
+"""Between the thousands of a count."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A number in words, its interval apart so that a table can set it smaller."""
+
+    value: str
+    """The number, such as ``78.1%``."""
+    low: str = ""
+    """The lower end, such as ``76.2``; empty where there is no interval."""
+    high: str = ""
+    """The upper end, such as ``79.9``."""
+
+    @property
+    def interval(self) -> str:
+        """Both ends, such as ``76.2 to 79.9``; empty where there is no interval."""
+        return f"{self.low} to {self.high}" if self.high else ""
+
+    def __str__(self) -> str:
+        return f"{self.value} ({self.interval})" if self.interval else self.value
+
+
+def fixed(value: float, decimals: int) -> str:
+    """Return `value` with so many decimals, rounded half up on its shortest decimal form.
+
+    Binary rounding turns 0.6155 into 61.5%: the float below 0.6155 is nearest to it.
+
+    Examples
+    --------
+    >>> fixed(0.125, 2), fixed(float("inf"), 2)
+    ('0.13', '∞')
+    """
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    return _rounded(Decimal(repr(float(value))), decimals)
+
+
+def percent(value: float, decimals: int = 1) -> str:
+    """Return a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.6155), percent(0.6905)
+    ('61.6%', '69.1%')
+    """
+    return _hundredfold(value, decimals) + "%"
+
+
+def rate(value: float) -> str:
+    """Return a share as a percentage with as many digits as it has, such as an FPR or a level.
+
+    Examples
+    --------
+    >>> rate(0.0001), rate(0.1), rate(0.95), rate(1 - 0.05 / 9)
+    ('0.01%', '10%', '95%', '99.4444%')
+    """
+    number = Decimal(f"{value:.6g}") * 100
+    return f"{number.normalize():f}%"
+
+
+def key(value: float) -> str:
+    """Return a share as the key of a JSON object: ``0.0001``, never ``1e-04``."""
+    return f"{Decimal(repr(float(value))).normalize():f}"
+
+
+def percent_estimate(estimate: Estimate | Skipped, decimals: int | None = None) -> Shown:
+    """Return a share with its interval, all three with the same number of decimals.
+
+    Where no number is given, there is one decimal, and more as the upper end gets small.
+
+    Examples
+    --------
+    >>> str(percent_estimate(Estimate(0.781, 0.762, 0.799, 0.95, 2000, "example")))
+    '78.1% (76.2 to 79.9)'
+    """
+    if isinstance(estimate, Skipped):
+        return Shown(DASH)
+    places = _decimals(estimate) if decimals is None else decimals
+    low, high = (_hundredfold(x, places) for x in (estimate.low, estimate.high))
+    return Shown(percent(estimate.value, places), low, high)
+
+
+def tpr_estimate(estimate: Estimate, fpr: float) -> Shown:
+    """Return a TPR at an FPR; the decimals depend on the FPR alone, so that columns line up."""
+    return percent_estimate(estimate, 1 if fpr >= 0.01 else 2)
+
+
+def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
+    """Return a number that is no share, such as an AUC, with its interval."""
+    if isinstance(estimate, Skipped):
+        return Shown(DASH)
+    low, high = fixed(estimate.low, decimals), fixed(estimate.high, decimals)
+    return Shown(fixed(estimate.value, decimals), low, high)
+
+
+def rounded_down(value: float, decimals: int = 2) -> str:
+    """Return a lower bound that is at least 0, rounded so that it never says more than was shown.
+
+    Examples
+    --------
+    >>> rounded_down(0.859), rounded_down(0.0)
+    ('0.85', '0')
+    """
+    if value <= 0 or math.isinf(value):
+        return fixed(value, 0)
+    step = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(repr(float(value))).quantize(step, ROUND_FLOOR)}"
+
+
+def rounded_up(value: float, decimals: int = 2) -> str:
+    """Return an upper bound that is at least 0, rounded so that it never promises too much.
+
+    Examples
+    --------
+    >>> rounded_up(0.851), rounded_up(0.0)
+    ('0.86', '0')
+    """
+    if value <= 0 or math.isinf(value):
+        return fixed(value, 0)
+    step = Decimal(1).scaleb(-decimals)
+    return f"{Decimal(repr(float(value))).quantize(step, ROUND_CEILING)}"
+
+
+def at_least(estimate: Estimate, decimals: int = 2) -> str:
+    """Return the lower end of an estimate as a bound, such as ``≥ 0.85``; ``0`` says nothing."""
+    bound = rounded_down(estimate.low, decimals)
+    return bound if estimate.low <= 0 else f"\N{GREATER-THAN OR EQUAL TO}{THIN}{bound}"
+
+
+def p_value(value: float) -> str:
+    """Return a p-value with three decimals, the smallest as a bound."""
+    return "< 0.001" if value < 0.001 else fixed(value, 3)
+
+
+def count(value: int) -> str:
+    """Return a count with commas between the thousands."""
+    return f"{value:,}"
+
+
+def plain(text: object) -> str:
+    """Return the user's text on one line, without characters that steer a terminal or a page."""
+    return "".join(c if c.isprintable() else _visible(c) for c in str(text))
+
+
+def _visible(character: str) -> str:
+    if unicodedata.category(character) == "Zs":
+        return character
+    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
+
+
+def _decimals(estimate: Estimate) -> int:
+    reach = max(abs(estimate.low), abs(estimate.high))
+    places = 1
+    while 0 < reach * 10**places < 0.2 and places < 6:
+        places += 1
+    return places
+
+
+def _hundredfold(value: float, decimals: int) -> str:
+    return _rounded(Decimal(repr(float(value))) * 100, decimals)
+
+
+def _rounded(number: Decimal, decimals: int) -> str:
+    step = Decimal(1).scaleb(-decimals)
+    rounded = number.quantize(step, ROUND_HALF_UP)
+    return f"{abs(rounded) if rounded == 0 else rounded}"

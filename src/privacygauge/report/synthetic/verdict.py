@@ -1,0 +1,226 @@
+"""The verdict on a generator, for somebody who decides about releasing a synthetic table."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privacygauge.report.numbers import count, percent, plain, rate, rounded_down
+from privacygauge.report.synthetic.findings import SyntheticFindings
+from privacygauge.report.synthetic.words import (
+    advice,
+    broken_promise,
+    called,
+    promised,
+    several,
+)
+from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL, Verdict
+
+CUTS = (0.6, 0.7)
+"""From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
+accuracies of 55% and 65%, the limits of the other verdicts, come where scores are Gaussian."""
+
+
+def verdict(f: SyntheticFindings) -> Verdict:
+    """Return the verdict on an audit of a generator.
+
+    Parameters
+    ----------
+    f : SyntheticFindings
+
+    Returns
+    -------
+    Verdict
+        The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
+        and that of the lower end for the one record that is given away most. Without a leak
+        each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
+        but a bound on epsilon is above 0 for that record, the grade is small.
+
+    Notes
+    -----
+    The attack and that record are chosen on the adversary's own tables, so neither number needs
+    a correction for the choice.
+    """
+    grade = SMALL if _only_bounded(f) else _by_auc(f)
+    sentences = (
+        _told(f),
+        _mean(f),
+        *_worst(f),
+        *_promise(f),
+        *_bounded(f),
+        _luck(f),
+        *(_missed(f) if grade == NONE else _matters()),
+        _unsaid(f, grade),
+    )
+    return Verdict(grade, _headline(f, grade), sentences, advice(f, grade))
+
+
+def grade_of(lowest: float) -> str:
+    """Return the grade for the lower end of an AUC.
+
+    Examples
+    --------
+    >>> [grade_of(x) for x in (0.4, 0.5, 0.55, 0.6, 0.7)]
+    ['no leak found', 'no leak found', 'small', 'moderate', 'large']
+    """
+    if lowest <= 0.5:
+        return NONE
+    if lowest < CUTS[0]:
+        return SMALL
+    return MODERATE if lowest < CUTS[1] else LARGE
+
+
+def _by_auc(f: SyntheticFindings) -> str:
+    return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low))
+
+
+def _only_bounded(f: SyntheticFindings) -> bool:
+    return _by_auc(f) == NONE and f.headline.worst.epsilon.low > 0
+
+
+def _counted(f: SyntheticFindings) -> int | None:
+    """Return how many records are told beyond luck; None where none is."""
+    return int(np.count_nonzero(f.best.told)) or None
+
+
+def _headline(f: SyntheticFindings, grade: str) -> str:
+    if grade == NONE:
+        which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
+        return f"No leak found: {which} was not clearly better than guessing"
+    leak, counted, n = f"{grade.capitalize()} leak", _counted(f), len(f.targets)
+    if _only_bounded(f):
+        return f"{leak}: some tables give a record away, though most do not"
+    if counted is None:
+        share = percent(f.headline.worst.auc.value)
+        if f.headline.worst.auc.low > 0.5:
+            return f"{leak}: tables with and without one record are told apart in {share} of cases"
+        return f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
+    if n == 1:
+        return f"{leak}: it can be told whether the attacked record was in the data"
+    whom = f"for {_of(counted, n)} attacked records"
+    return f"{leak}: {whom} it can be told whether they were in the data"
+
+
+def _of(counted: int, n: int) -> str:
+    return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
+
+
+def _told(f: SyntheticFindings) -> str:
+    counted, n, title = _counted(f), len(f.targets), plain(f.best.title)
+    if counted is None:
+        return f"{_hardly(f)} {_few(f)}"
+    whom = "for the one record that was attacked" if n == 1 else ""
+    return (
+        f"Somebody who sees the synthetic table can tell "
+        f"{whom or f'for {_of(counted, n)} attacked records'}, better than by guessing, whether "
+        f"{'it was' if n == 1 else 'they were'} in the data that the table was made from. The "
+        f"strongest attack was {title}."
+    )
+
+
+def _hardly(f: SyntheticFindings) -> str:
+    if f.headline.worst.auc.low > 0.5:
+        return (
+            "Somebody who sees the synthetic table can tell for "
+            f"{called(f, f.headline.target)}, better than by guessing, whether it was in the data "
+            "that the table was made from; for most others hardly."
+        )
+    return (
+        "Somebody who sees the synthetic table, and has a person's record, can hardly tell better "
+        "than by guessing whether it was in the data that the table was made from."
+    )
+
+
+def _few(f: SyntheticFindings) -> str:
+    n = len(f.targets)
+    of = "it" if n == 1 else f"none of {count(n)} attacked records"
+    did = "did not clearly beat" if n == 1 else "clearly beat"
+    return f"The strongest attack, {plain(f.best.title)}, {did} guessing for {of}."
+
+
+def _mean(f: SyntheticFindings) -> str:
+    auc, n = f.headline.auc, len(f.targets)
+    over = f" on average over the {count(n)} records" if n > 1 else ""
+    return (
+        "Shown one table that was made with a record and one that was made without it, the attack "
+        f"tells which is which in {percent(auc.value)} of cases{over} (AUC; guessing gives 50%). "
+        f"With {rate(auc.level)} confidence it is between {percent(auc.low)} and "
+        f"{percent(auc.high)}, judged on {several(auc.n, 'synthetic table')} that it did not learn "
+        "from."
+    )
+
+
+def _worst(f: SyntheticFindings) -> tuple[str, ...]:
+    if len(f.targets) == 1:
+        return ()
+    auc = f.headline.worst.auc
+    return (
+        f"Worst off, by the adversary's own tables, is {called(f, f.headline.target)}: "
+        f"{percent(auc.value)} of such cases, with the same confidence between "
+        f"{percent(auc.low)} and {percent(auc.high)}. Since it was picked there and judged on "
+        "other tables, it does not look worse by luck.",
+    )
+
+
+def _promise(f: SyntheticFindings) -> tuple[str, ...]:
+    epsilon, shown = promised(f), f.headline.worst.epsilon
+    if epsilon is None or not broken_promise(f):
+        return ()
+    # Replacing a record is taking one out and putting another one in.
+    twice = (
+        ""
+        if shown.low > 2 * epsilon
+        else " If that promise is for adding or taking out a record, twice as much is allowed."
+    )
+    return (
+        f"The generator breaks its promise: it was set to epsilon = {epsilon:g}, and at least "
+        f"{rounded_down(shown.low)} was shown, with {rate(shown.level)} confidence, for replacing "
+        f"one record.{twice}",
+    )
+
+
+def _bounded(f: SyntheticFindings) -> tuple[str, ...]:
+    if not _only_bounded(f):
+        return ()
+    epsilon = f.headline.worst.epsilon
+    return (
+        f"With {rate(epsilon.level)} confidence epsilon is at least "
+        f"{rounded_down(epsilon.low)} for one record, which rules out that nothing leaks. The "
+        "grade is one step higher for it.",
+    )
+
+
+def _luck(f: SyntheticFindings) -> str:
+    n = len(f.targets)
+    corrected = f", corrected for looking at {count(n)} records" if n > 1 else ""
+    return (
+        "A record counts as told if a test of its tables rules out luck"
+        f"{corrected}: with {rate(f.level)} confidence no record is counted that is not given away."
+    )
+
+
+def _missed(f: SyntheticFindings) -> tuple[str, ...]:
+    auc, worst = f.headline.auc, f.headline.worst.auc
+    many = f" on average, and {percent(worst.high)} for the worst record"
+    return (
+        f"What this audit could have missed: a leak of up to {percent(auc.high)} of cases"
+        f"{many if len(f.targets) > 1 else ''}. More synthetic tables would narrow that down.",
+    )
+
+
+def _matters() -> tuple[str, ...]:
+    return (
+        "It matters to the people behind the records: whoever holds somebody's record can check "
+        "whether it was in the data, which alone may say that they were a patient, a customer or "
+        "a suspect. That no synthetic record is a copy of theirs does not protect them.",
+    )
+
+
+def _unsaid(f: SyntheticFindings, grade: str) -> str:
+    rest = f.n_records - len(f.targets)
+    others = f"It says little about the {several(rest, 'record')} that were not attacked. "
+    stronger = "that a stronger attack, or somebody who knows more, would do no better"
+    first = "that nothing leaks" if grade == NONE else "what else of a record could be learnt"
+    return (
+        f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
+        f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
+    )

@@ -1,0 +1,196 @@
+"""Findings as tables and as plain text."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import Findings
+from privacygauge.evaluate.risk import Risk
+from privacygauge.report.curves import roc_curves
+from privacygauge.report.numbers import (
+    DASH,
+    at_least,
+    decimal_estimate,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+    tpr_estimate,
+)
+from privacygauge.report.verdict import verdict
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+def records_frame(findings: Findings) -> pd.DataFrame:
+    """Return one row for every target.
+
+    Parameters
+    ----------
+    findings : Findings
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
+        ``risk``, which is missing throughout where no risk score was estimated.
+    """
+    import pandas as pd
+
+    records = findings.records
+    columns: dict[str, NDArray[Any]] = {"id": names_of(records.ids), "member": records.member}
+    columns |= {f"score:{title}": score for title, score in records.scores.items()}
+    columns |= {f"guess:{title}": guess for title, guess in records.guesses.items()}
+    missing = np.full(len(records.member), np.nan)
+    columns["risk"] = missing if records.risk is None else records.risk
+    return pd.DataFrame(columns)
+
+
+def records_parquet(findings: Findings) -> bytes:
+    """Return `records_frame` as a Parquet file."""
+    return parquet(records_frame(findings))
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    """Return a frame as a Parquet file."""
+    file = io.BytesIO()
+    frame.to_parquet(file, engine="pyarrow", index=False)
+    return file.getvalue()
+
+
+def roc_frame(findings: Findings) -> pd.DataFrame:
+    """Return the ROC curves, thinned to at most 500 points each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
+        ("member" if the score is at least this), ``true_positives``, ``false_positives``,
+        ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
+        10%, 1%, 0.1% or 0.01% is that of the full curve.
+    """
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame(
+            {
+                "attack": _named(curve.attack),
+                "thresholds": curve.attack.thresholds,
+                "threshold": curve.thresholds,
+                "true_positives": curve.true_positives,
+                "false_positives": curve.false_positives,
+                "tpr": curve.tpr,
+                "fpr": curve.fpr,
+            }
+        )
+        for curve in roc_curves(findings)
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def roc_csv(findings: Findings) -> str:
+    """Return `roc_frame` as text with commas; every number has all of its digits."""
+    return roc_frame(findings).to_csv(index=False, lineterminator="\n")
+
+
+def summary(findings: Findings) -> str:
+    """Return the verdict and the main numbers of every attack as plain text."""
+    found = verdict(findings)
+    width = max((len(e.title) for e in findings.evaluations), default=0)
+    lines = [found.headline, ""]
+    lines += [f"Warning: {plain(warning)}" for warning in findings.warnings]
+    lines += [f"{plain(e.title):{width}}  {_line(e)}" for e in findings.evaluations]
+    lines += [epsilon_line(findings), risk_line(findings)]
+    lines += not_done(findings.skipped)
+    return "\n".join(lines) + "\n"
+
+
+class Said(Protocol):
+    """A verdict of any kind."""
+
+    @property
+    def headline(self) -> str:
+        """Its first line."""
+
+    @property
+    def sentences(self) -> Sequence[str]:
+        """What follows, the most important first."""
+
+
+def as_summary(
+    found: Said,
+    rows: Sequence[tuple[str, str]],
+    warnings: Sequence[str],
+    skipped: Sequence[Skipped],
+) -> str:
+    """Return a verdict, the main numbers by name, and what to know beside, as plain text."""
+    width = max(len(name) for name, _ in rows)
+    text = [found.headline, "", found.sentences[0], ""]
+    text += [f"Warning: {plain(warning)}" for warning in warnings]
+    text += [f"{name:{width}}  {value}" for name, value in rows]
+    text += not_done(skipped)
+    return "\n".join(text) + "\n"
+
+
+def not_done(skipped: Sequence[Skipped]) -> list[str]:
+    """Return a line for each thing that was left out, and why."""
+    return [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in skipped]
+
+
+def risk_line(findings: Findings) -> str:
+    """Return the privacy risk score in one line."""
+    risk = findings.risk
+    if not isinstance(risk, Risk):
+        return f"Privacy risk score {DASH} ({plain(risk.reason)})"
+    calibration = risk.reliability
+    return (
+        f"Privacy risk of a member {percent_estimate(risk.mean)} on average, guessing 50%; "
+        f"calibration error {percent(calibration.rmse.value)} "
+        f"(chance alone: {percent(calibration.noise)})"
+    )
+
+
+def epsilon_line(findings: Findings) -> str:
+    """Return the lower bound on epsilon in one line."""
+    headline = findings.headline
+    sure = f"with {rate(headline.epsilon.level)} confidence"
+    if headline.epsilon.low <= 0:
+        return f"No epsilon above 0 was shown {sure}"
+    return f"Epsilon is {at_least(headline.epsilon)} {sure}, by {plain(headline.epsilon_attack)}"
+
+
+def rate_at(evaluation: Evaluation, fpr: float) -> str:
+    """Return the TPR at an FPR, with a dagger where so many non-members cannot resolve it."""
+    for found in evaluation.tpr_at_fpr:
+        if found.fpr == fpr:
+            mark = "" if found.resolved else "\N{DAGGER}"
+            return tpr_estimate(found.estimate, fpr).value + mark
+    return DASH
+
+
+def _line(e: Evaluation) -> str:
+    return (
+        f"accuracy {percent_estimate(e.accuracy)}  AUC {decimal_estimate(e.auc).value}"
+        f"  TPR at {rate(0.01)} FPR {rate_at(e, 0.01)}, at {rate(0.001)} {rate_at(e, 0.001)}"
+    )
+
+
+def _named(e: Evaluation) -> str:
+    return f"{e.name} ({e.variant})" if e.variant else e.name
+
+
+def names_of(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as a column: numbers as they are, anything else as text in UTF-8."""
+    if ids.dtype.kind in "biuf":
+        return ids
+    # Surrogates from undecodable file names and the like have no place in UTF-8.
+    text = [str(x).encode("utf-8", "replace").decode() for x in ids.tolist()]
+    return np.array(text, dtype=object)

@@ -1,0 +1,58 @@
+"""A table or figure that a paper prints, and what became of it here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from privacygauge.errors import InputError
+
+
+class Status(Enum):
+    """What became of a published table or figure."""
+
+    DONE = "done"
+    """Made again on the paper's own data, or on data that it draws at random."""
+    STAND_IN = "stand-in"
+    """Made again on other data: what can be compared are claims, not numbers."""
+    PARTLY = "partly"
+    """Some of its rows or points are made again."""
+    NOT_POSSIBLE = "not possible"
+    """Its data or models are not to be had."""
+    NO_RESULT = "no result"
+    """It shows no measurement: notation, settings, a drawing of the method."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper."""
+
+    name: str
+    """Its name; that of the reproduction where it has one of its own."""
+    paper: str
+    """Authors and year."""
+    number: str
+    """Such as `Table 4`."""
+    what: str
+    """What it shows, in a few words."""
+    status: Status
+    """What became of it."""
+    why: str
+    """Which data stand in, which part is made, or why none is; may be empty where it is done."""
+    by: tuple[str, ...] = ()
+    """The reproductions that make it, where none has its name."""
+
+    def __post_init__(self) -> None:
+        if self.status is not Status.DONE and not self.why:
+            raise InputError(f"why must say why {self.name} is not done, got an empty text: say it")
+
+    @property
+    def title(self) -> str:
+        """Paper, number and what it shows."""
+        return f"{self.paper}, {self.number}: {self.what}"
+
+    @property
+    def told(self) -> str:
+        """Why it is as it is, and what makes it where that has another name."""
+        by = f"made by {', '.join(self.by)}" if self.by else ""
+        return "; ".join(part for part in (by, self.why) if part)

@@ -1,0 +1,213 @@
+"""The tables and figures of Long et al. (2017), what became of them, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.verdict import (
+    Judgement,
+    above,
+    alike,
+    below,
+    grows,
+    larger,
+)
+
+PAPER = "Long et al. (2017)"
+
+_PURCHASE = (
+    "the purchase data may not be passed on; Location30, which has 30 classes in place of 100, "
+    "stands in"
+)
+
+ITEMS = (
+    Item("long-table1", PAPER, "Table 1", "three attacks on a network", Status.STAND_IN, _PURCHASE),
+    Item(
+        "long-table2",
+        PAPER,
+        "Table 2",
+        "models and data",
+        Status.PARTLY,
+        f"the three rows of Adult are on the paper's data; for the other three {_PURCHASE}",
+    ),
+    Item("long-table3", PAPER, "Table 3", "training stability of classifiers", Status.DONE, ""),
+    Item(
+        "long-fig1",
+        PAPER,
+        "Figure 1",
+        "three attacks against PDTP, record by record",
+        Status.PARTLY,
+        f"its correlations are those of Table 1, without the points; {_PURCHASE}",
+        ("long-table1",),
+    ),
+    Item(
+        "long-fig2",
+        PAPER,
+        "Figure 2",
+        "the best of three attacks against PDTP",
+        Status.STAND_IN,
+        f"its correlation and shares, without the points; {_PURCHASE}",
+    ),
+    Item("long-fig3", PAPER, "Figure 3", "averages of PDTP", Status.STAND_IN, _PURCHASE),
+    Item(
+        "long-fig4",
+        PAPER,
+        "Figure 4",
+        "purchases: attack against PDTP, record by record",
+        Status.PARTLY,
+        f"its correlations are those of Table 2, without the points; {_PURCHASE}",
+        ("long-table2",),
+    ),
+    Item(
+        "long-fig5",
+        PAPER,
+        "Figure 5",
+        "Adult: attack against PDTP, record by record",
+        Status.PARTLY,
+        "its correlations are those of Table 2, without the points",
+        ("long-table2",),
+    ),
+    Item(
+        "long-fig6",
+        PAPER,
+        "Figure 6",
+        "removing records",
+        Status.STAND_IN,
+        "the survey of 1.6 million people is not at hand; Adult, and as many records drawn from "
+        "it, stand in",
+    ),
+    Item("long-fig7", PAPER, "Figure 7", "initial weights", Status.DONE, ""),
+    Item("long-fig8", PAPER, "Figure 8", "the other records", Status.DONE, ""),
+)
+"""All that the paper prints."""
+
+_ATTACKS = ("untargeted", "frequency", "distance")
+_BOUNDED = (
+    "Bayes inference",
+    "naive Bayes",
+    "naive Bayes, smoothing 1",
+    "linear statistical queries",
+    "random decision trees",
+)
+_MADE_UP = "made up, alpha 0.05, initial order"
+_ADULT = "Adult, alpha 0.05, initial order"
+
+JUDGEMENTS: Mapping[str, Judgement] = {
+    "long-table1": Judgement(
+        claims=(
+            larger(
+                "the distance-based attack beats the untargeted one",
+                ("distance", "accuracy"),
+                ("untargeted", "accuracy"),
+            ),
+            larger(
+                "the untargeted attack beats the frequency-based one",
+                ("untargeted", "accuracy"),
+                ("frequency", "accuracy"),
+            ),
+            *(
+                above(f"{name}: accuracy and PDTP go together", (name, "correlation"))
+                for name in _ATTACKS
+            ),
+            larger(
+                "the better attack goes with PDTP more closely",
+                ("distance", "correlation"),
+                ("frequency", "correlation"),
+            ),
+        )
+    ),
+    "long-fig2": Judgement(
+        claims=(
+            above(
+                "the best attack and PDTP go together",
+                ("best of three attacks", "correlation"),
+            ),
+            above(
+                "most records above PDTP 1 are attacked with more than 80%",
+                ("best of three attacks", "above 0.8"),
+                0.5,
+            ),
+        )
+    ),
+    "long-table2": Judgement(
+        same_data=("*-Adult",),
+        claims=(
+            *(
+                larger(
+                    f"{model}: purchases leak more than Adult",
+                    (f"{model}-Purchase", "accuracy"),
+                    (f"{model}-Adult", "accuracy"),
+                )
+                for model in ("NN", "NB", "LR")
+            ),
+            *(
+                larger(
+                    f"naive Bayes leaks less than {model} on purchases",
+                    (f"{model}-Purchase", "accuracy"),
+                    ("NB-Purchase", "accuracy"),
+                )
+                for model in ("NN", "LR")
+            ),
+            *(
+                above(f"{row}: accuracy and PDTP go together", (row, "correlation"))
+                for row in ("NN-Purchase", "NB-Purchase", "LR-Purchase", "NN-Adult", "NB-Adult")
+            ),
+        ),
+    ),
+    "long-table3": Judgement(
+        same_data=("*",),
+        claims=(
+            *(
+                below(
+                    f"{row}: no record breaks the bound", (row, "records above the printed bound")
+                )
+                for row in _BOUNDED
+            ),
+            above(
+                "nearest neighbours: other queries show what a record's own hides",
+                ("nearest neighbours", "records that only other queries show"),
+            ),
+        ),
+    ),
+    "long-fig3": Judgement(
+        claims=(
+            grows(
+                "the correlation grows with the measurements",
+                [(f"mean of {n}", "correlation") for n in (1, 2, 5, 10, 20, 50, 100)],
+            ),
+            alike(
+                "ten measurements do as well as a hundred, within 0.1",
+                ("mean of 10", "correlation"),
+                ("mean of 100", "correlation"),
+                0.1,
+            ),
+        )
+    ),
+    "long-fig6": Judgement(
+        claims=(
+            below(
+                "made up: one removal brings the DTP below 1", (_MADE_UP, "after one removal"), 1
+            ),
+            below("Adult: one removal brings the DTP below 1", (_ADULT, "after one removal"), 1),
+            below("made up: some stop is below 1", (_MADE_UP, "at the best stopping point"), 1),
+            below("Adult: some stop is below 1", (_ADULT, "at the best stopping point"), 1),
+            above("made up: the DTP rises again, a saw", (_MADE_UP, "rises")),
+            above("Adult: the DTP rises again, a saw", (_ADULT, "rises")),
+        )
+    ),
+    **{
+        name: Judgement(
+            claims=tuple(
+                below(
+                    f"{person}: the own effect is smaller than one deviation by {cause}",
+                    (person, "own effect in deviations"),
+                    1,
+                )
+                for person in ("low salary", "high salary")
+            )
+        )
+        for name, cause in (("long-fig7", "initial weights"), ("long-fig8", "the other records"))
+    },
+}
+"""Reproduction to how it is judged."""

@@ -1,0 +1,141 @@
+"""Makes reproductions, keeps what came out, and goes on where it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from privacygauge.core.versions import own_version
+from privacygauge.errors import InputError
+from privacygauge.reproduce.catalogue import judgement
+from privacygauge.reproduce.drawings import figure_svg
+from privacygauge.reproduce.result import Result, read_result
+from privacygauge.reproduce.table import Effort, Reproduction
+from privacygauge.runs.atomic import write_all
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one of several reproductions."""
+
+    name: str
+    """The reproduction."""
+    result: Result | None
+    """What came out; None where something that it needs is missing."""
+    said: str
+    """The verdict, or what is missing."""
+    kept: bool = False
+    """Whether the result was there already."""
+
+    @property
+    def seconds(self) -> float:
+        """What it took now: nothing where it was there, or left out."""
+        return 0.0 if self.result is None or self.kept else self.result.seconds
+
+    @property
+    def plain(self) -> dict[str, object]:
+        """The outcome for JSON."""
+        state = "left out" if self.result is None else "kept" if self.kept else "made"
+        return {"name": self.name, "state": state, "seconds": self.seconds, "verdict": self.said}
+
+    @property
+    def line(self) -> str:
+        """The outcome in a line: name, seconds, verdict."""
+        if self.result is None:
+            return f"{self.name}: left out: {self.said}"
+        took = "kept" if self.kept else f"{self.result.seconds:.0f} s"
+        return f"{self.name}: {took}: {self.said}"
+
+
+IN_PARTS = frozenset(
+    {
+        "long-table1",
+        "long-fig2",
+        "long-table2",
+        "meeus-table2",
+        "meeus-table3",
+        "meeus-fig3a",
+        "meeus-fig3b",
+        "meeus-fig4",
+        "song-fig3",
+        "song-fig4",
+        "song-fig5",
+        "song-fig9",
+    }
+)
+"""Those of which a share can be made; the others are made in full."""
+
+
+def effort_for(known: Reproduction, effort: Effort) -> Effort:
+    """Return the effort that a reproduction honours: a share only where it can be made."""
+    return effort if known.name in IN_PARTS else replace(effort, share=1.0)
+
+
+def made(known: Reproduction, effort: Effort) -> Result:
+    """Return a reproduction's result, with the seconds that it took."""
+    effort = effort_for(known, effort)
+    start = time.monotonic()
+    table = known.make(effort)
+    return Result(table, effort.form, effort.seed, time.monotonic() - start, own_version())
+
+
+def keep(known: Reproduction, result: Result, out: Path) -> None:
+    """Write a result as ``NAME.json`` and its figure as ``NAME.svg``, whole or not at all."""
+    files = {f"{known.name}.json": result.to_json(judgement(known.name)).encode()}
+    if result.table.measured:
+        files[f"{known.name}.svg"] = figure_svg(known, result.table).encode()
+    write_all(out, files)
+
+
+def kept(known: Reproduction, effort: Effort, out: Path) -> Result | None:
+    """Return the result that a folder holds, if it was made in this form, seed and version."""
+    path = out / f"{known.name}.json"
+    if not path.is_file():
+        return None
+    try:
+        found = read_result(path)
+    except InputError:  # of an older version: it is made again
+        return None
+    asked = (effort_for(known, effort).form, effort.seed, own_version())
+    return found if (found.form, found.seed, found.version) == asked else None
+
+
+def run_folder(out: Path, known: Reproduction, effort: Effort) -> Path:
+    """Return the folder of what a reproduction trains; each form has its own."""
+    return out / "runs" / effort_for(known, effort).form.replace(" ", "-") / known.name
+
+
+def make_all(
+    asked: Sequence[Reproduction],
+    effort: Effort,
+    out: Path,
+) -> Iterator[Outcome]:
+    """Yield what becomes of each reproduction, one after the other.
+
+    Parameters
+    ----------
+    asked : sequence of Reproduction
+    effort : Effort
+        How much of each is done; its folder is ignored.
+    out : Path
+        Results that it holds in the same form, seed and version are not made again.
+
+    Yields
+    ------
+    Outcome
+        Where data or a package is missing, with the line that says which.
+    """
+    for known in asked:
+        found = kept(known, effort, out)
+        if found is not None:
+            yield Outcome(known.name, found, str(judgement(known.name).of(found.table)), True)
+            continue
+        try:
+            result = made(known, replace(effort, run=run_folder(out, known, effort)))
+        except (InputError, ModuleNotFoundError) as error:
+            yield Outcome(known.name, None, " ".join(str(error).split()))
+            continue
+        keep(known, result, out)
+        yield Outcome(known.name, result, str(judgement(known.name).of(result.table)))

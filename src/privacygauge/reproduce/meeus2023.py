@@ -1,0 +1,258 @@
+"""Tables 2 and 3 and Figures 3 and 4 of Meeus et al. (2023): which records are at risk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.audit.synthetic import SyntheticAudit, audit_synthetic
+from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.datasets.adult import CONTINUOUS, adult
+from privacygauge.datasets.census import census
+from privacygauge.reproduce.long2017_dtp import deviation
+from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
+from privacygauge.synthetic.attacks.attack import TableAttack
+from privacygauge.synthetic.attacks.attention import TargetAttention
+from privacygauge.synthetic.attacks.query_based import QueryBased
+from privacygauge.synthetic.distance import Cosine, Distance, Minkowski
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import BayNet, Generator, PrivBayes, SynthPop
+from privacygauge.synthetic.selection import LogLikelihood, Random, RareValue, Selector, Vulnerable
+from privacygauge.synthetic.table import Table as Records
+
+LEVEL = 0.95
+"""Of every interval."""
+
+RECORDS = 1000
+"""That a generator learns from, and of a synthetic table."""
+
+METHODS: Mapping[str, Selector] = {
+    "random": Random(),
+    "rare value": RareValue(),
+    "log-likelihood": LogLikelihood(),
+    "distance": Vulnerable(),
+}
+"""The four ways to choose ten records."""
+
+GENERATORS: Mapping[str, Generator] = {"SynthPop": SynthPop(), "BayNet": BayNet()}
+
+NEIGHBOURS = (1, 5, 10, 20, 50)
+"""Of Figure 3(a), which goes from 1 to 50."""
+
+DISTANCES: Mapping[str, Distance] = {
+    "cosine": Cosine(),
+    **{f"Minkowski p = {p}": Minkowski(p) for p in (1, 2, 3, 4)},
+}
+"""Of Figure 3(b)."""
+
+EPSILONS = (1.0, 10.0, 100.0, 1000.0)
+"""Of Figure 4."""
+
+Published = Mapping[tuple[str, str, str], tuple[float, float]]
+"""Data, generator and method to the mean and the standard deviation of the AUC."""
+
+TABLE_2: Published = {
+    ("UK census", "SynthPop", "random"): (0.732, 0.046),
+    ("UK census", "SynthPop", "rare value"): (0.802, 0.044),
+    ("UK census", "SynthPop", "log-likelihood"): (0.790, 0.041),
+    ("UK census", "SynthPop", "distance"): (0.879, 0.021),
+    ("UK census", "BayNet", "random"): (0.535, 0.055),
+    ("UK census", "BayNet", "rare value"): (0.644, 0.086),
+    ("UK census", "BayNet", "log-likelihood"): (0.731, 0.090),
+    ("UK census", "BayNet", "distance"): (0.858, 0.040),
+    ("Adult", "SynthPop", "random"): (0.613, 0.084),
+    ("Adult", "SynthPop", "rare value"): (0.699, 0.113),
+    ("Adult", "SynthPop", "log-likelihood"): (0.742, 0.033),
+    ("Adult", "SynthPop", "distance"): (0.804, 0.072),
+    ("Adult", "BayNet", "random"): (0.618, 0.120),
+    ("Adult", "BayNet", "rare value"): (0.704, 0.140),
+    ("Adult", "BayNet", "log-likelihood"): (0.787, 0.057),
+    ("Adult", "BayNet", "distance"): (0.810, 0.110),
+}
+
+TABLE_3: Published = {
+    ("UK census", "SynthPop", "random"): (0.727, 0.038),
+    ("UK census", "SynthPop", "rare value"): (0.783, 0.030),
+    ("UK census", "SynthPop", "log-likelihood"): (0.770, 0.046),
+    ("UK census", "SynthPop", "distance"): (0.838, 0.041),
+    ("UK census", "BayNet", "random"): (0.535, 0.035),
+    ("UK census", "BayNet", "rare value"): (0.587, 0.079),
+    ("UK census", "BayNet", "log-likelihood"): (0.674, 0.085),
+    ("UK census", "BayNet", "distance"): (0.737, 0.118),
+    ("Adult", "SynthPop", "random"): (0.609, 0.112),
+    ("Adult", "SynthPop", "rare value"): (0.691, 0.103),
+    ("Adult", "SynthPop", "log-likelihood"): (0.765, 0.027),
+    ("Adult", "SynthPop", "distance"): (0.797, 0.038),
+    ("Adult", "BayNet", "random"): (0.594, 0.083),
+    ("Adult", "BayNet", "rare value"): (0.638, 0.104),
+    ("Adult", "BayNet", "log-likelihood"): (0.745, 0.068),
+    ("Adult", "BayNet", "distance"): (0.763, 0.103),
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is played: the paper's numbers, or a small form."""
+
+    records: int
+    """Targets of each selection."""
+    shadows: int
+    """Tables of the adversary's own for each target."""
+    tests: int
+    """Tables that it is asked about for each target."""
+
+    @classmethod
+    def of(cls, effort: Effort) -> Size:
+        """Return the paper's sizes (Table 1, section 5.5), a part of them, or the quick form's.
+
+        A part has fewer tables of the adversary's own, and the same records.
+        """
+        return cls(2, 40, 20) if effort.quick else cls(10, effort.some(4000, 40), 200)
+
+
+def meeus_table2(effort: Effort) -> Table:
+    """Return Table 2: four ways to choose records, under the query-based attack."""
+    return _by_method("meeus-table2", "Table 2", QueryBased(), TABLE_2, effort)
+
+
+def meeus_table3(effort: Effort) -> Table:
+    """Return Table 3: four ways to choose records, under the target-attention attack."""
+    return _by_method("meeus-table3", "Table 3", TargetAttention(), TABLE_3, effort)
+
+
+def meeus_fig3a(effort: Effort) -> Table:
+    """Return Figure 3(a): whether it matters how many neighbours are looked at."""
+    ways = {f"k = {k}": Vulnerable(k) for k in NEIGHBOURS}
+    return _figure_3("meeus-fig3a", "Figure 3(a)", ways, effort)
+
+
+def meeus_fig3b(effort: Effort) -> Table:
+    """Return Figure 3(b): whether it matters which distance is taken."""
+    ways = {name: Vulnerable(distance=distance) for name, distance in DISTANCES.items()}
+    return _figure_3("meeus-fig3b", "Figure 3(b)", ways, effort)
+
+
+def meeus_fig4(effort: Effort) -> Table:
+    """Return Figure 4: the same records under PrivBayes, for growing epsilon."""
+    rows: list[Row] = []
+    epsilons = EPSILONS[:2] if effort.quick else EPSILONS
+    parts = [(data, epsilon) for data in DATA for epsilon in epsilons]
+    for number, (data, epsilon) in enumerate(parts):
+        part = replace(effort, progress=part_of(effort, number, len(parts)))
+        found = _played(data, PrivBayes(epsilon), METHODS, (QueryBased(),), part)
+        named = f"{data}, epsilon {epsilon:g}"
+        rows += _rows(found, named, {})
+    return _table("meeus-fig4", "Figure 4", rows, effort)
+
+
+def _by_method(
+    name: str, number: str, attack: TableAttack, published: Published, effort: Effort
+) -> Table:
+    rows: list[Row] = []
+    parts = [(data, made_by) for data in DATA for made_by in GENERATORS]
+    for i, (data, made_by) in enumerate(parts):
+        part = replace(effort, progress=part_of(effort, i, len(parts)))
+        found = _played(data, GENERATORS[made_by], METHODS, (attack,), part)
+        known = {method: published[data, made_by, method] for method in METHODS}
+        rows += _rows(found, f"{data}, {made_by}", known)
+    return _table(name, number, rows, effort)
+
+
+def _figure_3(name: str, number: str, ways: Mapping[str, Selector], effort: Effort) -> Table:
+    found = _played("Adult", SynthPop(), ways, (QueryBased(),), effort)
+    rows = _rows(found, "Adult, SynthPop", {})
+    return _table(name, number, rows, effort)
+
+
+def _played(
+    data: str,
+    generator: Generator,
+    ways: Mapping[str, Selector],
+    attacks: Sequence[TableAttack],
+    effort: Effort,
+) -> SyntheticAudit:
+    size, records = Size.of(effort), DATA[data]()
+    chosen: dict[str, Ints] = {}
+    for way, selector in ways.items():
+        rng = seeds.stream(effort.seed, "reproduce", "records", way)
+        chosen[way] = selector(records, size.records, rng).rows
+    # What several tables attack is made once.
+    run = effort.shared("meeus-tables") if ways is METHODS else effort.run
+    if run is not None:
+        settings = "-".join(str(value) for value in generator.describe().values())
+        run = run / f"{data}-{generator.name}-{settings}".replace(" ", "-").replace("/", "-")
+    return audit_synthetic(
+        generator,
+        records,
+        targets=chosen,
+        game="average",
+        attacks=attacks,
+        shadows=size.shadows,
+        tests=size.tests,
+        size=RECORDS,
+        run=run,
+        n_jobs=effort.n_jobs,
+        progress=effort.progress,
+        seed=effort.seed,
+        level=LEVEL,
+    )
+
+
+def _rows(
+    found: SyntheticAudit,
+    named: str,
+    published: Mapping[str, tuple[float, float]],
+) -> list[Row]:
+    rows = []
+    for group in found.groups:
+        known = published.get(group.method, (None, None))
+        values = found.best.aucs[group.positions]
+        several = len(values) > 1 and np.ptp(values) > 0
+        spread = deviation(values) if several else Skipped("deviation", "the values do not vary")
+        cells = {
+            "mean AUC": Cell(known[0], group.means[0]),
+            "deviation": Cell(known[1], spread),
+        }
+        rows.append(Row(f"{named}: {group.method}", cells))
+    return rows
+
+
+def _table(name: str, number: str, rows: Sequence[Row], effort: Effort) -> Table:
+    size = Size.of(effort)
+    notes = [
+        "Intervals of a mean are for records chosen in that way; the paper gives the mean and "
+        f"deviation of {'ten' if size.records == 10 else size.records} records.",
+        "Random records, and those with a rare value, are other ones than the paper's.",
+        "The adversary knows 10,000 records, and the data sets in question come from 5,000 others.",
+    ]
+    if any("UK census" in row.label for row in rows) and not census()[1]:
+        notes.append(
+            "Of the census file only the first 50,000 rows are at hand. It is sorted: they are "
+            "people of six of ten regions, and the residence type is the same for all."
+        )
+    if effort.form != "full":
+        notes.append(
+            f"{'Quick form: ' if effort.quick else ''}{size.records} records of each kind, "
+            f"{size.shadows} + {size.tests} tables; the paper has 10 records and 4,000 + 200 "
+            "tables."
+        )
+    return Table(name, f"Meeus et al. (2023), {number}", tuple(rows), tuple(notes))
+
+
+def _adult() -> Records:
+    frame = adult()
+    complete = frame[~(frame == "?").any(axis=1)]
+    return read_table(complete, continuous=CONTINUOUS, categorical=("income",))
+
+
+def _census() -> Records:
+    frame, _ = census()
+    return read_table(frame, categorical=tuple(frame.columns))
+
+
+DATA: Mapping[str, Callable[[], Records]] = {"UK census": _census, "Adult": _adult}
+"""Adult without the rows that lack a value: 45,222, income among the columns."""

@@ -1,0 +1,130 @@
+"""The tables and figures of Meeus et al. (2023), what became of them, and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.verdict import Claim, Judgement, above, alike, larger
+
+PAPER = "Meeus et al. (2023)"
+
+_CENSUS = (
+    "Adult is the paper's data; of the census file only the first 50,000 rows are at hand, people "
+    "of six of ten regions"
+)
+_RECORDS = "its means and deviations, without the single records"
+
+ITEMS = (
+    Item("meeus-table1", PAPER, "Table 1", "sizes of the attack", Status.NO_RESULT, "settings"),
+    Item("meeus-table2", PAPER, "Table 2", "which records", Status.PARTLY, _CENSUS),
+    Item("meeus-table3", PAPER, "Table 3", "target attention", Status.PARTLY, _CENSUS),
+    Item(
+        "meeus-fig1",
+        PAPER,
+        "Figure 1",
+        "the records of Table 2 one by one",
+        Status.PARTLY,
+        f"{_RECORDS}; {_CENSUS}",
+        ("meeus-table2",),
+    ),
+    Item(
+        "meeus-fig2",
+        PAPER,
+        "Figure 2",
+        "the records of Table 3 one by one",
+        Status.PARTLY,
+        f"{_RECORDS}; {_CENSUS}",
+        ("meeus-table3",),
+    ),
+    Item("meeus-fig3a", PAPER, "Figure 3(a)", "numbers of neighbours", Status.DONE, ""),
+    Item("meeus-fig3b", PAPER, "Figure 3(b)", "distances", Status.DONE, ""),
+    Item("meeus-fig4", PAPER, "Figure 4", "PrivBayes by epsilon", Status.PARTLY, _CENSUS),
+    Item(
+        "meeus-fig5",
+        PAPER,
+        "Figure 5",
+        "architecture of target attention",
+        Status.NO_RESULT,
+        "a drawing of the method",
+    ),
+)
+"""All that the paper prints."""
+
+_OTHERS = ("random", "rare value", "log-likelihood")
+_MEAN = "mean AUC"
+
+
+def _distance_wins() -> Judgement:
+    """Return that records by distance are most at risk, for both data sets and generators."""
+    parts = [f"{data}, {by}" for data in ("UK census", "Adult") for by in ("SynthPop", "BayNet")]
+    return Judgement(
+        same_data=("Adult*",),
+        claims=tuple(
+            larger(
+                f"{part}: records by distance are more at risk than {other}",
+                (f"{part}: distance", _MEAN),
+                (f"{part}: {other}", _MEAN),
+            )
+            for part in parts
+            for other in _OTHERS
+        ),
+    )
+
+
+def _as_the_default(ways: tuple[str, ...], default: str) -> tuple[Claim, ...]:
+    return tuple(
+        alike(
+            f"{way} finds records as much at risk as {default}, within 0.05",
+            (f"Adult, SynthPop: {way}", _MEAN),
+            (f"Adult, SynthPop: {default}", _MEAN),
+            0.05,
+        )
+        for way in ways
+    )
+
+
+JUDGEMENTS: Mapping[str, Judgement] = {
+    "meeus-table2": _distance_wins(),
+    "meeus-table3": _distance_wins(),
+    "meeus-fig3a": Judgement(
+        same_data=("*",),
+        claims=_as_the_default(("k = 1", "k = 10", "k = 20", "k = 50"), "k = 5"),
+    ),
+    "meeus-fig3b": Judgement(
+        same_data=("*",),
+        claims=(
+            *_as_the_default(("Minkowski p = 1", "Minkowski p = 2"), "cosine"),
+            larger(
+                "p = 4 finds records that are less at risk than by the cosine",
+                ("Adult, SynthPop: cosine", _MEAN),
+                ("Adult, SynthPop: Minkowski p = 4", _MEAN),
+            ),
+        ),
+    ),
+    "meeus-fig4": Judgement(
+        same_data=("Adult*",),
+        claims=tuple(
+            claim
+            for data in ("UK census", "Adult")
+            for claim in (
+                above(
+                    f"{data}: at epsilon 100 records by distance are at risk",
+                    (f"{data}, epsilon 100: distance", _MEAN),
+                    0.5,
+                ),
+                above(
+                    f"{data}: at epsilon 10 they still are",
+                    (f"{data}, epsilon 10: distance", _MEAN),
+                    0.5,
+                ),
+                larger(
+                    f"{data}: at epsilon 100 they are more at risk than random ones",
+                    (f"{data}, epsilon 100: distance", _MEAN),
+                    (f"{data}, epsilon 100: random", _MEAN),
+                ),
+            )
+        ),
+    ),
+}
+"""Reproduction to how it is judged."""

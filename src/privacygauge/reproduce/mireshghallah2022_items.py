@@ -1,0 +1,172 @@
+"""The tables and figures of Mireshghallah et al. (2022), and how they are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from privacygauge.reproduce.item import Item, Status
+from privacygauge.reproduce.mireshghallah2022_claims import CLAIMS
+from privacygauge.reproduce.mireshghallah2022_figures import LINEAR, LOGARITHMIC
+from privacygauge.reproduce.verdict import Claim, Judgement, above, larger
+
+PAPER = "Mireshghallah et al. (2022)"
+
+_NOTES = (
+    "MIMIC-III and ClinicalBERT cannot be passed on; medical transcriptions and small models "
+    "trained on them stand in"
+)
+
+
+def _made(name: str, number: str, what: str) -> Item:
+    return Item(f"mireshghallah-{name}", PAPER, number, what, Status.STAND_IN, _NOTES)
+
+
+def _no_result(name: str, number: str, what: str, why: str) -> Item:
+    return Item(f"mireshghallah-{name}", PAPER, number, what, Status.NO_RESULT, why)
+
+
+ITEMS = (
+    _no_result("table1", "Table 1", "names of models and thresholds", "notation"),
+    _made("table2", "Table 2", "samples and notes"),
+    _made("table3", "Table 3", "sample length"),
+    _made("table4", "Table 4", "model size"),
+    _made("table5", "Table 5", "reference model"),
+    _made("table6", "Table 6", "names inserted"),
+    _made("table7", "Table 7", "who is found"),
+    _no_result("table8", "Table 8", "symbols", "notation"),
+    _made("table9", "Table 9", "model size and sample length"),
+    _made("table10", "Table 10", "FPR 1%"),
+    _made("table11", "Table 11", "normalised energy"),
+    _no_result("fig1", "Figure 1", "steps of the attack", "a drawing of the method"),
+    _no_result("fig2", "Figure 2", "choosing a threshold", "a drawing of the method"),
+    _made("fig3", "Figure 3", "likelihood ratio and loss of members and non-members"),
+    _made("fig4", "Figure 4", "ROC curve"),
+    _made("fig5", "Figure 5", "ROC curve on a logarithmic axis"),
+    Item(
+        "mireshghallah-claims",
+        PAPER,
+        "in its text",
+        "all of its claims",
+        Status.STAND_IN,
+        _NOTES,
+    ),
+)
+"""All that the paper prints, and what it says."""
+
+_LOSS, _LR = "AUC, loss", "AUC, LR"
+
+
+def _ratio_wins(rows: Sequence[str], one: str = _LR, other: str = _LOSS) -> tuple[Claim, ...]:
+    return tuple(larger(f"{row}: LR beats the loss", (row, one), (row, other)) for row in rows)
+
+
+def _more(what: str, row: str, other: str, column: str) -> Claim:
+    return larger(what, (row, column), (other, column))
+
+
+_SHORT, _LONG = "short, 10 to 20 tokens", "long, 21 to 60 tokens"
+_SAMPLES, _NAMED = "sample level, without names", "sample level, members named"
+
+JUDGEMENTS: Mapping[str, Judgement] = {
+    "mireshghallah-table2": Judgement(
+        claims=(
+            *_ratio_wins(("sample level", "note level")),
+            _more("notes leak more than samples, LR", "note level", "sample level", _LR),
+            _more("notes leak more than samples, loss", "note level", "sample level", _LOSS),
+        )
+    ),
+    "mireshghallah-table3": Judgement(
+        claims=(
+            *_ratio_wins((_SHORT, _LONG)),
+            _more("long samples leak more, LR", _LONG, _SHORT, _LR),
+            _more("long samples leak more, loss", _LONG, _SHORT, _LOSS),
+        )
+    ),
+    "mireshghallah-table4": Judgement(
+        claims=(
+            *_ratio_wins(("small", "small, longer", "large", "large, longer")),
+            _more("large and longer leaks more than small, LR", "large, longer", "small", _LR),
+            _more("large and longer leaks more than small, loss", "large, longer", "small", _LOSS),
+        )
+    ),
+    "mireshghallah-table5": Judgement(
+        claims=(
+            _more(
+                "a near reference serves better",
+                "near reference, words",
+                "far reference, words",
+                _LR,
+            ),
+            larger(
+                "a far one still beats the loss",
+                ("far reference, words", _LR),
+                ("far reference, words", _LOSS),
+            ),
+        )
+    ),
+    "mireshghallah-table6": Judgement(
+        claims=(
+            _more("names make samples leak more, LR", _NAMED, _SAMPLES, _LR),
+            _more("names hide samples from the loss", _SAMPLES, _NAMED, _LOSS),
+            _more(
+                "names make notes leak more, LR",
+                "note level, members named",
+                "note level, without names",
+                _LR,
+            ),
+        )
+    ),
+    "mireshghallah-table7": Judgement(
+        claims=(
+            _more("punctuation tells more than length", "non-alphanumeric", "length", "AUC, test"),
+            _more("punctuation tells more than digits", "non-alphanumeric", "digits", "AUC, test"),
+            _more(
+                "rare tokens add to punctuation",
+                "non-alphanumeric, rarest tokens",
+                "non-alphanumeric",
+                "AUC, test",
+            ),
+        )
+    ),
+    "mireshghallah-table9": Judgement(
+        claims=_ratio_wins(
+            [
+                f"{length}: {model}"
+                for length in ("all", "short")
+                for model in ("small", "small, longer", "large", "large, longer", "members named")
+            ]
+        )
+    ),
+    "mireshghallah-table10": Judgement(
+        claims=_ratio_wins(
+            ("sample level", _SHORT, "members named"),
+            "recall, LR, population",
+            "recall, loss, population",
+        )
+    ),
+    "mireshghallah-table11": Judgement(claims=_ratio_wins(("sample level", _SHORT))),
+    "mireshghallah-fig3": Judgement(
+        claims=(
+            larger(
+                "LR: three quarters of the members are above a typical non-member",
+                ("quantile 0.25", "LR, members"),
+                ("quantile 0.5", "LR, non-members"),
+            ),
+            larger(
+                "loss: a quarter of the members and more are below one",
+                ("quantile 0.5", "loss, non-members"),
+                ("quantile 0.25", "loss, members"),
+            ),
+        )
+    ),
+    "mireshghallah-fig4": Judgement(
+        claims=_ratio_wins([f"FPR {fpr:g}" for fpr in LINEAR], "TPR, LR", "TPR, loss")
+    ),
+    "mireshghallah-fig5": Judgement(
+        claims=_ratio_wins([f"FPR {fpr:g}" for fpr in LOGARITHMIC], "TPR, LR", "TPR, loss")
+    ),
+    "mireshghallah-claims": Judgement(
+        claims=tuple(above(claim.what, (claim.what, "effect")) for claim in CLAIMS)
+    ),
+}
+"""Reproduction to how it is judged."""

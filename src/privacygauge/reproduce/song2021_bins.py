@@ -1,0 +1,114 @@
+"""Scores against the real share of members, bin by bin, over pairs of models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.calibration import Reliability, reliability
+from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.report.axes import DASHES, SERIES
+from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021_classifiers import Scored
+from privacygauge.reproduce.song2021_defences import over_fits
+from privacygauge.reproduce.song2021_panels import cells, known
+from privacygauge.reproduce.song2021_white_box import over_pairs
+from privacygauge.reproduce.table import Cell, Row, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BINS = 10
+"""Equal bins of [0, 1]."""
+
+LEAST = 10
+"""A bin counts where it holds at least so many records of every target."""
+
+
+def bin_label(name: str, number: int) -> str:
+    """Return the label of the row about a bin."""
+    low, high = number / BINS, (number + 1) / BINS
+    return f"{name}: score in [{low:g}, {high:g}{']' if number == BINS - 1 else ')'}"
+
+
+def bin_rows(name: str, found: Sequence[Scored], scores: Sequence[str]) -> list[Row]:
+    """Return a row for every bin: the members in it, their share there, and the mean score."""
+    return [
+        Row(
+            bin_label(name, number),
+            {key: cell for score in scores for key, cell in _bin(found, score, number).items()},
+        )
+        for number in range(BINS)
+    ]
+
+
+def calibrations(found: Sequence[Scored], score: str, seed: int, level: float) -> list[Reliability]:
+    """Return how far the scores of each target are from the real share of members."""
+    rngs = [seeds.stream(seed, "bootstrap", score, i) for i in range(len(found))]
+    return [
+        reliability(one.by_name[score], one.member, rng, n_bins=BINS, level=level)
+        for one, rng in zip(found, rngs, strict=True)
+    ]
+
+
+def over_models(
+    values: Sequence[float], name: str, *, least: float = -np.inf
+) -> Estimate | Skipped:
+    """Return the mean of a number, never below `least`, that has no interval for one pair."""
+    if len(values) < 2:
+        return Skipped(name, "one pair of models shows no spread: make the full form")
+    found = mean(np.array(values), LEVEL, unit="pairs")
+    return replace(found, low=max(least, found.low))
+
+
+def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label: str) -> None:
+    """Draw the real share of members against the mean score of each bin."""
+    labels = [bin_label(name, i) for i in range(BINS)]
+    x = known(cells(table, labels, f"{score}: mean score"))
+    y = known(cells(table, labels, f"{score}: share of members"))
+    colour, places = SERIES[number % len(SERIES)], sorted(set(x) & set(y))
+    if not places:
+        return
+    at = [x[i].value for i in places]
+    ax.vlines(at, [y[i].low for i in places], [y[i].high for i in places], color=colour, lw=1.0)
+    ax.plot(
+        at,
+        [y[i].value for i in places],
+        color=colour,
+        ls=DASHES[number] if number < len(DASHES) else (0, (2, 4)),
+        lw=1.4,
+        marker="o",
+        ms=3,
+        label=label,
+    )
+
+
+def _bin(found: Sequence[Scored], score: str, number: int) -> dict[str, Cell]:
+    held = [_places(one.by_name[score]) == number for one in found]
+    pairs = list(zip(found, held, strict=True))
+    here = over_fits([proportion(rows[one.member], level=LEVEL) for one, rows in pairs])
+    fewest = min(int(np.count_nonzero(rows)) for rows in held)
+    share: Estimate | Skipped = Skipped(
+        f"{score}, bin {number + 1}", f"{fewest} records, and at least {LEAST} are needed"
+    )
+    middle = share
+    if fewest >= LEAST:
+        share = over_fits([proportion(one.member[rows], level=LEVEL) for one, rows in pairs])
+        values = [one.by_name[score][rows] for one, rows in pairs]
+        middle = over_pairs([mean(some, LEVEL, unit="records") for some in values])
+    return {
+        f"{score}: of the members": Cell(None, here),
+        f"{score}: share of members": Cell(None, share),
+        f"{score}: mean score": Cell(None, middle),
+    }
+
+
+def _places(score: Floats) -> Ints:
+    # As `reliability` counts them.
+    return np.clip((score * BINS).astype(np.int64), 0, BINS - 1)

@@ -1,0 +1,270 @@
+"""Figure 9 of Song & Mittal (2021): where members and others of risky classes lie in a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.classifier.gradients import white_box_signals
+from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
+from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.white_box import WhiteBoxSide
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.rates import difference, mean, proportion
+from privacygauge.report.axes import SERIES, legend
+from privacygauge.reproduce.song2021 import LEVEL
+from privacygauge.reproduce.song2021_classifiers import QUICK, Pair, scored
+from privacygauge.reproduce.song2021_defences import over_fits
+from privacygauge.reproduce.song2021_neighbours import (
+    HIGH,
+    LOW,
+    Chosen,
+    extreme_classes,
+    kept_class,
+    plane,
+)
+from privacygauge.reproduce.song2021_panels import panels, titled
+from privacygauge.reproduce.song2021_settings import LOCATION, TEXAS, Setting, setting
+from privacygauge.reproduce.song2021_training import NETWORKS as TANH
+from privacygauge.reproduce.song2021_white_box import over_pairs
+from privacygauge.reproduce.table import Cell, Effort, Row, Table
+from privacygauge.runs.folder import kept_or_scratch
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RISK: Mapping[str, float] = {LOW: 0.528, HIGH: 0.846}
+"""The paper's mean risk scores: over .50, .52, .53, .54, .55 and over .82, .83, .83, .85, .90."""
+
+NETWORKS = replace(TANH, make=SONG_MITTAL_2021_RELU)
+"""The paper's layers for Texas100; the other settings are those of song-fig3."""
+
+PAIRS = 5
+"""Pairs of a target and a shadow model in the full form; the quick form has one."""
+
+LEAST = {TEXAS: 100, LOCATION: 20}
+"""Members that a class must have to be taken."""
+
+_SCORE = "risk score"
+_SPACES = ("features", "map")
+
+_NOTES = (
+    "The paper's figure is of Texas100 (classes with at least 100 members). With a copy (feats and "
+    "labels in the folder that PRIVACYGAUGE_DATA names) so is this; without one it "
+    "is of Location30, and classes have at least 20 members. 1024-512-256-128 relu, Adam at "
+    "3e-4, 40 epochs.",
+    "The five classes whose members have the lowest mean risk score and the five with the highest, "
+    "by the paper's histogram on a shadow model that is trained alike. They are chosen by members' "
+    "scores, and those are not chosen by where others lie.",
+    "Features: the inputs of the last layer. Map: t-SNE of members and others together in two "
+    "dimensions (perplexity 30, from the principal components). The paper shows the map and prints "
+    "no number about it but the mean scores.",
+    "A record keeps its class where more than half of its five nearest records are of its class; "
+    "no record is its own neighbour. Members among members: the classes are apart. Others among "
+    "members: new records lie where the class's members lie. Members among others: the same the "
+    "other way round.",
+    "Rank correlation: of a member's risk score and the share of its class among its five nearest "
+    "others; below 0 where risky members lie away from new records of their class.",
+    "Over pairs of a target and a shadow model, classes chosen anew; the intervals allow for the "
+    "records of these classes and for the pairs, not for other classes.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Some classes of one model, drawn in a plane."""
+
+    points: Floats
+    """(n, 2) Coordinates by t-SNE."""
+    labels: Ints
+    """(n,) Classes."""
+    member: Bools
+    """(n,) True for a member."""
+    classes: Mapping[str, tuple[int, ...]]
+    """The classes of the lowest and of the highest risk, by rising risk."""
+
+
+@dataclass(frozen=True, eq=False)
+class EmbeddedTable(Table):
+    """A table with the points of its figure, which are not among its numbers."""
+
+    embedding: Embedding = field(kw_only=True)
+    """Of the first pair of models."""
+
+
+def song_fig9(effort: Effort) -> EmbeddedTable:
+    """Return Figure 9: whether new records lie where members of their class do, by risk.
+
+    The quick form has one pair of models and six epochs, the full one five and forty.
+    """
+    data = setting(TEXAS, effort.seed)
+    sides = _sides(data, effort, effort.some(PAIRS, 1))
+    found = [
+        _chosen(target, shadow, LEAST[data.name], effort.seed, number)
+        for number, (target, shadow) in enumerate(sides)
+    ]
+    rows = [
+        _risk(found),
+        _row("others that are predicted right", found, _predicted),
+        _row("members among members keep their class", found, _kept(True, True)),
+        _row("others among members keep their class", found, _kept(False, True)),
+        _row("members among others keep their class", found, _kept(True, False)),
+        _correlations(found),
+    ]
+    first = found[0]
+    drawn = Embedding(first.spaces["map"], first.labels, first.member, first.classes)
+    title = f"Song & Mittal (2021), Figure 9, on {data.name}"
+    return EmbeddedTable("song-fig9", title, tuple(rows), _NOTES, embedding=drawn)
+
+
+def draw_fig9(table: Table) -> Figure:
+    """Return the figure: the plane with the members, and with the others, of ten classes."""
+    if not isinstance(table, EmbeddedTable):
+        raise InputError(
+            f"table must hold the points of its figure, got a {type(table).__name__}: make "
+            "song-fig9 again, JSON holds its numbers only"
+        )
+    drawn = table.embedding
+    figure, axes = panels(1, 2)
+    axes[1].sharex(axes[0])
+    axes[1].sharey(axes[0])
+    for ax, member in zip(axes, (True, False), strict=True):
+        for group, marker in ((LOW, "o"), (HIGH, "^")):
+            for colour, label in zip(SERIES, drawn.classes[group], strict=False):
+                rows = (drawn.labels == label) & (drawn.member == member)
+                ax.scatter(
+                    drawn.points[rows, 0],
+                    drawn.points[rows, 1],
+                    s=14,
+                    color=colour if group == LOW else "none",
+                    edgecolors=colour,
+                    marker=marker,
+                    lw=0.8,
+                    label=f"{label}, {group}",
+                )
+        titled(ax, "Members" if member else "Others", "t-SNE, first", "t-SNE, second")
+    legend(axes[1], loc="center left", bbox_to_anchor=(1.0, 0.5), title="Class")
+    return figure
+
+
+def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSide]]:
+    """Return n targets seen from inside, each with a shadow model that is trained like it."""
+    networks = replace(NETWORKS, epochs=QUICK) if effort.quick else NETWORKS
+    inside = np.repeat([side.inside(len(data.y)) for side in data.sides], n, axis=0)
+    with kept_or_scratch(effort.run) as folder:
+        weights = Path(folder).absolute() / "weights"
+        weights.mkdir(parents=True, exist_ok=True)
+        train_all(
+            networks,
+            data.x,
+            data.y,
+            inside,
+            seed=effort.seed,
+            run=Path(folder) / "models",
+            asked=data.sides[0].rows[:1],
+            weights=weights,
+            n_jobs=effort.n_jobs,
+            progress=effort.progress,
+        )
+        targets, shadows = (
+            [_side(data, role, weights / f"model-{i + role * n:06}.safetensors") for i in range(n)]
+            for role in range(2)
+        )
+    return list(zip(targets, shadows, strict=True))
+
+
+def _side(data: Setting, role: int, path: Path) -> WhiteBoxSide:
+    from safetensors.torch import load_file
+
+    side = data.sides[role]
+    model = SONG_MITTAL_2021_RELU(data.x.shape[1], int(data.y.max()) + 1)
+    model.load_state_dict(load_file(path))
+    signals = white_box_signals(model, data.x[side.rows], data.y[side.rows])
+    return WhiteBoxSide(signals, side.inside(len(data.y))[side.rows])
+
+
+def _chosen(
+    target: WhiteBoxSide, shadow: WhiteBoxSide, least: int, seed: int, number: int
+) -> Chosen:
+    seen = target.signals
+    (found,) = scored([Pair(target.predictions, shadow.predictions)], seed, (_SCORE,))
+    risk = found.by_name[_SCORE]
+    classes = extreme_classes(risk, seen.labels, target.member, least)
+    rows = np.flatnonzero(np.isin(seen.labels, [c for group in classes.values() for c in group]))
+    features = seen.hidden[rows]
+    return Chosen(
+        {"features": features, "map": plane(features, seeds.stream(seed, "plane", number))},
+        seen.labels[rows],
+        target.member[rows],
+        risk[rows],
+        seen.logits[rows].argmax(axis=1) == seen.labels[rows],
+        classes,
+    )
+
+
+def _risk(found: Sequence[Chosen]) -> Row:
+    def of(group: str) -> Estimate:
+        scores = [one.risk[one.of(group, member=True)] for one in found]
+        return over_fits([mean(some, LEVEL, unit="members") for some in scores])
+
+    return Row("mean risk score", {group: Cell(RISK[group], of(group)) for group in (LOW, HIGH)})
+
+
+_Hits = Callable[[Chosen, str], Mapping[str, Bools]]
+
+
+def _row(label: str, found: Sequence[Chosen], hits: _Hits) -> Row:
+    """Return shares of records of both groups of classes, and by how much they differ."""
+    low, high = ([hits(one, group) for one in found] for group in (LOW, HIGH))
+    cells = {}
+    for name in low[0]:
+        title = f"{name}, " if name else ""
+        first, second = [one[name] for one in low], [one[name] for one in high]
+        for group, some in ((LOW, first), (HIGH, second)):
+            shares = [proportion(hit, level=LEVEL) for hit in some]
+            cells[f"{title}{group}"] = Cell(None, over_fits(shares))
+        less = [difference(a, b, LEVEL) for a, b in zip(first, second, strict=True)]
+        cells[f"{title}low less high"] = Cell(None, over_pairs(less))
+    return Row(label, cells)
+
+
+def _predicted(one: Chosen, group: str) -> Mapping[str, Bools]:
+    return {"": one.right[one.of(group, member=False)]}
+
+
+def _kept(asked: bool, among: bool) -> _Hits:
+    """Return what tells which records keep their class: members or others, among either."""
+
+    def hits(one: Chosen, group: str) -> Mapping[str, Bools]:
+        rows, near = one.of(group, member=asked), one.member == among
+        return {
+            space: kept_class(points, one.labels, rows, near) > 0.5
+            for space, points in one.spaces.items()
+        }
+
+    return hits
+
+
+def _correlations(found: Sequence[Chosen]) -> Row:
+    cells = {}
+    for space in _SPACES:
+        each: list[Estimate | Skipped] = [
+            rank_correlation(
+                one.risk[one.member],
+                kept_class(one.spaces[space], one.labels, one.member, ~one.member),
+                LEVEL,
+            )
+            for one in found
+        ]
+        missing = next((one for one in each if isinstance(one, Skipped)), None)
+        estimates = [one for one in each if isinstance(one, Estimate)]
+        cells[space] = Cell(None, missing or over_pairs(estimates))
+    return Row("rank correlation of risk and neighbours", cells)

@@ -1,0 +1,246 @@
+"""What a table that was made again says about the published one: numbers and claims, judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.reproduce.table import Cell, Table
+
+Word = Literal["agrees", "differs", "holds", "open", "the opposite", "not measured", "other data"]
+"""What is said of one number or one claim."""
+
+PRINTED = 0.0005
+"""Half of the last digit of a number that is printed with three decimals."""
+
+Place = tuple[str, str]
+"""Row and column of a cell."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A claim of the paper with the effect that was measured."""
+
+    claim: str
+    """In a few words."""
+    effect: Estimate | Skipped
+    """Above 0 where the claim is true."""
+
+    @property
+    def word(self) -> Word:
+        """`holds` if the whole interval is above 0, `the opposite` if it is below, else `open`."""
+        if isinstance(self.effect, Skipped):
+            return "not measured"
+        if self.effect.low > 0:
+            return "holds"
+        return "the opposite" if self.effect.high < 0 else "open"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """Something that a paper says of its numbers, other than the numbers themselves."""
+
+    what: str
+    """In a few words."""
+    effect: Callable[[Table], Estimate | Skipped]
+    """Returns a number that is above 0 where the claim is true."""
+
+    def judged(self, table: Table) -> Judged:
+        """Return the claim with its effect in a table."""
+        return Judged(self.what, self.effect(table))
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How a reproduction is judged."""
+
+    same_data: tuple[str, ...] = ()
+    """Patterns of the rows that are about the paper's own data: their numbers can agree."""
+    claims: tuple[Claim, ...] = ()
+    """What is judged on any data."""
+    printed: float = PRINTED
+    """Half of the last digit that the paper prints: what its rounding may hide."""
+
+    def of_cell(self, row: str, cell: Cell) -> Word | None:
+        """Return what is said of a cell; None where the paper prints nothing.
+
+        `agrees` means that the published number, give or take half of its last digit, lies in
+        our interval. The paper's own sampling error is not allowed for: it is not printed.
+        """
+        if cell.published is None:
+            return None
+        if isinstance(cell.ours, Skipped):
+            return "not measured"
+        if not any(fnmatchcase(row, pattern) for pattern in self.same_data):
+            return "other data"
+        low, high = cell.ours.low - self.printed, cell.ours.high + self.printed
+        return "agrees" if low <= cell.published <= high else "differs"
+
+    def of(self, table: Table) -> Verdict:
+        """Return what is said of a table as a whole."""
+        words = [
+            word
+            for row in table.rows
+            for cell in row.cells.values()
+            if (word := self.of_cell(row.label, cell)) is not None
+        ]
+        return Verdict(tuple(words), tuple(claim.judged(table) for claim in self.claims))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is said of a table."""
+
+    numbers: tuple[Word, ...]
+    """Of every number that the paper prints."""
+    claims: tuple[Judged, ...]
+    """Of its claims."""
+
+    @property
+    def word(self) -> str:
+        """The shortest verdict.
+
+        `agrees` if all comparable numbers agree and all judged claims hold, `differs` if none
+        does, `in part` if some do; `open` if nothing is decided. On other data than the paper's
+        it is about the claims alone and says so.
+        """
+        good, bad = self._count("agrees", "holds"), self._count("differs", "the opposite")
+        undecided = self._count("open")
+        comparable = {"agrees", "differs"} & set(self.numbers)
+        if good + bad == 0:
+            return "open" if undecided else "nothing to compare"
+        if bad == 0:
+            word = ("agrees" if comparable else "holds") if undecided == 0 else "open in part"
+        else:
+            word = "in part" if good else "differs" if comparable else "does not hold"
+        return word if comparable else f"claims: {word}"
+
+    @property
+    def counts(self) -> str:
+        """How many numbers and claims there are of each kind, in words."""
+        parts = []
+        judged = [word for word in self.numbers if word in ("agrees", "differs")]
+        if judged:
+            parts.append(f"{judged.count('agrees')} of {len(judged)} numbers agree")
+        words: list[str] = [one.word for one in self.claims if one.word != "not measured"]
+        if words:
+            parts.append(f"{words.count('holds')} of {len(words)} claims hold")
+        for word in ("open", "the opposite"):
+            if word in words:
+                parts.append(f"{words.count(word)} {word}")
+        if "other data" in self.numbers:
+            parts.append(f"{self.numbers.count('other data')} numbers of other data")
+        return ", ".join(parts)
+
+    def __str__(self) -> str:
+        return f"{self.word} ({self.counts})" if self.counts else self.word
+
+    def _count(self, *words: str) -> int:
+        said = [*self.numbers, *(one.word for one in self.claims)]
+        return sum(word in words for word in said)
+
+
+def above(what: str, at: Place, value: float = 0.0) -> Claim:
+    """Return the claim that a number is above a value."""
+    return Claim(what, lambda table: _shifted(what, _at(table, at), -value))
+
+
+def below(what: str, at: Place, value: float = 0.0) -> Claim:
+    """Return the claim that a number is below a value."""
+    return Claim(what, lambda table: _turned(_shifted(what, _at(table, at), -value)))
+
+
+def larger(what: str, one: Place, other: Place, by: float = 0.0) -> Claim:
+    """Return the claim that one number is larger than another, by more than `by`.
+
+    The interval of the difference is that of independent numbers. Where both are about the same
+    records it is too wide, as those move together: a claim that holds would hold all the more.
+    """
+    return Claim(what, lambda table: _less(what, _at(table, one), _at(table, other), by))
+
+
+def smaller(what: str, one: Place, other: Place) -> Claim:
+    """Return the claim that one number is smaller than another."""
+    return larger(what, other, one)
+
+
+def alike(what: str, one: Place, other: Place, within: float) -> Claim:
+    """Return the claim that two numbers differ by less than `within`."""
+
+    def effect(table: Table) -> Estimate | Skipped:
+        found = _less(what, _at(table, one), _at(table, other), 0.0)
+        if isinstance(found, Skipped):
+            return found
+        farthest = max(abs(found.low), abs(found.high))
+        crosses = found.low <= 0 <= found.high
+        nearest = 0.0 if crosses else min(abs(found.low), abs(found.high))
+        values = within - farthest, within - abs(found.value), within - nearest
+        method = f"{within:g} less the distance; {found.method}"
+        return Estimate(values[1], values[0], values[2], found.level, found.n, method)
+
+    return Claim(what, effect)
+
+
+def grows(what: str, places: Sequence[Place]) -> Claim:
+    """Return the claim that numbers grow from the first place to the last.
+
+    The effect is the last less the first; where a step between falls by more than its interval,
+    it is that step, which is below 0.
+    """
+
+    def effect(table: Table) -> Estimate | Skipped:
+        cells = [_at(table, place) for place in places if table.cell(*place) is not None]
+        if len(cells) < 2:
+            return Skipped(what, "fewer than two of the numbers are in this form")
+        steps = [_less(what, after, before, 0.0) for before, after in pairwise(cells)]
+        fallen = [x for x in steps if isinstance(x, Estimate) and x.high < 0]
+        return fallen[0] if fallen else _less(what, cells[-1], cells[0], 0.0)
+
+    return Claim(what, effect)
+
+
+def falls(what: str, places: Sequence[Place]) -> Claim:
+    """Return the claim that numbers fall from the first place to the last."""
+    return grows(what, list(reversed(places)))
+
+
+def _at(table: Table, place: Place) -> Estimate | Skipped:
+    cell = table.cell(*place)
+    return Skipped(place[0], "not in this form") if cell is None else cell.ours
+
+
+def _shifted(what: str, found: Estimate | Skipped, by: float) -> Estimate | Skipped:
+    if isinstance(found, Skipped):
+        return Skipped(what, found.reason)
+    ends = found.low + by, found.high + by
+    return Estimate(found.value + by, *ends, found.level, found.n, found.method)
+
+
+def _turned(found: Estimate | Skipped) -> Estimate | Skipped:
+    if isinstance(found, Skipped):
+        return found
+    # From 0, so that no zero is negative.
+    value, low, high = (0.0 - x for x in (found.value, found.high, found.low))
+    return Estimate(value, low, high, found.level, found.n, found.method)
+
+
+def _less(
+    what: str, one: Estimate | Skipped, other: Estimate | Skipped, by: float
+) -> Estimate | Skipped:
+    for known in (one, other):
+        if isinstance(known, Skipped):
+            return Skipped(what, known.reason)
+    assert isinstance(one, Estimate)
+    assert isinstance(other, Estimate)
+    value = one.value - other.value - by
+    low = value - float(np.hypot(one.value - one.low, other.high - other.value))
+    high = value + float(np.hypot(one.high - one.value, other.value - other.low))
+    # A number without doubt limits nothing.
+    n = min((x.n for x in (one, other) if x.low < x.high), default=1)
+    return Estimate(value, low, high, one.level, n, "root of the sum of squared half-widths")

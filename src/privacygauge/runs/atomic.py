@@ -1,0 +1,121 @@
+"""Writes files whole or not at all: an interruption or a full disk leaves no half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+
+from privacygauge.errors import OutputError
+
+_REASONS = {
+    errno.EACCES: "no permission",
+    errno.EPERM: "no permission",
+    errno.EROFS: "the file system is read-only",
+    errno.ENOSPC: "no space is left on the disk",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file would be larger than is allowed",
+    errno.EIO: "the disk reports an error",
+    errno.ENOTDIR: "a part of the path is a file",
+    errno.EEXIST: "it exists and is no directory",
+    errno.EISDIR: "it is a directory",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def check_writable(directory: Path) -> None:
+    """Create `directory` where it is missing, and prove that a file can be made in it.
+
+    To be called before any work, so that an hour of training does not end in "no permission".
+
+    Parameters
+    ----------
+    directory : pathlib.Path
+        Where results will be written; parents are created too.
+
+    Raises
+    ------
+    OutputError
+        If the path is a file, the directory cannot be created, or no file can be made in it.
+    """
+    directory = Path(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(
+            f"{directory} is a file, not a directory: choose another folder"
+        ) from error
+    except OSError as error:
+        raise OutputError(sentence(f"{directory} cannot be created", error)) from error
+    probe = _sibling(directory / "probe")
+    try:
+        probe.open("xb").close()
+    except OSError as error:
+        raise OutputError(sentence(f"no file can be made in {directory}", error)) from error
+    finally:
+        _remove(probe)
+
+
+def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
+    """Write every file under a hidden name first, then give all of them their final names.
+
+    Parameters
+    ----------
+    directory : pathlib.Path
+        Must exist.
+    files : mapping of str to bytes
+        File name to content; the files are renamed in this order.
+
+    Returns
+    -------
+    list of pathlib.Path
+        The files written, in the order given.
+
+    Raises
+    ------
+    OutputError
+        If a file cannot be written. As after an interruption, every final name then holds its
+        earlier content or the whole of its new one, and nothing else is left behind.
+    """
+    final = [Path(directory) / name for name in files]
+    # Named before any of them exists, so that none can escape the cleaning.
+    hidden = [_sibling(path) for path in final]
+    at = Path(directory)
+    try:
+        for at, content in zip(hidden, files.values(), strict=True):
+            _write(at, content)
+        for source, at in zip(hidden, final, strict=True):
+            os.replace(source, at)
+    except OSError as error:
+        name = final[hidden.index(at)] if at in hidden else at
+        raise OutputError(sentence(f"{name} cannot be written", error)) from error
+    finally:
+        for path in hidden:
+            _remove(path)
+    return final
+
+
+def _sibling(path: Path) -> Path:
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}.tmp")
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _remove(path: Path) -> None:
+    # Most often it is gone already; where it cannot be removed, the first error says why.
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
+    """Return one line for the user: what failed, why in plain words, and the way out."""
+    reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    return f"{what} ({reason}): {way_out}"

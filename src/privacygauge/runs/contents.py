@@ -1,0 +1,91 @@
+"""What a run holds: how its arrays lie, what a task must give, and the digest of a task."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core.checks import frozen, listed
+from privacygauge.errors import InputError
+from privacygauge.runs.encoding import Layout
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+
+DIGEST = "digest"
+
+
+@dataclass(frozen=True, eq=False)
+class Static:
+    """An array that is known before the run starts, such as who is a member of which model."""
+
+    dims: tuple[str, ...]
+    """A name for every dimension."""
+    values: NDArray[Any]
+    """Booleans, integers or floats, with at least one value."""
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values)
+        # The spec's own rules: one name a dimension, a type that every machine knows.
+        ArraySpec(self.dims, values.shape, values.dtype.name)
+        object.__setattr__(self, "dims", tuple(self.dims))
+        object.__setattr__(self, "values", frozen(np.ascontiguousarray(values)))
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of names, type, shape and values."""
+        little = self.values.astype(self.values.dtype.newbyteorder("<"), copy=False)
+        head = f"{self.dims} {little.dtype.name} {little.shape} ".encode()
+        return hashlib.sha256(head + little.tobytes()).hexdigest()
+
+
+def layouts(plan: Plan) -> dict[str, Layout]:
+    """Return how the arrays of the plan lie: a task is a chunk along the first dimension."""
+    return {
+        name: Layout(spec.dims, spec.shape, (plan.units_a_task, *spec.chunks), spec.dtype)
+        for name, spec in plan.arrays.items()
+    }
+
+
+def static_layout(plan: Plan, array: Static) -> Layout:
+    """Return how a static array lies: in one chunk, or in one a task where units come first."""
+    shape = array.values.shape
+    first = plan.units_a_task if array.dims[0] == plan.unit else shape[0]
+    return Layout(array.dims, shape, (first, *shape[1:]), array.values.dtype.name)
+
+
+def digest_layout(plan: Plan) -> dict[str, Layout]:
+    """Return how the digests lie: 32 bytes and one chunk a task."""
+    shape = (plan.n_tasks, 32)
+    return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
+
+
+def task_digest(plan: Plan, files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the sha256 of the plan's fingerprint and of a task's chunks, sorted by key."""
+    digest = hashlib.sha256(plan.fingerprint.encode())
+    for key, content in files:
+        digest.update(f"\n{key} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.digest()
+
+
+def checked(plan: Plan, task: Task, values: Mapping[str, ArrayLike]) -> dict[str, NDArray[Any]]:
+    """Return what a task gave as arrays of the planned types, or say what is wrong with it."""
+    if set(values) != set(plan.arrays):
+        raise InputError(
+            f"a task must give the arrays {listed(plan.arrays)}, got {listed(sorted(values))}"
+        )
+    return {name: _fitting(spec, task, name, values[name]) for name, spec in plan.arrays.items()}
+
+
+def _fitting(spec: ArraySpec, task: Task, name: str, given: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(given)
+    shape = (task.n_units, *spec.shape[1:])
+    if array.shape != shape:
+        raise InputError(f"{name} must have the shape {shape} in this task, got {array.shape}")
+    if not np.can_cast(array.dtype, spec.dtype, "same_kind"):
+        raise InputError(f"{name} must be of type {spec.dtype}, got {array.dtype}")
+    return array.astype(spec.dtype, copy=False)

@@ -1,0 +1,210 @@
+"""Computes what a run lacks, through joblib and whatever backend it is told to use.
+
+Every task writes its own results where it runs; only its number comes back. So an interruption
+loses the tasks under way and no others, and the parent needs no memory for results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.runs.plan import Task
+from privacygauge.runs.store import Run
+from privacygauge.runs.threads import keep_one_thread, one_thread
+
+Work = Callable[[Task], Mapping[str, ArrayLike]]
+Progress = Callable[[int, int], None]
+
+# Further attempts after workers died without finishing a single task.
+_ROUNDS = 3
+_DEATHS = {
+    "distributed": ("KilledWorker",),
+    "ray.exceptions": ("WorkerCrashedError", "RayActorError", "NodeDiedError", "OutOfMemoryError"),
+}
+
+
+def complete(
+    run: Run, work: Work, *, n_jobs: int | None = None, progress: Progress | None = None
+) -> None:
+    """Compute and write every task of `run` that is missing or damaged.
+
+    The folder is the same, byte for byte, whatever the number of workers, the backend and the
+    interruptions, as long as `work` depends on its task and on the plan alone.
+
+    Parameters
+    ----------
+    run : Run
+        From `open_run`.
+    work : callable
+        Takes a Task, returns its rows of every array of the plan. It is pickled and runs in the
+        workers, on one thread; arrays it carries may be read-only there.
+    n_jobs : int, optional
+        How many workers, -1 for one a core. By default what the surrounding
+        ``joblib.parallel_config`` says, and without one a single worker: this process.
+    progress : callable, optional
+        Called with the units done and their total: at the start and whenever tasks finish.
+
+    Raises
+    ------
+    InputError
+        If `n_jobs` is 0, or `work` gives other arrays than planned.
+    OutputError
+        If a result cannot be written, or another process works on the run.
+    PrivacyGaugeError
+        If workers keep dying without finishing a task.
+
+    Notes
+    -----
+    What `work` raises comes through. After any exception the tasks done so far stay.
+    """
+    if n_jobs == 0:
+        raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
+    with run.folder.held(), one_thread():
+        run.folder.remove_unfinished()
+        _until_done(run, work, n_jobs, progress)
+        # A worker that was killed leaves litter even when the others finished its work.
+        run.folder.remove_unfinished()
+
+
+def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | None) -> None:
+    left = run.missing()
+    in_vain = 0
+    while in_vain < _ROUNDS:
+        tally = _Tally(run, left, progress)
+        tally.tell(0)
+        if not left:
+            return
+        if _attempt(tally, work, n_jobs):
+            _require_here(run)
+            return
+        still = run.missing(verify=False)
+        in_vain = 0 if len(still) < len(left) else in_vain + 1
+        left = still
+    raise PrivacyGaugeError(
+        f"workers died {_ROUNDS} times without finishing a task (out of memory?): start again "
+        f"with fewer workers or more memory; the {run.n_done()} {run.plan.unit}s done in "
+        f"{run.path} are kept"
+    )
+
+
+def _require_here(run: Run) -> None:
+    """Raise where workers wrote to a folder of their own."""
+    lost = run.missing(verify=False)
+    if lost:
+        raise PrivacyGaugeError(
+            f"workers say they are done, but the results of {len(lost)} tasks are not in "
+            f"{run.path}: all machines must see the same folder under this path"
+        )
+
+
+@dataclass(frozen=True)
+class _Tally:
+    run: Run
+    left: Sequence[Task]
+    progress: Progress | None
+
+    @functools.cached_property
+    def n_units(self) -> int:
+        """Units of the tasks that are left."""
+        return sum(task.n_units for task in self.left)
+
+    def tell(self, n_tasks: int) -> None:
+        # Only the last task may be shorter, and it is counted once all are done.
+        if self.progress is not None:
+            plan = self.run.plan
+            here = self.n_units
+            new = here if n_tasks == len(self.left) else n_tasks * plan.units_a_task
+            self.progress(plan.n_units - here + min(new, here), plan.n_units)
+
+
+def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
+    """Return whether all tasks that were left are done; not if a worker died."""
+    try:
+        with warnings.catch_warnings(), contextlib.closing(_finished(tally, work, n_jobs)) as done:
+            # After an interruption joblib warns that results go unused. They are on disk.
+            warnings.filterwarnings("ignore", "[0-9]+ tasks ", UserWarning)
+            # loky starts another worker where one grew too large: nothing that users should do.
+            warnings.filterwarnings("ignore", "A worker stopped while ", UserWarning)
+            for n_tasks, _ in enumerate(done, start=1):
+                tally.tell(n_tasks)
+    except BrokenExecutor:
+        return False
+    except _deaths():
+        return False
+    return True
+
+
+def _deaths() -> tuple[type[BaseException], ...]:
+    # A backend that was not imported has no workers that could have died.
+    return tuple(
+        getattr(sys.modules[module], name)
+        for module, names in _DEATHS.items()
+        if module in sys.modules
+        for name in names
+    )
+
+
+def _finished(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, None, None]:
+    """Yield the number of every task as soon as it is done, in any order."""
+    from joblib import Parallel, delayed, parallel
+
+    client = getattr(parallel.get_active_backend()[0], "client", None)
+    if client is not None:
+        return _finished_on_dask(tally, work, client)
+    jobs = (delayed(_do)(tally.run, work, task) for task in tally.left)
+    try:
+        results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+    except ValueError:
+        return _finished_in_one(tally, jobs, n_jobs)
+    done: Generator[int, None, None] = results(jobs)
+    return done
+
+
+def _finished_in_one(
+    tally: _Tally, jobs: Iterable[Any], n_jobs: int | None
+) -> Generator[int, None, None]:
+    """Run `jobs` on a backend that gives all results at the end, such as Ray's."""
+    from joblib import Parallel
+
+    class Told(Parallel):  # type: ignore[misc]  # joblib has no types
+        def print_progress(self) -> None:
+            tally.tell(self.n_completed_tasks)
+
+    Told(n_jobs=n_jobs)(jobs)
+    yield from ()
+
+
+def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, None, None]:
+    """Run the tasks on Dask itself: joblib waits for ever where Dask gives up on a task.
+
+    joblib (1.6 too) passes on what a task returns or raises, not that its workers died.
+    """
+    # A result of a task, unlike data that was sent, is made anew where its worker dies.
+    shared = client.submit(functools.partial(_same, work), pure=False)
+    do = functools.partial(_do, tally.run)
+    futures = [client.submit(do, shared, task, pure=False) for task in tally.left]
+    try:
+        for future in sys.modules["distributed"].as_completed(futures):
+            yield future.result()
+    finally:
+        client.cancel(futures)
+
+
+def _same(work: Work) -> Work:
+    return work
+
+
+def _do(run: Run, work: Work, task: Task) -> int:
+    keep_one_thread()
+    run.write(task, work(task))
+    return task.number

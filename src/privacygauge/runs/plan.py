@@ -1,0 +1,266 @@
+"""What a run computes: everything that its result depends on, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+
+from privacygauge.core.seeds import non_negative
+from privacygauge.errors import InputError
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+_ABSENT = object()
+
+
+@dataclass(frozen=True)
+class Task:
+    """The units ``start:stop`` of a plan: what is computed, written and repeated as a whole."""
+
+    number: int
+    """Its place among the tasks of the plan, from 0."""
+    start: int
+    """The first unit."""
+    stop: int
+    """One more than the last unit."""
+
+    @property
+    def n_units(self) -> int:
+        """How many units it has."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """One array of a run: a row for every unit."""
+
+    dims: tuple[str, ...]
+    """A name for every dimension; the first is the plan's unit."""
+    shape: tuple[int, ...]
+    """The length of every dimension, each at least 1; the first is the plan's number of units."""
+    dtype: str
+    """Numpy's name of a boolean, integer or float type, such as ``"float32"``."""
+    chunks: tuple[int, ...] = ()
+    """Chunk lengths of the dimensions after the first; by default one chunk holds them whole."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dims", tuple(self.dims))
+        object.__setattr__(self, "shape", _lengths(self.shape, "shape"))
+        chunks = _lengths(self.chunks, "chunks") or self.shape[1:]
+        object.__setattr__(self, "chunks", chunks)
+        _check_dims(self.dims)
+        if not len(self.dims) == len(self.shape) == len(self.chunks) + 1:
+            raise InputError(
+                "dims and shape must have one entry a dimension, chunks one less, "
+                f"got {self.dims}, {self.shape} and {self.chunks}"
+            )
+        _check_dtype(self.dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is to be computed. Two runs with equal plans have equal results."""
+
+    name: str
+    """What kind of run it is, such as ``"classifier"``."""
+    seed: int
+    """Non-negative; every random number of the run derives from it."""
+    n_units: int
+    """How many units are computed, at least 1."""
+    unit: str
+    """What a unit is, such as ``"model"``: the first dimension of every array."""
+    units_a_task: int
+    """How many units are computed and written together, at least 1."""
+    arrays: Mapping[str, ArraySpec]
+    """The results by name, at least one."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """All else the result depends on, as JSON values: options, the data's checksum."""
+
+    def __post_init__(self) -> None:
+        _check_name(self.name, "name")
+        _check_name(self.unit, "unit")
+        object.__setattr__(self, "seed", non_negative(self.seed))
+        object.__setattr__(self, "n_units", _lengths((self.n_units,), "n_units")[0])
+        object.__setattr__(self, "units_a_task", _lengths((self.units_a_task,), "units_a_task")[0])
+        object.__setattr__(self, "arrays", MappingProxyType(dict(sorted(self.arrays.items()))))
+        if not self.arrays:
+            raise InputError("arrays must hold at least one array, got none")
+        for name, spec in self.arrays.items():
+            self._check_array(name, spec)
+        object.__setattr__(self, "settings", _fixed(json.loads(canonical(self.settings))))
+
+    def _check_array(self, name: str, spec: ArraySpec) -> None:
+        _check_name(name, "the name of an array")
+        if spec.dims[0] != self.unit or spec.shape[0] != self.n_units:
+            raise InputError(
+                f"the first dimension of {name} must be {self.unit} of length {self.n_units}, "
+                f"got {spec.dims[0]} of length {spec.shape[0]}"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Plan) and self.to_json() == other.to_json()
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The read-only views inside cannot be pickled; the text can.
+        return Plan.from_json, (self.to_json(),)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the canonical JSON, in hexadecimal: equal for equal plans only."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    @property
+    def n_tasks(self) -> int:
+        """The number of tasks, without making them."""
+        return -(-self.n_units // self.units_a_task)
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks in the order of their units; the last one may have fewer."""
+        starts = [*range(0, self.n_units, self.units_a_task), self.n_units]
+        return tuple(Task(i, a, b) for i, (a, b) in enumerate(pairwise(starts)))
+
+    def to_json(self) -> str:
+        """Return the plan as canonical JSON: keys sorted, no spaces."""
+        return canonical({part.name: getattr(self, part.name) for part in fields(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> Plan:
+        """Return the plan that `text`, from `to_json`, describes.
+
+        Raises
+        ------
+        InputError
+            If the text is no JSON or does not describe a plan.
+        """
+        try:
+            parts = json.loads(text)
+            arrays = {name: ArraySpec(**spec) for name, spec in parts.pop("arrays").items()}
+            return cls(arrays=arrays, **parts)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"the text does not describe a plan: {error}") from error
+
+
+def difference(there: Plan, here: Plan) -> str | None:
+    """Return the first setting that differs between two plans, in one line; None for equal ones.
+
+    Parameters
+    ----------
+    there, here : Plan
+
+    Returns
+    -------
+    str or None
+        Such as ``"epochs is 50 there and 40 here"``.
+    """
+    a, b = (dict(_leaves(plan)) for plan in (there, here))
+    for name in [*a, *(name for name in b if name not in a)]:
+        left, right = a.get(name, _ABSENT), b.get(name, _ABSENT)
+        if _telling(left) != _telling(right):
+            return f"{name} is {_shown(left)} there and {_shown(right)} here"
+    return None
+
+
+def canonical(value: object) -> str:
+    """Return `value` as JSON with sorted keys and no spaces.
+
+    Raises
+    ------
+    InputError
+        If it holds anything but null, booleans, finite numbers, texts, lists and mappings.
+    """
+    try:
+        return json.dumps(_plain(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise InputError(
+            f"settings must be JSON values with finite numbers, but {error}"
+        ) from error
+
+
+def _plain(value: object) -> Json:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, ArraySpec):
+        value = vars(value)
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{value!r} is a {type(value).__name__}")
+    for key in value:
+        if not isinstance(key, str):
+            raise ValueError(f"the key {key!r} is no text")
+    return {key: _plain(part) for key, part in value.items()}
+
+
+def _fixed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return MappingProxyType({key: _fixed(part) for key, part in value.items()})
+    return tuple(map(_fixed, value)) if isinstance(value, list) else value
+
+
+def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
+    # What a user sets comes first: it most often explains the rest.
+    parts = json.loads(plan.to_json())
+    yield from _parts(parts.pop("settings"), ())
+    yield from _parts(parts, ())
+
+
+def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, dict):
+        for key, part in value.items():
+            yield from _parts(part, (*path, key))
+    else:
+        yield ".".join(path), value
+
+
+def _telling(value: object) -> object:
+    """Return what tells two settings apart: 1 is not true and not 1.0, and absent is not null."""
+    return value if value is _ABSENT else canonical(value)
+
+
+def _shown(value: object) -> str:
+    text = "not set" if value is _ABSENT else canonical(value).strip('"')
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _lengths(values: object, name: str) -> tuple[int, ...]:
+    lengths = tuple(cast(tuple[int, ...], values))
+    for length in lengths:
+        if isinstance(length, bool) or not isinstance(length, int | np.integer) or length < 1:
+            raise InputError(f"{name} must be an integer of at least 1, got {length!r}")
+    return tuple(int(length) for length in lengths)
+
+
+def _check_name(name: object, what: str) -> None:
+    if not isinstance(name, str) or not name.isidentifier() or not name.isascii():
+        raise InputError(f"{what} must be a word of letters, digits and underscores, got {name!r}")
+
+
+def _check_dims(dims: tuple[str, ...]) -> None:
+    for name in dims:
+        _check_name(name, "the name of a dimension")
+    if not dims or len(set(dims)) < len(dims):
+        raise InputError(f"dims must be at least one, each named once, got {dims}")
+
+
+def _check_dtype(dtype: str) -> None:
+    try:
+        known = np.dtype(dtype)
+    except TypeError as error:
+        raise InputError(f"dtype must be a name such as 'float32', got {dtype!r}") from error
+    if known.kind not in "biuf" or known.name != dtype or known.itemsize > 8:
+        raise InputError(
+            f"dtype must name a boolean, integer or float of at most 8 bytes, got {dtype!r}"
+        )

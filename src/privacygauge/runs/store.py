@@ -1,0 +1,312 @@
+"""A run on disk: arrays that grow task by task, and a digest of every task that is done.
+
+A task is done when its digest says so, and the digest is written last. It is the sha256 of the
+plan's fingerprint and of the task's chunks as they are stored, so a chunk that is gone, cut off,
+changed, or of another plan is found without being decoded, and its task is computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core.checks import listed
+from privacygauge.errors import InputError
+from privacygauge.runs.contents import (
+    DIGEST,
+    Static,
+    checked,
+    digest_layout,
+    layouts,
+    static_layout,
+    task_digest,
+)
+from privacygauge.runs.encoding import chunk_files, chunk_keys, metadata
+from privacygauge.runs.folder import Folder, folders_below, located
+from privacygauge.runs.plan import Plan, Task, difference
+from privacygauge.runs.record import Record, record_in
+
+_GROUP = "observations.zarr"
+_RECORD = "run.json"
+_INSIDE = ("attributes", "privacygauge")
+
+
+class Rows(Protocol):
+    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of its values."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return the rows as a numpy array."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A handle on a run: cheap to make, to pickle and to send to another process."""
+
+    path: str
+    """The folder, or a URL that fsspec knows."""
+    plan: Plan
+    """What it computes."""
+    invocation: Mapping[str, Any] | None = None
+    """The arguments of the command that started it, if a command did."""
+
+    @property
+    def folder(self) -> Folder:
+        """Where its bytes lie."""
+        return Folder(self.path)
+
+    def array(self, name: str) -> Rows:
+        """Return an array of the run; nothing is read before it is sliced.
+
+        Floats of a task that is not done are NaN, all else 0: ask `missing` which those are.
+
+        Raises
+        ------
+        InputError
+            If there is no such array, or what describes it is damaged.
+        """
+        import zarr
+
+        try:
+            store = self.folder.store()
+            return cast(Rows, zarr.open_array(store, path=f"{_GROUP}/{name}", mode="r"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(
+                f"{self.path} has no readable array {name}: start the run again to repair it"
+            ) from error
+
+    def missing(self, *, verify: bool = True) -> list[Task]:
+        """Return the tasks that are still to be computed, in order.
+
+        Parameters
+        ----------
+        verify : bool
+            Whether to read everything and compare it with the digests, one task in memory at a
+            time (the default), or to believe that a task with a digest is done.
+
+        Returns
+        -------
+        list of Task
+            Those without a digest and, when verifying, those that differ from theirs.
+        """
+        names = set(self.folder.names(f"{_GROUP}/{DIGEST}/c"))
+        if not verify:
+            return [task for task in self.plan.tasks if str(task.number) not in names]
+        digests = np.zeros((self.plan.n_tasks, 32), np.uint8)
+        for task in self.plan.tasks:
+            if str(task.number) in names:
+                digests[task.number] = self._digest_of_stored(task)
+        expected = chunk_files(digest_layout(self.plan), {DIGEST: digests})
+        return [
+            task
+            for task in self.plan.tasks
+            if str(task.number) not in names or not self._agrees(task, expected)
+        ]
+
+    def n_done(self) -> int:
+        """Return how many units have a digest; what they hold is not verified."""
+        return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
+
+    def write(self, task: Task, values: Mapping[str, ArrayLike]) -> None:
+        """Write the results of one task: its chunks first, its digest last.
+
+        Parameters
+        ----------
+        task : Task
+            One of the plan's.
+        values : mapping of str to array_like
+            For every array of the plan the rows ``task.start:task.stop``.
+
+        Raises
+        ------
+        InputError
+            If an array is missing, unknown, or of another shape or type than planned.
+        OutputError
+            If a file cannot be written; the task is then not done.
+        """
+        files = chunk_files(layouts(self.plan), checked(self.plan, task, values), task.start)
+        row = np.frombuffer(task_digest(self.plan, sorted(files.items())), np.uint8)[None]
+        last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
+        for key, content in [*sorted(files.items()), *last.items()]:
+            self.folder.set(f"{_GROUP}/{key}", content)
+
+    def _agrees(self, task: Task, expected: Mapping[str, bytes]) -> bool:
+        key = f"{DIGEST}/c/{task.number}/0"
+        return self.folder.get(f"{_GROUP}/{key}") == expected[key]
+
+    def _digest_of_stored(self, task: Task) -> NDArray[np.uint8]:
+        keys = sorted(
+            key
+            for name, layout in layouts(self.plan).items()
+            for key in chunk_keys(name, layout, task.number)
+        )
+        stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
+        return np.frombuffer(task_digest(self.plan, stored), np.uint8)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One run of a folder at a glance."""
+
+    path: str
+    """Its folder."""
+    name: str
+    """What kind of run it is."""
+    n_done: int
+    """How many units have been computed."""
+    n_units: int
+    """How many units there will be."""
+    unit: str
+    """What a unit is."""
+    seed: int
+    """The seed of the run."""
+
+
+def open_run(
+    path: str | Path,
+    plan: Plan,
+    static: Mapping[str, Static] | None = None,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run of `plan` in `path`, created, continued or repaired.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        A folder that is empty, does not exist, or holds a run of this plan; or a URL that
+        fsspec knows.
+    plan : Plan
+    static : mapping of str to Static, optional
+        Arrays to keep with the run, the same whenever it is opened.
+    invocation : mapping of str to JSON values, optional
+        The arguments of a command; by default those stored before are kept.
+
+    Raises
+    ------
+    InputError
+        If the folder holds a run of another plan, or something else.
+    OutputError
+        If nothing can be written there.
+    """
+    static = static or {}
+    _check_names(plan, static)
+    folder = Folder(located(path))
+    stored = _stored_record(folder)
+    checksums = {name: array.sha256 for name, array in static.items()}
+    if stored is not None:
+        _check_same(stored, Record(plan, checksums, None), folder.path)
+    elif (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
+        raise InputError(
+            f"{path} holds something else than a run ({listed(names, 3)}): choose another folder"
+        )
+    if invocation is None and stored is not None:
+        invocation = stored.invocation
+    record = Record(plan, checksums, invocation)
+    for key, content in _initial_files(record, static).items():
+        if folder.get(key) != content:
+            folder.set(key, content)
+    return Run(folder.path, plan, record.invocation)
+
+
+def read_run(path: str | Path) -> Run:
+    """Return the run in `path`, which is left as it is.
+
+    Raises
+    ------
+    InputError
+        If there is none, or both copies of its plan are damaged.
+    """
+    stored = _stored_record(Folder(str(path)))
+    if stored is None:
+        raise InputError(
+            f"{path} holds no run whose plan can be read: name the folder of a run, or start the "
+            "run again with the same settings to repair it"
+        )
+    return Run(located(path), stored.plan, stored.invocation)
+
+
+def plan_in(run: str | Path) -> Plan | None:
+    """Return the plan of the run in a folder; None where there is none that can be read."""
+    try:
+        return read_run(run).plan
+    except InputError:
+        return None
+
+
+def runs_in(path: str | Path) -> list[Summary]:
+    """Return the runs in a local folder and below it, sorted by path.
+
+    Runs inside of another run's folder are that run's own and are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder.
+    """
+    found: list[Summary] = []
+    for summary in _summaries(folders_below(str(path))):
+        if not (found and Path(summary.path).is_relative_to(found[-1].path)):
+            found.append(summary)
+    return found
+
+
+def _summaries(folders: Iterable[Folder]) -> Iterable[Summary]:
+    for folder in folders:
+        stored = _stored_record(folder)
+        if stored is not None:
+            plan = stored.plan
+            done = Run(folder.path, plan).n_done()
+            yield Summary(folder.path, plan.name, done, plan.n_units, plan.unit, plan.seed)
+
+
+def _stored_record(folder: Folder) -> Record | None:
+    return record_in(folder.get(_RECORD)) or record_in(
+        folder.get(f"{_GROUP}/zarr.json"), inside=_INSIDE
+    )
+
+
+def _initial_files(record: Record, static: Mapping[str, Static]) -> dict[str, bytes]:
+    given = {name: static_layout(record.plan, array) for name, array in static.items()}
+    described = {**layouts(record.plan), **given, **digest_layout(record.plan)}
+    files = {
+        **metadata(described, {_INSIDE[1]: record.to_mapping()}),
+        **chunk_files(given, {name: array.values for name, array in static.items()}),
+    }
+    # The record comes first: a folder is known as a run's from its first file on.
+    inside = {f"{_GROUP}/{key}": content for key, content in sorted(files.items())}
+    return {_RECORD: record.to_bytes(), **inside}
+
+
+def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
+    for name in static:
+        if name in plan.arrays or not name.isidentifier():
+            raise InputError(f"{name!r} cannot name a static array: choose another word")
+    if DIGEST in {*plan.arrays, *static}:
+        raise InputError(f"{DIGEST} is the run's own array: choose another name")
+
+
+def _check_same(there: Record, here: Record, path: str) -> None:
+    differing = difference(there.plan, here.plan)
+    if differing is not None:
+        raise InputError(
+            f"{path} holds another run: {differing}; choose another folder, or the same settings"
+        )
+    for name in sorted({*there.static, *here.static}):
+        if there.static.get(name) != here.static.get(name):
+            raise InputError(
+                f"{path} holds another run: the array {name} differs; choose another folder, or "
+                "the same data"
+            )

@@ -1,0 +1,246 @@
+"""Target attention: a network that reads the synthetic rows nearest to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.runs.threads import one_thread
+from privacygauge.synthetic.attacks.attack import Answer, Tables, View
+from privacygauge.synthetic.attacks.attention_network import Games, Nearest, Training, train
+from privacygauge.synthetic.distance import Cosine
+from privacygauge.synthetic.schema import Schema
+
+CELLS = 1 << 22
+"""Cells of tables that are prepared at once."""
+
+DIGITS = 12
+"""Distances that agree to so many decimals are ties: what is left is rounding."""
+
+CLOSEST = 1e-4
+"""Distances below are not told apart from a copy of the target."""
+
+
+@dataclass(frozen=True)
+class TargetAttention:
+    """A network that learns from whole tables which of the rows near the target betray it.
+
+    Notes
+    -----
+    Meeus et al. (2023), appendix A and algorithm 1. Of every table the unique rows nearest to
+    the target are read, each with its multiplicity and its distance (equation 5). A small
+    network embeds rows and target; the target's query weighs the rows' values by a softmax over
+    their keys; a second network turns the sum into a score.
+
+    What differs from the paper, or is left open there:
+
+    - Line 11 of the algorithm multiplies the query by values, and never uses the keys: keys are
+      meant, and are used.
+    - "Continuous attributes remain untouched": here they are scaled to 0..1 over the schema's
+      range, because incomes beside one-hot categories drown everything else.
+    - A multiplicity m enters as log2(1 + m), which is 1 for a single row, as for the target.
+    - A distance enters by its logarithm, as `closeness`: otherwise a copy of the target hardly
+      differs from its neighbours, and tables that hold it are not told apart.
+    - A table with fewer unique rows is padded, and the padding has no weight in the softmax.
+    - The paper names no optimiser: `Training` has ours. Dropout is on the hidden units of both
+      networks, with one mask a table.
+
+    Several networks are trained, each without two of equally large parts of the adversary's
+    tables: on one of them it stops early, the other it scores. Released tables get the mean of
+    the networks' scores.
+    """
+
+    top: int = 100
+    """Unique rows of a table that are read."""
+    folds: int = 8
+    """Parts of the adversary's tables, and networks; at least 3."""
+    training: Training = field(default_factory=Training)
+    """How the networks learn."""
+
+    name = "target-attention"
+    variant = ""
+
+    def __post_init__(self) -> None:
+        if self.top < 1:
+            raise InputError(f"top must be at least 1, got {self.top}")
+        if self.folds < 3:
+            raise InputError(
+                f"folds must be at least 3, to learn, to stop and to score, got {self.folds}"
+            )
+
+    def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
+        """Return the log-odds that the target was in, for every table.
+
+        Parameters
+        ----------
+        view : View
+            With at least `folds` tables made with the target and as many without.
+        rng : numpy.random.Generator
+            Draws the parts, the initial weights, the order of tables and the dropout.
+
+        Returns
+        -------
+        Answer or Skipped
+            Skipped where torch is not installed or there are too few tables.
+        """
+        if find_spec("torch") is None:
+            return Skipped(self.name, "needs torch: pip install 'privacygauge[torch]'")
+        fewest = int(min(view.inside.sum(), (~view.inside).sum()))
+        if fewest < self.folds:
+            return Skipped(
+                self.name,
+                f"needs at least {self.folds} tables with and without the target, got {fewest}",
+            )
+        reader = Reader.of(view.schema, view.target, self.top, rng)
+        shadows, released = reader.nearest(view.shadows), reader.nearest(view.released)
+        fold = _folds(view.inside, self.folds, rng)
+        games = Games(shadows, view.inside, fold, released)
+        import torch  # noqa: F401  -- what is loaded within one_thread keeps its limit
+
+        with one_thread():
+            own, asked = train(games, self.training, rng)
+        return Answer(own[fold, np.arange(len(fold))], asked.mean(axis=0))
+
+
+def _folds(inside: NDArray[np.bool_], n_folds: int, rng: np.random.Generator) -> Ints:
+    """Return each table's part: as many of each side in every part, to within one."""
+    fold = np.empty(len(inside), np.int64)
+    for side in (False, True):
+        rows = rng.permutation(np.flatnonzero(inside == side))
+        fold[rows] = np.arange(len(rows)) % n_folds
+    return fold
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """How records become numbers: categories one-hot, numbers from 0 to 1 over their range.
+
+    A missing number is 0, and 1 in a column of its own, which every column of numbers has that
+    may be missing.
+    """
+
+    schema: Schema
+    """The columns."""
+
+    @property
+    def sizes(self) -> Ints:
+        """(F_cat,) How many codes each categorical column has."""
+        columns = self.schema.columns
+        return np.array([columns[j].n_codes for j in self.schema.categorical], np.int64)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many columns numbers become."""
+        return sum(1 + self.schema.columns[j].missing for j in self.schema.numbers)
+
+    def scaled(self, rows: Floats) -> Floats:
+        """Return the numbers of rows (..., F): scaled, then which of them are missing."""
+        columns = [self.schema.columns[j] for j in self.schema.numbers]
+        numbers = rows[..., self.schema.numbers]
+        # Halves, because the range of the largest numbers is no number.
+        low = np.array([(column.low or 0.0) / 2 for column in columns])
+        width = np.array([(column.high or 0.0) / 2 for column in columns]) - low
+        inside = (numbers / 2 - low) / np.where(width > 0, width, 1.0)
+        missing = np.isnan(numbers)
+        may_be = np.array([column.missing for column in columns], np.bool_)
+        return np.concatenate([np.where(missing, 0.0, inside), missing[..., may_be]], axis=-1)
+
+    def codes(self, rows: Floats) -> Ints:
+        """Return the codes of rows (..., F)."""
+        return rows[..., self.schema.categorical].astype(np.int64)
+
+    def one_hot(self, codes: Ints, scaled: Floats) -> NDArray[np.float32]:
+        """Return records (n, codes and numbers): one-hot categories, then numbers."""
+        first = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        result = np.zeros((len(codes), first[-1] + scaled.shape[1]), np.float32)
+        np.put_along_axis(result, codes + first[:-1], 1.0, axis=1)
+        result[:, first[-1] :] = scaled
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Finds the unique rows of tables that are nearest to a target."""
+
+    encoding: Encoding
+    """Of records."""
+    target: Floats
+    """(F,) Coded as `Table.values`."""
+    top: int
+    """Most rows of a table."""
+    ties: Floats
+    """(L,) Random weights of a record's parts: they order rows at the same distance, in every
+    table alike and wherever a row stands in it."""
+
+    @classmethod
+    def of(cls, schema: Schema, target: Floats, top: int, rng: np.random.Generator) -> Reader:
+        """Return the reader for a target."""
+        encoding = Encoding(schema)
+        ties = rng.normal(size=len(encoding.sizes) + encoding.n_numbers)
+        return cls(encoding, np.asarray(target, np.float64), top, ties)
+
+    def nearest(self, tables: Tables) -> Nearest:
+        """Return the rows of tables (k, n, F), the nearest first."""
+        width = int(self.encoding.sizes.sum()) + self.encoding.n_numbers + 2
+        rows = np.zeros((len(tables), self.top, width), np.float32)
+        there = np.zeros((len(tables), self.top), np.bool_)
+        for part in _blocks(tables):
+            place, found = self._found(np.asarray(tables[part], np.float64))
+            rows[part][place], there[part][place] = found, True
+        target = self.target[None]
+        record = self.encoding.one_hot(self.encoding.codes(target), self.encoding.scaled(target))
+        own = np.array([1.0, closeness(0.0)], np.float32)
+        return Nearest(rows, there, np.append(record[0], own))
+
+    def _found(self, tables: Floats) -> tuple[tuple[Ints, Ints], NDArray[np.float32]]:
+        """Return the table and the rank of each row that is kept, and the row."""
+        codes, scaled = self.encoding.codes(tables), self.encoding.scaled(tables)
+        distance, key = self._distances(codes, scaled), np.zeros(tables.shape[:2])
+        parts = (*np.moveaxis(codes, -1, 0), *np.moveaxis(scaled, -1, 0))
+        for weight, values in zip(self.ties, parts, strict=True):
+            key += weight * values
+        order = np.lexsort((key, distance)).reshape(distance.shape)
+        near = [np.take_along_axis(values, order, 1) for values in (distance, key)]
+        fresh = np.ones(order.shape, np.bool_)
+        fresh[:, 1:] = np.any([values[:, 1:] != values[:, :-1] for values in near], axis=0)
+        first = np.flatnonzero(fresh)
+        multiplicity = np.diff(np.append(first, fresh.size))
+        rank = (np.cumsum(fresh, axis=1) - 1).reshape(-1)[first]
+        kept = rank < self.top
+        table, column = np.divmod(first[kept], tables.shape[1])
+        row = order[table, column]
+        records = self.encoding.one_hot(codes[table, row], scaled[table, row])
+        counted = np.log2(1.0 + multiplicity[kept])
+        further = np.column_stack([counted, closeness(distance[table, row])]).astype(np.float32)
+        return (table, rank[kept]), np.hstack([records, further])
+
+    def _distances(self, codes: Ints, scaled: Floats) -> Floats:
+        """Return the distances (k, n) to the target: equation 5, scaled by the schema."""
+        n_columns = len(self.encoding.schema.columns)
+        differ = np.count_nonzero(codes != self.encoding.codes(self.target), axis=-1)
+        found = np.asarray(differ / n_columns)
+        if scaled.shape[-1]:
+            target = self.encoding.scaled(self.target[None])
+            both = np.vstack([target, scaled.reshape(-1, scaled.shape[-1])])
+            points = Cosine().coordinates(both)
+            apart = Cosine().of_numbers(points[1:], points[0]).reshape(found.shape)
+            found = found + len(self.encoding.schema.numbers) / n_columns * apart
+        return np.round(found, DIGITS)
+
+
+def closeness(distance: ArrayLike) -> Floats:
+    """Return how close rows are: 3 for a copy of the target, -1 at a distance of 1."""
+    return np.asarray(-1.0 - np.log10(np.maximum(np.asarray(distance, np.float64), CLOSEST)))
+
+
+def _blocks(tables: Tables) -> Iterator[slice]:
+    cells = tables.shape[1] * tables.shape[2]
+    step = max(1, CELLS // max(1, cells))
+    return (slice(start, start + step) for start in range(0, len(tables), step))

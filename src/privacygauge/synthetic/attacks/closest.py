@@ -1,0 +1,104 @@
+"""Distance to the closest synthetic record: the plainest attack, without any training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.attack import Answer, Tables, View
+from privacygauge.synthetic.conditions import blocks
+from privacygauge.synthetic.distance import Cosine, Distance
+from privacygauge.synthetic.schema import Schema
+
+
+@dataclass(frozen=True)
+class ClosestDistance:
+    """Minus the target's mean distance to the k synthetic records that are nearest to it.
+
+    The distance is that of the vulnerability score (Meeus et al. 2023, equations 1 to 5), but
+    numbers are scaled over the schema's range, the same for all tables. Nothing is learnt, so
+    that the own scores are plain values. It finds copies and little else: that it fails is no
+    evidence of safety.
+
+    Raises
+    ------
+    InputError
+        If k is below 1.
+    """
+
+    k: int = 1
+    """How many neighbours."""
+    distance: Distance = field(default_factory=Cosine)
+    """Between two records."""
+
+    name = "closest-distance"
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"k must be at least 1, got {self.k}")
+
+    @property
+    def variant(self) -> str:
+        """The number of neighbours; empty for the nearest alone."""
+        return "" if self.k == 1 else f"k = {self.k}"
+
+    def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
+        """Return minus the distances of all tables."""
+        fewest = min(view.shadows.shape[1], view.released.shape[1])
+        if fewest < self.k:
+            return Skipped(self.name, f"the tables hold fewer than k = {self.k} records")
+        return Answer(-self._of_tables(view, view.shadows), -self._of_tables(view, view.released))
+
+    def _of_tables(self, view: View, tables: Tables) -> Floats:
+        found = np.empty(len(tables))
+        for part in blocks(len(tables), tables[:1].size):
+            distances = distances_to(view.schema, view.target, tables[part], self.distance)
+            nearest = np.partition(distances, self.k - 1, axis=1)[:, : self.k]
+            found[part] = nearest.mean(axis=1)
+        return found
+
+
+def distances_to(schema: Schema, target: Floats, tables: Tables, distance: Distance) -> Floats:
+    """Return the distance of the target to each record of tables.
+
+    Parameters
+    ----------
+    schema : Schema
+        Numbers are scaled from its low, 0, to its high, 1.
+    target : ndarray, shape (F,)
+    tables : ndarray, shape (k, n, F)
+    distance : Distance
+
+    Returns
+    -------
+    ndarray, shape (k, n)
+        At least 0. A missing number is a value of its own.
+    """
+    width = len(schema.columns)
+    rows = np.vstack([tables.reshape(-1, width), target.astype(tables.dtype)])
+    cat, cont = list(schema.categorical), list(schema.numbers)
+    mismatches: Ints = np.count_nonzero(rows[:-1, cat] != rows[-1, cat], axis=1)
+    found = len(cat) / width * distance.of_categories(mismatches, len(cat))
+    if cont:
+        coordinates = distance.coordinates(_scaled(schema, rows[:, cont]))
+        of_numbers = distance.of_numbers(coordinates[:-1], coordinates[-1])
+        found = found + len(cont) / width * of_numbers
+    return np.asarray(found).reshape(tables.shape[:-1])
+
+
+def _scaled(schema: Schema, numbers: Tables) -> Floats:
+    """Return numbers in 0..1, and 0 with a 1 in one more column where one is missing."""
+    columns = [schema.columns[j] for j in schema.numbers]
+    low = np.array([column.low for column in columns], np.float64)
+    high = np.array([column.high for column in columns], np.float64)
+    missing = np.isnan(numbers)
+    # Halves, because the range of the largest numbers is no number.
+    half = high / 2 - low / 2
+    inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
+    inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))
+    may_miss = [j for j, column in enumerate(columns) if column.missing]
+    return np.hstack([inside, missing[:, may_miss].astype(np.float64)])

@@ -1,0 +1,254 @@
+"""Meta-classifiers: they learn from the adversary's own tables what membership looks like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+
+Features = NDArray[np.floating[Any]]
+"""(k, p) Numbers that describe k tables; all finite."""
+
+_SMALL = 1e-12
+"""Beside variances: a constant feature is worth nothing, and divides nothing."""
+_FLOOR = 0.1
+"""Added to variances, in units of the features' median."""
+_LEAST = 0.01
+"""Share of a feature's whole variance that is added to the one within classes."""
+_CANDIDATES = 10
+"""Features that are looked at for each that is kept."""
+
+
+class Learnt(Protocol):
+    """What was learnt from the adversary's own tables."""
+
+    @property
+    def own(self) -> Floats:
+        """(s,) Scores of those tables, each by what was learnt from the others."""
+
+    def scores(self, features: Features) -> Floats:
+        """Return scores of other tables, (k,)."""
+
+
+class MetaClassifier(Protocol):
+    """Learns to tell tables with the target from those without. Frozen."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+        """Return what the tables' features (s, p) say about who was inside (s,)."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """A random forest, the paper's: 100 trees of at most depth 10.
+
+    Meeus et al. (2023), section 5.5. The own scores are votes of the trees that did not see the
+    table. A tree sees as many tables of each class as there are, drawn with replacement within
+    the class. Drawn from all, as usual, trees that did not see a table would have seen fewer of
+    its class than of the other, and their votes would lean to the other.
+
+    Raises
+    ------
+    InputError
+        If there are no trees, or the depth is below 1.
+    """
+
+    trees: int = 100
+    """How many."""
+    depth: int = 10
+    """Most questions from the root to a leaf."""
+
+    name = "random forest"
+
+    def __post_init__(self) -> None:
+        for field in ("trees", "depth"):
+            if getattr(self, field) < 1:
+                raise InputError(f"{field} must be at least 1, got {getattr(self, field)}")
+
+    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+        """Return the forest."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        values = _singles(features)
+        votes, unseen = np.zeros(len(inside)), np.zeros(len(inside), np.int64)
+        trees = []
+        for _ in range(self.trees):
+            seen = _drawn_within(inside, rng)
+            tree = DecisionTreeClassifier(
+                max_depth=self.depth, max_features="sqrt", random_state=int(rng.integers(1 << 31))
+            )
+            tree.fit(values, inside, sample_weight=seen.astype(np.float64), check_input=False)
+            out = seen == 0
+            votes[out] += _votes(tree, values[out])
+            unseen += out
+            trees.append(tree)
+        return _Trees(tuple(trees), np.where(unseen > 0, votes / np.maximum(unseen, 1), 0.5))
+
+
+@dataclass(frozen=True, eq=False)
+class _Trees:
+    """A random forest."""
+
+    trees: tuple[Any, ...]
+    """Of scikit-learn, fitted."""
+    own: Floats
+    """(s,) Votes out of bag; 1/2 for a table that every tree saw."""
+
+    def scores(self, features: Features) -> Floats:
+        """Return the mean votes for "inside", (k,)."""
+        values = _singles(features)
+        return np.asarray(np.mean([_votes(tree, values) for tree in self.trees], axis=0))
+
+
+def _singles(features: Features) -> NDArray[np.float32]:
+    """Return features as trees read them."""
+    return np.ascontiguousarray(features, np.float32)
+
+
+def _votes(tree: Any, values: NDArray[np.float32]) -> Floats:
+    return np.asarray(tree.predict_proba(values, check_input=False)[:, 1], np.float64)
+
+
+def _drawn_within(inside: Bools, rng: np.random.Generator) -> Ints:
+    """Return how often each table is drawn (s,), each class as often as it has tables."""
+    drawn = np.zeros(len(inside), np.int64)
+    for kind in (False, True):
+        rows = np.flatnonzero(inside == kind)
+        drawn[rows] = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
+    return drawn
+
+
+@dataclass(frozen=True)
+class Screened:
+    """A linear discriminant on the few features that tell most: as good, and far faster.
+
+    Features are ranked by the difference of the two classes' means over its standard error; one
+    that is nearly a copy of a better one is passed over. On those that are left Fisher's
+    discriminant with a covariance that is drawn towards its diagonal. For the own scores
+    everything, the ranking too, is done again without the table's fold: a feature chosen on the
+    tables that are scored would look better than it is.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range.
+    """
+
+    features: int = 100
+    """How many are kept, at least 1."""
+    alike: float = 0.9
+    """Correlation (absolute) from which on two features are one, in (0, 1]."""
+    shrinkage: float = 0.5
+    """Weight of the diagonal in the covariance, in (0, 1]."""
+    folds: int = 5
+    """In which the own scores are made, at least 2."""
+
+    name = "screened discriminant"
+
+    def __post_init__(self) -> None:
+        if self.features < 1:
+            raise InputError(f"features must be at least 1, got {self.features}")
+        if self.folds < 2:
+            raise InputError(f"folds must be at least 2, got {self.folds}")
+        for field in ("alike", "shrinkage"):
+            if not 0.0 < getattr(self, field) <= 1.0:
+                raise InputError(f"{field} must be in (0, 1], got {getattr(self, field)}")
+
+    def fit(self, features: Features, inside: Bools, rng: np.random.Generator) -> Learnt:
+        """Return the discriminant."""
+        fold = stratified_folds(inside, self.folds, rng)
+        own = np.zeros(len(inside))
+        for k in range(self.folds):
+            out = fold == k
+            own[out] = self._line(features[~out], inside[~out]).scores(features[out])
+        return _Line(own, *self._line(features, inside).parts)
+
+    def _line(self, features: Features, inside: Bools) -> _Line:
+        if inside.all() or not inside.any():
+            return _Line(np.zeros(0), np.zeros(0, np.int64), np.zeros(0), 0.0)
+        chosen = self._chosen(features, inside)
+        return _discriminant(features[:, chosen], inside, chosen, self.shrinkage)
+
+    def _chosen(self, features: Features, inside: Bools) -> Ints:
+        """Return the best features that are not alike."""
+        order = np.argsort(-np.abs(separation(features, inside)), kind="stable")
+        order = order[: _CANDIDATES * self.features]
+        some = features[:, order].astype(np.float64)
+        some -= some.mean(axis=0)
+        some /= np.sqrt(np.square(some).sum(axis=0)) + _SMALL
+        near = np.abs(some.T @ some) >= self.alike
+        kept: list[int] = []
+        passed = np.zeros(len(order), np.bool_)
+        for j in range(len(order)):
+            if not passed[j] and len(kept) < self.features:
+                kept.append(j)
+                passed |= near[j]
+        return order[kept]
+
+
+@dataclass(frozen=True, eq=False)
+class _Line:
+    """A direction, and the middle between the classes."""
+
+    own: Floats
+    """(s,) Cross-fitted scores."""
+    chosen: Ints
+    """(m,) The features it looks at."""
+    weights: Floats
+    """(m,) Of each."""
+    middle: float
+    """The score halfway between the two classes' means."""
+
+    @property
+    def parts(self) -> tuple[Ints, Floats, float]:
+        """All but the own scores."""
+        return self.chosen, self.weights, self.middle
+
+    def scores(self, features: Features) -> Floats:
+        """Return the log odds under two normal distributions, (k,)."""
+        return np.asarray(features[:, self.chosen] @ self.weights - self.middle, np.float64)
+
+
+def stratified_folds(inside: Bools, folds: int, rng: np.random.Generator) -> Ints:
+    """Return a fold (s,) for each table; every fold has as many of each class as can be."""
+    found = np.empty(len(inside), np.int64)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(inside == kind))
+        found[rows] = np.arange(len(rows)) % folds
+    return found
+
+
+def separation(features: Features, inside: Bools) -> Floats:
+    """Return how far the two classes' means lie apart, in standard deviations: (p,).
+
+    The deviation is that of all tables, with a little added; 0 for a constant feature.
+    """
+    centred = features - features.mean(axis=0)
+    yes = max(int(np.count_nonzero(inside)), 1)
+    no = max(len(inside) - yes, 1)
+    gap = np.where(inside, 1.0 / yes, -1.0 / no).astype(features.dtype) @ centred
+    spread = np.einsum("sp,sp->p", centred, centred) / len(features)
+    # Features of hardly any spread would lead the ranking by chance.
+    usual = np.median(spread[spread > 0]) if np.any(spread > 0) else 1.0
+    return np.asarray(gap / np.sqrt(spread + _FLOOR * usual + _SMALL), np.float64)
+
+
+def _discriminant(some: Features, inside: Bools, chosen: Ints, shrinkage: float) -> _Line:
+    """Return Fisher's discriminant with a covariance drawn towards its diagonal."""
+    values = some.astype(np.float64)
+    means = [values[inside].mean(axis=0), values[~inside].mean(axis=0)]
+    rest = values - np.where(inside[:, None], *means)
+    covariance = rest.T @ rest / len(rest)
+    # A feature that tells the classes apart without fail has no spread within them.
+    least = _LEAST * values.var(axis=0) + _SMALL
+    drawn = (1.0 - shrinkage) * covariance + np.diag(shrinkage * np.diag(covariance) + least)
+    weights = np.linalg.solve(drawn, means[0] - means[1])
+    return _Line(np.zeros(0), chosen, weights, float(weights @ (means[0] + means[1]) / 2.0))

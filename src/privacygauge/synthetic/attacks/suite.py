@@ -1,0 +1,37 @@
+"""The attacks that an audit runs unless it is told otherwise."""
+
+from __future__ import annotations
+
+from privacygauge.synthetic.attacks.attack import TableAttack
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.attacks.density import DensityRatio
+from privacygauge.synthetic.attacks.marginal_ratio import MarginalRatio
+from privacygauge.synthetic.attacks.meta import Screened
+from privacygauge.synthetic.attacks.query_based import QueryBased
+from privacygauge.synthetic.attacks.summaries import Groundhog
+
+
+def suite_for_few() -> tuple[TableAttack, ...]:
+    """Return the attacks for a few targets, which may take seconds each.
+
+    The paper's first; names and variants differ.
+    """
+    return (
+        QueryBased(),
+        QueryBased(("equal",)),
+        *suite_for_many(),
+        Groundhog(),
+        ClosestDistance(),
+    )
+
+
+def suite_for_many() -> tuple[TableAttack, ...]:
+    """Return the attacks for hundreds of targets: about a second a target for all together.
+
+    Small marginals alone, and linear meta-classifiers on the few that tell most.
+    """
+    return (
+        QueryBased(("equal", "same bin"), Screened(), most=3),
+        MarginalRatio(),
+        DensityRatio(),
+    )

@@ -1,0 +1,202 @@
+"""Groundhog's attack: plain summaries of a synthetic table, whatever the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.attack import Answer, Tables, View
+from privacygauge.synthetic.attacks.meta import Features, Forest, MetaClassifier
+from privacygauge.synthetic.conditions import blocks
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import Table
+
+Summary = Literal["naive", "histogram", "correlations"]
+"""The three sets of features."""
+
+BINS = 10
+"""Of numbers in histograms."""
+
+_CELLS = 1 << 27
+"""Correlations of the adversary's tables that are held at once: 512 MB."""
+
+_DECIMALS = 6
+"""Of correlations: what is left is rounding, which the order of records changes."""
+
+
+@dataclass(frozen=True)
+class Groundhog:
+    """A meta-classifier on summaries of the tables.
+
+    Stadler et al. (2022): "naive" (mean, median and variance of numbers; how many
+    categories occur, the most and the least frequent one), "histogram" (shares of categories,
+    and of numbers in equally wide bins over the schema's range) and "correlations" (of all pairs
+    of numbers and categories, each category a column of 0 and 1).
+
+    Raises
+    ------
+    InputError
+        If the set of features is unknown.
+    """
+
+    summary: Summary = "histogram"
+    """Which features."""
+    meta: MetaClassifier = field(default_factory=Forest)
+    """What learns from them."""
+
+    name = "groundhog"
+
+    def __post_init__(self) -> None:
+        if self.summary not in get_args(Summary):
+            raise InputError(
+                f"summary must be {', '.join(get_args(Summary))}, got {self.summary!r}"
+            )
+
+    @property
+    def variant(self) -> str:
+        """Which features."""
+        return self.summary
+
+    def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
+        """Return the meta-classifier's scores of all tables."""
+        if self.summary == "correlations" and _n_pairs(view.schema) * len(view.shadows) > _CELLS:
+            return Skipped(
+                self.name,
+                f"{_n_pairs(view.schema):,} pairs of categories are too many to correlate",
+            )
+        found = features_of(view.schema, view.shadows, self.summary)
+        varies = np.flatnonzero(
+            found.min(axis=0, initial=np.inf) < found.max(axis=0, initial=-np.inf)
+        )
+        if not len(varies):
+            return Skipped(self.name, "no summary differs between the adversary's tables")
+        learnt = self.meta.fit(found[:, varies], view.inside, rng)
+        released = np.empty(len(view.released))
+        for part in blocks(len(released), found.shape[1]):
+            others = features_of(view.schema, view.released[part], self.summary)
+            released[part] = learnt.scores(others[:, varies])
+        return Answer(learnt.own, released)
+
+
+def features_of(schema: Schema, tables: Tables, summary: Summary) -> Features:
+    """Return the summaries of tables.
+
+    Parameters
+    ----------
+    schema : Schema
+    tables : ndarray, shape (k, n, F)
+        n is at least 1.
+    summary : "naive", "histogram" or "correlations"
+
+    Returns
+    -------
+    ndarray of float64 (correlations: float32), shape (k, p)
+        naive: three for each column, in order. histogram: shares of the categories or bins of
+        each column, in order, a missing value's last. correlations: of all pairs, -1 to 1, those
+        with a constant column 0; a missing number counts as the mean of the others.
+    """
+    parts = [
+        _SUMMARIES[summary](schema, tables[part]) for part in blocks(len(tables), tables[:1].size)
+    ]
+    return np.concatenate(parts)
+
+
+def _naive(schema: Schema, tables: Tables) -> Features:
+    found = [
+        _moments(tables[..., j]) if column.is_number else _extremes(tables[..., j], column.n_codes)
+        for j, column in enumerate(schema.columns)
+    ]
+    return np.hstack(found)
+
+
+def _moments(numbers: Tables) -> Floats:
+    """Return mean, median and variance of the numbers (k, n) that are there; 0 of none: (k, 3)."""
+    here = ~np.isnan(numbers)
+    count = here.sum(axis=1)
+    values = np.where(here, numbers, 0.0).astype(np.float64)
+    mean = values.sum(axis=1) / np.maximum(count, 1)
+    gaps = np.where(here, values - mean[:, None], 0.0)
+    variance = np.square(gaps).sum(axis=1) / np.maximum(count, 1)
+    ordered = np.sort(numbers, axis=1).astype(np.float64)  # missing ones come last
+    middle = np.column_stack([np.maximum(count - 1, 0) // 2, count // 2])
+    middle = np.minimum(middle, numbers.shape[1] - 1)
+    median = np.take_along_axis(ordered, middle, axis=1).mean(axis=1)
+    return np.column_stack([mean, np.where(count > 0, median, 0.0), variance])
+
+
+def _extremes(codes: Tables, size: int) -> Floats:
+    """Return how many codes occur, the most and the least frequent of those: (k, 3)."""
+    counts = _counts(codes.astype(np.int64), size)
+    rarest = np.where(counts > 0, counts, counts.sum(axis=1, keepdims=True) + 1).argmin(axis=1)
+    return np.column_stack([(counts > 0).sum(axis=1), counts.argmax(axis=1), rarest]) * 1.0
+
+
+def _histogram(schema: Schema, tables: Tables) -> Features:
+    binning = Binning(schema, BINS)
+    rows = tables.reshape(-1, tables.shape[-1]).astype(np.float64)
+    # In single precision an end of the range may have been rounded to the outside.
+    codes = binning.codes(Table(schema, np.clip(rows, *_ranges(schema)))).reshape(tables.shape)
+    found = [_counts(codes[..., j], size) for j, size in enumerate(binning.sizes)]
+    return np.asarray(np.hstack(found) / tables.shape[1])
+
+
+def _ranges(schema: Schema) -> Floats:
+    """Return the least and the greatest value of each column, (2, F)."""
+    ends = [
+        (column.low, column.high) if column.is_number else (0, column.n_codes)
+        for column in schema.columns
+    ]
+    return np.array(ends, np.float64).T
+
+
+def _counts(codes: Ints, size: int) -> Ints:
+    """Return how often each code occurs in each table: codes (k, n) to counts (k, size)."""
+    k = len(codes)
+    places = codes + size * np.arange(k)[:, None]
+    return np.bincount(places.ravel(), minlength=k * size).reshape(k, size)
+
+
+def _correlations(schema: Schema, tables: Tables) -> Features:
+    shown = _shown(schema, tables)
+    upper = np.triu_indices(shown.shape[2], 1)
+    found = np.empty((len(tables), len(upper[0])), np.float32)
+    for i, columns in enumerate(shown):
+        found[i] = np.round((columns.T @ columns)[upper], _DECIMALS)
+    return found
+
+
+def _n_pairs(schema: Schema) -> int:
+    """Return how many pairs of numbers and categories there are."""
+    width = sum(1 if column.is_number else column.n_codes for column in schema.columns)
+    return width * (width - 1) // 2
+
+
+def _shown(schema: Schema, tables: Tables) -> Features:
+    """Return numbers and 0/1 columns of categories (k, n, C), centred and of length 1, or 0."""
+    parts = []
+    for j, column in enumerate(schema.columns):
+        values = tables[..., j, None].astype(np.float64)
+        if not column.is_number:
+            values = values == np.arange(column.n_codes)
+        elif np.isnan(values).any():
+            mean = _moments(tables[..., j])[:, 0]
+            values = np.where(np.isnan(values), mean[:, None, None], values)
+        constant = values.min(axis=1, keepdims=True) == values.max(axis=1, keepdims=True)
+        centred = np.where(constant, 0.0, values - values.mean(axis=1, keepdims=True))
+        length = np.sqrt(np.square(centred).sum(axis=1, keepdims=True))
+        parts.append(centred / np.where(length > 0, length, 1.0))
+    return np.concatenate(parts, axis=2)
+
+
+_SUMMARIES: Mapping[Summary, Callable[[Schema, Tables], Features]] = {
+    "naive": _naive,
+    "histogram": _histogram,
+    "correlations": _correlations,
+}

@@ -1,0 +1,191 @@
+"""How far two records are apart (Meeus et al. 2023, equations 1 to 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints, frozen
+from privacygauge.errors import InputError
+from privacygauge.synthetic.table import Table
+
+
+class Distance(Protocol):
+    """What measures the two parts of a pair of records: categories and numbers."""
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+
+    @property
+    def title(self) -> str:
+        """The name, with what was chosen beside."""
+
+    def coordinates(self, scaled: Floats) -> Floats:
+        """Return (n, L) what `of_numbers` compares, from numbers scaled to 0..1."""
+
+    def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
+        """Return the distance of records that differ in so many categorical columns."""
+
+    def of_numbers(self, a: Floats, b: Floats) -> Floats:
+        """Return the distance of coordinates, over the last axis."""
+
+
+@dataclass(frozen=True)
+class Cosine:
+    """One minus the cosine: of the one-hot categories, and of the scaled numbers (equation 5).
+
+    The cosine of one-hot categories is the share of columns that agree. That of numbers
+    compares directions, not lengths: (0.1, 0.2) and (0.2, 0.4) are at distance 0, so that a
+    single column of numbers tells apart only whether a number is the column's least. The paper
+    leaves open what the cosine with a vector of zeros is (every number the least of its
+    column): here two such vectors are alike, and unlike any other.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "cosine"
+
+    @property
+    def title(self) -> str:
+        """The name: there is nothing to choose."""
+        return self.name
+
+    def coordinates(self, scaled: Floats) -> Floats:
+        """Return unit vectors, with a further axis for vectors of zeros where there are any."""
+        # Scaled by the largest number first: squares of tiny numbers would vanish.
+        largest = scaled.max(axis=1, keepdims=True, initial=0.0)
+        zero = largest == 0.0
+        scaled = scaled / np.where(zero, 1.0, largest)
+        unit = scaled / np.where(zero, 1.0, np.linalg.norm(scaled, axis=1, keepdims=True))
+        return np.hstack([unit, zero]) if zero.any() else np.asarray(unit)
+
+    def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
+        """Return the share of columns that differ."""
+        return np.asarray(mismatches, np.float64) / max(n_columns, 1)
+
+    def of_numbers(self, a: Floats, b: Floats) -> Floats:
+        """Return one minus the cosine of unit vectors, without cancellation."""
+        difference = a - b
+        return np.asarray(0.5 * np.einsum("...l,...l->...", difference, difference))
+
+
+@dataclass(frozen=True)
+class Minkowski:
+    """The p-norm of the difference: of the one-hot categories, and of the numbers (equation 6).
+
+    Raises
+    ------
+    InputError
+        If p is not 1, 2, 3 or 4.
+    """
+
+    p: int = 2
+    """1, 2, 3 or 4."""
+
+    def __post_init__(self) -> None:
+        if self.p not in (1, 2, 3, 4):
+            raise InputError(f"p must be 1, 2, 3 or 4, got {self.p}")
+
+    @property
+    def name(self) -> str:
+        """Name in reports."""
+        return "minkowski"
+
+    @property
+    def title(self) -> str:
+        """The name and p."""
+        return f"{self.name}, p = {self.p}"
+
+    def coordinates(self, scaled: Floats) -> Floats:
+        """Return the scaled numbers as they are."""
+        return scaled
+
+    def of_categories(self, mismatches: Ints, n_columns: int) -> Floats:
+        """Return the norm: a column that differs does so in two places of its one-hot vector."""
+        return np.asarray((2.0 * np.asarray(mismatches, np.float64)) ** (1.0 / self.p))
+
+    def of_numbers(self, a: Floats, b: Floats) -> Floats:
+        """Return the norm of the difference."""
+        powers = np.abs(a - b) ** self.p
+        return np.asarray(powers.sum(axis=-1) ** (1.0 / self.p))
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Records as points between which a distance is measured."""
+
+    distance: Distance
+    """Of the categorical and of the continuous part."""
+    codes: Ints
+    """(n, F_cat) Codes of categories."""
+    sizes: tuple[int, ...]
+    """(F_cat,) How many codes each column has."""
+    numbers: Floats
+    """(n, L) Coordinates of the numbers."""
+    steps: Floats
+    """(F_cat + 1,) The weighted distance of records that differ in 0, 1, ... categories alone."""
+    share: float
+    """F_cont / F, the weight of the numbers."""
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Ints) -> Space:
+        codes, numbers = self.codes[rows], self.numbers[rows]
+        return Space(self.distance, codes, self.sizes, numbers, self.steps, self.share)
+
+    def between(self, i: Ints, j: Ints) -> Floats:
+        """Return the distances of pairs of points."""
+        mismatches = np.count_nonzero(self.codes[i] != self.codes[j], axis=-1)
+        found = self.steps[mismatches]
+        if self.share:
+            found = found + self.share * self.distance.of_numbers(self.numbers[i], self.numbers[j])
+        return np.asarray(found)
+
+
+def space_of(table: Table, distance: Distance) -> Space:
+    """Return a table's records as points.
+
+    Numbers are scaled to 0..1 over the table (equation 3); a constant column becomes 0. Missing
+    values are a category of their own: a missing number is 0 in its column and 1 in one more,
+    so that it is like other missing ones and unlike every number.
+    """
+    n_columns = table.values.shape[1]
+    n_cat = len(table.schema.categorical)
+    counts = np.arange(n_cat + 1)
+    return Space(
+        distance,
+        frozen(table.codes),
+        table.sizes,
+        frozen(distance.coordinates(scaled(table.numbers))),
+        frozen(n_cat / n_columns * distance.of_categories(counts, n_cat)),
+        (n_columns - n_cat) / n_columns,
+    )
+
+
+def scaled(numbers: Floats) -> Floats:
+    """Return numbers from 0, a column's least, to 1, its greatest; missing ones on own axes.
+
+    Parameters
+    ----------
+    numbers : ndarray, shape (n, F_cont)
+        NaN where a number is missing.
+
+    Returns
+    -------
+    ndarray, shape (n, F_cont + m)
+        With a column of 0 and 1 for each of the m columns that have missing numbers.
+    """
+    if not numbers.size:
+        return numbers
+    missing = np.isnan(numbers)
+    # Halves, because the range of the largest numbers is no number.
+    halves = np.where(missing, np.nan, numbers / 2)
+    low = np.where(missing, np.inf, halves).min(axis=0)
+    width = np.where(missing, -np.inf, halves).max(axis=0) - low
+    inside = np.where(missing | (width <= 0), 0.0, (halves - low) / np.where(width > 0, width, 1.0))
+    return np.hstack([inside, missing[:, missing.any(axis=0)].astype(np.float64)])

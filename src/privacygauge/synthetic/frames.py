@@ -1,0 +1,302 @@
+"""Tables out of data frames and files: what a column is, and which value is which code."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.datasets.reading import read_content
+from privacygauge.errors import InputError
+from privacygauge.synthetic.schema import Column, Kind, Schema
+from privacygauge.synthetic.table import Table, require_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_NUMBERS = ("integer", "floating", "decimal", "mixed-integer-float")
+_MIXED = ("mixed", "mixed-integer")
+
+
+def read_table(
+    data: object,
+    *,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> Table:
+    """Return the records of a frame or a file, with the schema given or inferred.
+
+    Columns of numbers are numbers, whole where every value is; all others, true and false
+    included, are categories. A category is the text that a CSV file shows (1 and 1.0 are one).
+    Empty fields and what pandas reads as missing (NA, null, NaN, ...) are missing values.
+
+    Parameters
+    ----------
+    data : Table, pandas or polars frame, str or Path
+        Of a file: CSV or Parquet with a header.
+    schema : Schema, optional
+        What the columns have to be; inferred where it is not given.
+    continuous : sequence of str
+        Columns to take as numbers, whatever they look like.
+    categorical : sequence of str
+        Columns to take as categories, numbers though they may be.
+    drop : sequence of str
+        Columns to leave out.
+
+    Raises
+    ------
+    InputError
+        One line: the column or the row, what is wrong, and the way out.
+    """
+    if isinstance(data, Table):
+        if schema is not None or continuous or categorical or drop:
+            raise InputError("a Table has a schema: give a frame to choose columns or kinds")
+        return data
+    frame = read_frame(data)
+    require_columns(drop, list(frame.columns), "drop")
+    frame = frame.drop(columns=list(drop))
+    if not len(frame) or not len(frame.columns):
+        raise InputError(f"a table must have records and columns, got {frame.shape}")
+    if schema is None:
+        return _encoded(frame, infer_schema(frame, continuous=continuous, categorical=categorical))
+    if continuous or categorical:
+        raise InputError("give a schema, or continuous and categorical, not both: edit the schema")
+    return _encoded(frame, schema)
+
+
+def infer_schema(
+    frame: pd.DataFrame, *, continuous: Sequence[str] = (), categorical: Sequence[str] = ()
+) -> Schema:
+    """Return the schema that a frame's values have, ranges and categories as they occur."""
+    names = list(frame.columns)
+    require_columns(continuous, names, "continuous")
+    require_columns(categorical, names, "categorical")
+    both = sorted(set(continuous) & set(categorical))
+    if both:
+        raise InputError(f"column {both[0]!r} is named both continuous and categorical: choose one")
+    return Schema(
+        tuple(
+            _number_column(frame[name])
+            if name in continuous or (name not in categorical and _is_number(frame[name]))
+            else _category_column(frame[name])
+            for name in names
+        )
+    )
+
+
+def read_schema(path: str | Path) -> Schema:
+    """Return the schema in a JSON file."""
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read as a schema ({error}): write it anew") from error
+    return Schema.from_json(text)
+
+
+def read_frame(data: object) -> pd.DataFrame:
+    """Return the rows of a frame or a file, with names that are texts, and rows from 0.
+
+    Parameters
+    ----------
+    data : pandas or polars frame, str or Path
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong with the file, or two columns of one name.
+    """
+    import pandas as pd
+
+    if isinstance(data, str | Path):
+        frame = _file(Path(data))
+    elif isinstance(data, pd.DataFrame):
+        frame = data
+    elif hasattr(data, "to_pandas"):
+        frame = data.to_pandas()
+    else:
+        raise InputError(
+            f"a table must be a pandas or polars frame or a path, got {type(data).__name__}"
+        )
+    names = [str(name) for name in frame.columns]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise InputError(f"column names must differ, got {twice[0]!r} twice: rename one of them")
+    return frame.set_axis(names, axis=1).reset_index(drop=True)
+
+
+def _file(path: Path) -> pd.DataFrame:
+    if path.is_file() and path.suffix.lower() == ".csv" and path.stat().st_size:
+        _check_csv(path)
+    content = read_content(path, "table")
+    if isinstance(content, Mapping):
+        raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
+    return content
+
+
+def _check_csv(path: Path) -> None:
+    """Refuse what pandas would fill up, shift or rename without a word."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            lines = csv.reader(stream)
+            header = next((line for line in lines if line), [])
+            _check_header(header, path)
+            for line in lines:
+                if line and len(line) != len(header):
+                    raise InputError(
+                        f"{path}, line {lines.line_num}: {len(line)} fields, but the header has "
+                        f"{len(header)}: quote texts that hold commas, and fill up short lines"
+                    )
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not in UTF-8 ({error.reason}): save it in UTF-8") from error
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    except csv.Error as error:
+        raise InputError(f"{path} is damaged or no csv file ({error})") from error
+
+
+def _check_header(header: Sequence[str], path: Path) -> None:
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}: two columns are named {twice[0]!r}: rename one of them")
+    if "" in header:
+        raise InputError(
+            f"{path}: column {header.index('') + 1} has no name in the header: give it one, or "
+            "save the table without row numbers"
+        )
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    import pandas as pd
+
+    if column.isna().all() or pd.api.types.is_bool_dtype(column.dtype):
+        return False
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.dtype.kind != "c"
+    found = pd.api.types.infer_dtype(column, skipna=True)
+    if found in _MIXED and any(isinstance(value, int | float) for value in column.dropna()):
+        raise InputError(
+            f"column {column.name!r} mixes texts and numbers: make all values numbers or all "
+            "texts, or name it categorical"
+        )
+    return found in _NUMBERS
+
+
+def _number_column(column: pd.Series[Any]) -> Column:
+    numbers = _numbers(column)
+    missing = np.isnan(numbers)
+    if missing.all():
+        raise InputError(f"column {column.name!r} holds no number: name it categorical, or drop it")
+    there = numbers[~missing]
+    kind: Kind = "integer" if np.array_equal(there, np.rint(there)) else "continuous"
+    low, high = float(there.min()), float(there.max())
+    return Column(str(column.name), kind, low, high, missing=bool(missing.any()))
+
+
+def _category_column(column: pd.Series[Any]) -> Column:
+    codes, texts = _categories(column)
+    return Column(
+        str(column.name),
+        "categorical",
+        categories=tuple(sorted(texts, key=_order)),
+        missing=bool((codes < 0).any()),
+    )
+
+
+def _order(text: str) -> tuple[int, float, str]:
+    # Categories that are numbers in the order of numbers: 2 before 10.
+    try:
+        number = float(text)
+    except ValueError:
+        return 1, 0.0, text
+    return (0, number, text) if np.isfinite(number) else (1, 0.0, text)
+
+
+def _encoded(frame: pd.DataFrame, schema: Schema) -> Table:
+    absent = [name for name in schema.names if name not in frame.columns]
+    if absent:
+        raise InputError(
+            f"the table has no column {absent[0]!r}, which the schema names; its columns are "
+            f"{checks.listed(frame.columns, 30)}"
+        )
+    further = [name for name in frame.columns if name not in schema.names]
+    if further:
+        raise InputError(
+            f"column {further[0]!r} is not in the schema: add it there, or drop the column"
+        )
+    return Table(
+        schema,
+        np.column_stack(
+            [
+                _numbers(frame[column.name]) if column.is_number else _codes(frame, column)
+                for column in schema.columns
+            ]
+        ),
+    )
+
+
+def _numbers(column: pd.Series[Any]) -> Floats:
+    """Return finite numbers, NaN where one is missing."""
+    import pandas as pd
+
+    there = column.notna().to_numpy()
+    if column.dtype.kind not in "biuf":
+        column = column.astype(object)
+    coerced = pd.to_numeric(column, errors="coerce")
+    found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    bad = np.flatnonzero(there & ~np.isfinite(found))
+    if len(bad):
+        value = column.iloc[bad[0]]
+        shown = repr(value) if isinstance(value, str) else str(value)
+        raise InputError(
+            f"column {column.name!r} must hold finite numbers, got {shown} in row "
+            f"{bad[0]}: correct it, leave the field empty if it is missing, or name the column "
+            "categorical"
+        )
+    return found
+
+
+def _codes(frame: pd.DataFrame, column: Column) -> Floats:
+    codes, texts = _categories(frame[column.name])
+    place = {text: code for code, text in enumerate(column.categories)}
+    unknown = [text for text in texts if text not in place]
+    if unknown:
+        row = int(np.flatnonzero(codes == texts.index(unknown[0]))[0])
+        raise InputError(
+            f"column {column.name!r} must hold a category of the schema, got {unknown[0]!r} in row "
+            f"{row}: add it to the schema, or correct it"
+        )
+    if not column.missing and (codes < 0).any():
+        row = int(np.flatnonzero(codes < 0)[0])
+        raise InputError(
+            f"column {column.name!r} has no value in row {row}: set its missing to true in the "
+            "schema, or fill it"
+        )
+    # The last entry is what code -1, a missing value, becomes.
+    return np.array([*(place[text] for text in texts), len(place)], dtype=np.float64)[codes]
+
+
+def _categories(column: pd.Series[Any]) -> tuple[Ints, list[str]]:
+    """Return codes, -1 where a value is missing, and the text of each code."""
+    import pandas as pd
+
+    try:
+        first, values = pd.factorize(column, use_na_sentinel=True)
+    except TypeError:  # lists and the like have no hash
+        first, values = pd.factorize(column.astype(str), use_na_sentinel=True)
+    texts = [_text(value) for value in values]
+    distinct = list(dict.fromkeys(texts))
+    place = {text: code for code, text in enumerate(distinct)}
+    merged = np.array([*(place[text] for text in texts), -1], dtype=np.int64)
+    return merged[first], distinct
+
+
+def _text(value: object) -> str:
+    whole = isinstance(value, float | np.floating) and float(value).is_integer()
+    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]

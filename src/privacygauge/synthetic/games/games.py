@@ -1,0 +1,304 @@
+"""The games: which records every table is made from, and who knows what about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.games.draws import (
+    auxiliary,
+    block_of,
+    drawn_beside,
+    fills,
+    fresh,
+    holds_target,
+    place_of,
+    require_pools,
+    side_of,
+    tables_a_target,
+    with_target,
+)
+from privacygauge.synthetic.games.game import Block, Game, Make
+from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True)
+class Average:
+    """A fresh data set for every table, with the target or with another record in its place.
+
+    The game of Meeus et al. (2023), section 2.3: what it says holds on average over the data
+    sets that a record may be in. The adversary knows records of the same source (auxiliary data).
+    """
+
+    name = "average"
+    knowledge = "auxiliary"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        require_pools(setting)
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * tables_a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, side, place = place_of(setting, number)
+        return ("average", int(setting.targets[target]), side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return records drawn from the pool of their side, one of them the target if it is in."""
+        return fresh(setting, number, self.roles(setting, number))
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target."""
+        yield block_of(setting, target)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the auxiliary records without the target's copies."""
+        return auxiliary(setting, target)
+
+
+@dataclass(frozen=True)
+class Specific:
+    """One data set for each target: only the generator's own randomness differs between tables.
+
+    What it says holds for this data set, where the average game may hide that a record is at
+    risk in it (Guepin et al. 2024, "Lost in the Averages"). With exact knowledge the adversary
+    has all records of the data set but the one in question, which is what differential privacy
+    promises against; with auxiliary knowledge its own tables are those of the average game.
+    """
+
+    knowledge: Literal["exact", "auxiliary"] = "exact"
+    """What the adversary knows."""
+
+    name = "specific"
+
+    def __post_init__(self) -> None:
+        if self.knowledge not in ("exact", "auxiliary"):
+            raise InputError(f"knowledge must be exact or auxiliary, got {self.knowledge!r}")
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        if self.knowledge == "auxiliary":
+            require_pools(setting)
+        for target in range(len(setting.targets)):
+            pool = self._pool(setting, target)
+            setting.require(pool, setting.sizes.records, "beside the target and its copies")
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for each target."""
+        return len(setting.targets) * tables_a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, side, place = place_of(setting, number)
+        return ("specific", self.knowledge, int(setting.targets[target]), side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the data set, with the target or with the record that stands in its place."""
+        target, side, place = place_of(setting, number)
+        if self.knowledge == "auxiliary" and side == "shadow":
+            return fresh(setting, number, self.roles(setting, number))
+        rows = self._data_set(setting, target)
+        if holds_target(setting, target, side)[place]:
+            rows = np.append(rows[:-1], setting.targets[target])
+        return setting.table[np.sort(rows)]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target."""
+        yield block_of(setting, target)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the other records of the data set, or the auxiliary records."""
+        if self.knowledge == "auxiliary":
+            return auxiliary(setting, target)
+        return setting.table[self._data_set(setting, target)[:-1]]
+
+    def _pool(self, setting: Setting, target: int) -> Ints:
+        own = setting.targets[target : target + 1]
+        everyone = np.arange(len(setting.table))
+        return setting.without(setting.pools[1] if self.knowledge == "auxiliary" else everyone, own)
+
+    def _data_set(self, setting: Setting, target: int) -> Ints:
+        """Return the rows of the data set; the last one leaves where the target comes in."""
+        rng = seeds.stream(setting.seed, "specific", "data", int(setting.targets[target]))
+        return rng.choice(self._pool(setting, target), setting.sizes.records, replace=False)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """One pool of tables for all targets, each in with a fair coin.
+
+    A table is made from the targets whose coins say so, filled up with other records, so that
+    every record of a table can be audited for the cost of one. Coins are independent: the number
+    of tables that hold a target tells nothing about the next one.
+    """
+
+    name = "shared"
+    knowledge = "auxiliary"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records, or too few tables for its coins."""
+        n, records = len(setting.targets), setting.sizes.records
+        if not fills(setting):
+            setting.require(setting.targets, 20, "among the targets or beside them")
+        # Five deviations above the mean: one table in three million has more.
+        elif n / 2 + 2.5 * np.sqrt(n) > records:
+            raise InputError(
+                f"{n:,} targets, each in with a fair coin, do not fit into {records:,} records: "
+                "learn from more records (--size), or choose fewer targets"
+            )
+        for coins, option in zip(setting.coins, ("--shadows", "--tests"), strict=True):
+            if coins.all(axis=0).any() or not coins.any(axis=0).all():
+                raise InputError(
+                    f"in {len(coins)} tables the coins of a target all fall the same way: make "
+                    f"more tables ({option})"
+                )
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: shadows and tests for all targets."""
+        return tables_a_target(setting)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        side, place = side_of(setting, number)
+        return ("shared", side, place)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return the targets whose coins say so, filled up with others where there are enough."""
+        side, place = side_of(setting, number)
+        pool = int(side == "test")
+        # Of equal targets one is in, as in the other games.
+        alone = setting.first == np.arange(len(setting.targets))
+        chosen = setting.targets[setting.coins[pool][place] & alone]
+        if not fills(setting):
+            return setting.table[np.sort(chosen)]
+        rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
+        n_others = setting.sizes.records - len(chosen)
+        others = rng.choice(setting.others[pool], n_others, replace=False)
+        return setting.table[np.sort(np.concatenate([chosen, others]))]
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return the one block of a target; its tables are those of all others."""
+        inside, secret = (coins[:, target] for coins in setting.coins)
+        n = setting.sizes.shadows
+        yield Block(slice(0, n), inside, slice(n, n + setting.sizes.tests), secret)
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return the adversary's pool and the other targets, without the target's copies."""
+        rows = np.unique(np.concatenate([setting.pools[0], setting.targets]))
+        return setting.table[setting.without(rows, setting.targets[target : target + 1])]
+
+
+@dataclass(frozen=True)
+class SyntheticOnly:
+    """The average game against an adversary without any records but the released table.
+
+    It makes tables of its own from samples, with replacement, of the released one, with and
+    without the target (Guepin et al. 2023, "Synthetic is all you need"): new ones for every
+    table that it is asked about, so that the number of tables is their product.
+    """
+
+    name = "average"
+    knowledge = "synthetic"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return its name and the adversary's knowledge."""
+        return {"game": self.name, "knowledge": self.knowledge}
+
+    def check(self, setting: Setting) -> None:
+        """Refuse a setting that has too few records."""
+        require_pools(setting)
+
+    def n_tables(self, setting: Setting) -> int:
+        """Return how many synthetic tables are made: for each test table as many shadows."""
+        return len(setting.targets) * setting.sizes.tests * (1 + setting.sizes.shadows)
+
+    def roles(self, setting: Setting, number: int) -> tuple[str | int, ...]:
+        """Return what a table's draws derive from."""
+        target, test, place = self._place(setting, number)
+        row = int(setting.targets[target])
+        # The tables in question are those of the average game.
+        if place == 0:
+            return ("average", row, "test", test)
+        return ("synthetic only", row, test, place - 1)
+
+    def training_set(self, setting: Setting, number: int, make: Make) -> Table:
+        """Return records of a released table, or of the data set that it was made from."""
+        target, test, place = self._place(setting, number)
+        roles = self.roles(setting, number)
+        rng = seeds.stream(setting.seed, *roles, "records")
+        row = setting.targets[target : target + 1]
+        if place == 0:
+            rows = drawn_beside(setting, row, 1, rng)
+            secret = holds_target(setting, target, "test")[test]
+            return setting.table[with_target(rows, row, secret, rng)]
+        released = make(number - place)
+        values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
+        if holds_target(setting, target, "shadow")[place - 1]:
+            values[rng.integers(len(values))] = setting.table.values[row[0]]
+        return Table(setting.table.schema, values)
+
+    def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
+        """Return a block for every table in question."""
+        shadows, tests = setting.sizes.shadows, setting.sizes.tests
+        inside, secret = (holds_target(setting, target, side) for side in ("shadow", "test"))
+        for test in range(tests):
+            start = (target * tests + test) * (1 + shadows)
+            own = slice(start + 1, start + 1 + shadows)
+            yield Block(own, inside, slice(start, start + 1), secret[test : test + 1])
+
+    def known(self, setting: Setting, target: int) -> Table:
+        """Return no records: a table without rows."""
+        return Table(setting.table.schema, np.empty((0, len(setting.table.schema.columns))))
+
+    def _place(self, setting: Setting, number: int) -> tuple[int, int, int]:
+        block, place = divmod(number, 1 + setting.sizes.shadows)
+        return (*divmod(block, setting.sizes.tests), place)
+
+
+GAMES: Mapping[tuple[str, str], Game] = {
+    (game.name, game.knowledge): game
+    for game in (Average(), SyntheticOnly(), Specific("exact"), Specific("auxiliary"), Shared())
+}
+"""By name and knowledge."""
+
+
+def game_named(name: str, knowledge: str | None = None) -> Game:
+    """Return a game by its name and by what the adversary knows.
+
+    Parameters
+    ----------
+    name : {"average", "specific", "shared"}
+    knowledge : {"auxiliary", "exact", "synthetic"}, optional
+        By default exact in the specific game, auxiliary in the others.
+    """
+    there = [known for game, known in GAMES if game == name]
+    if not there:
+        names = checks.listed(dict.fromkeys(game for game, _ in GAMES))
+        raise InputError(f"the game must be one of {names}, got {name!r}")
+    if knowledge is not None and knowledge not in there:
+        raise InputError(
+            f"in the {name} game knowledge must be one of {checks.listed(there)}, got {knowledge!r}"
+        )
+    return GAMES[name, knowledge or there[0]]

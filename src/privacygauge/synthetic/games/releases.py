@@ -1,0 +1,205 @@
+"""The synthetic tables of a game, as a run on disk that survives."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import seeds
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.runs.execute import Progress, complete
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run, open_run
+from privacygauge.synthetic.attacks.attack import Tables
+from privacygauge.synthetic.games.game import Game
+from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.generators.generator import Generator
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import Table
+
+TASKS = 128
+"""A run is cut into about so many tasks, so that an interruption loses little."""
+
+A_TASK = (4, 64)
+"""Tables that are made and written together, at least and at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Making:
+    """Makes the synthetic tables of a task: what workers are sent."""
+
+    game: Game
+    """Says what each table is made from."""
+    setting: Setting
+    """What is played on."""
+    generator: Generator
+    """Makes them."""
+
+    def table(self, number: int) -> Table:
+        """Return the synthetic table with a number."""
+        learnt = self.game.training_set(self.setting, number, self.table)
+        roles = self.game.roles(self.setting, number)
+        rng = seeds.stream(self.setting.seed, *roles, "generator")
+        made = self.generator.generate(learnt, self.setting.sizes.n_made, rng)
+        _check(made, learnt, self.setting.sizes.n_made, self.generator.name)
+        return made
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the tables of a task, codes and numbers apart."""
+        stored = Storage(self.setting.table.schema)
+        return stored.split(np.stack([self.table(i).values for i in range(task.start, task.stop)]))
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How synthetic tables lie in a run: as few bytes a value as a schema allows."""
+
+    schema: Schema
+    """The columns."""
+
+    @property
+    def code(self) -> np.dtype[Any]:
+        """The type of categories' codes."""
+        most = max((column.n_codes for column in self.schema.columns), default=0)
+        return np.min_scalar_type(most)
+
+    @property
+    def number(self) -> np.dtype[Any]:
+        """The type of numbers: single precision where it holds every whole number."""
+        columns = [c for c in self.schema.columns if c.kind == "integer"]
+        ends = [abs(end) for c in columns for end in (c.low, c.high) if end is not None]
+        return np.dtype("float32" if max(ends, default=0.0) <= 2**24 else "float64")
+
+    def rounded(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Return values as a run gives them back, so that copies stay equal."""
+        return values.astype(self.number).astype(np.float64)
+
+    def arrays(self, n_tables: int, n_rows: int) -> dict[str, ArraySpec]:
+        """Return what a run stores."""
+        parts = {
+            "codes": ("category", self.schema.categorical, self.code),
+            "numbers": ("number", self.schema.numbers, self.number),
+        }
+        return {
+            name: ArraySpec(("table", "record", dim), (n_tables, n_rows, len(at)), dtype.name)
+            for name, (dim, at, dtype) in parts.items()
+            if at
+        }
+
+    def split(self, tables: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+        """Return the arrays of tables (k, n, F)."""
+        parts = {
+            "codes": (self.schema.categorical, self.code),
+            "numbers": (self.schema.numbers, self.number),
+        }
+        return {name: tables[:, :, at].astype(dtype) for name, (at, dtype) in parts.items() if at}
+
+    def joined(self, arrays: Mapping[str, NDArray[Any]]) -> Tables:
+        """Return tables (k, n, F) from their arrays."""
+        shape = next(iter(arrays.values())).shape[:2]
+        tables = np.empty((*shape, len(self.schema.columns)), self.number)
+        for name, at in (("codes", self.schema.categorical), ("numbers", self.schema.numbers)):
+            if at:
+                tables[:, :, at] = arrays[name]
+        return tables
+
+
+@dataclass(frozen=True)
+class Releases:
+    """The synthetic tables of a finished run: read from disk when they are asked for."""
+
+    run: Run
+    """Where they lie."""
+    schema: Schema
+    """The columns."""
+
+    def tables(self, numbers: slice) -> Tables:
+        """Return the tables with these numbers, (k, n, F)."""
+        stored = Storage(self.schema)
+        names = stored.arrays(1, 1)
+        return stored.joined({name: self.run.array(name)[numbers] for name in names})
+
+
+def make_releases(
+    game: Game,
+    setting: Setting,
+    generator: Generator,
+    run: str | Path,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Releases:
+    """Return all synthetic tables of a game, making those that `run` does not hold yet.
+
+    Parameters
+    ----------
+    game : Game
+    setting : Setting
+    generator : Generator
+    run : str or Path
+        Folder of the run, or a URL that fsspec knows.
+    invocation, n_jobs, progress
+        As in `complete` and `open_run`.
+
+    Raises
+    ------
+    InputError
+        If the game needs more records, the folder holds another run, or the generator returns
+        something else than it should.
+    """
+    game.check(setting)
+    work = Making(game, setting, generator)
+    n_tables = game.n_tables(setting)
+    plan = Plan(
+        name="synthetic",
+        seed=setting.seed,
+        unit="table",
+        n_units=n_tables,
+        units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)),
+        arrays=Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
+        settings=settings_of(game, setting, generator),
+    )
+    opened = open_run(run, plan, invocation=invocation)
+    complete(opened, work, n_jobs=n_jobs, progress=progress)
+    return Releases(opened, setting.table.schema)
+
+
+def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str, Any]:
+    """Return everything that synthetic tables depend on beside the seed, as JSON values."""
+    return {
+        "generator": generator.name,
+        **{f"generator {name}": value for name, value in generator.describe().items()},
+        **game.describe(),
+        **{name: getattr(setting.sizes, name) for name in ("shadows", "tests", "records")},
+        "made": setting.sizes.n_made,
+        "auxiliary": setting.sizes.auxiliary,
+        "held": setting.sizes.held,
+        "targets": setting.targets.tolist(),
+        "data": digest_of(setting.table),
+        "versions": {"privacygauge": own_version(), **versions()},
+    }
+
+
+def digest_of(table: Table) -> str:
+    """Return a hash of a table's values and of its schema."""
+    digest = hashlib.sha256(table.schema.to_json().encode())
+    digest.update(f"{table.values.shape}".encode())
+    digest.update(np.ascontiguousarray(table.values).data)
+    return digest.hexdigest()
+
+
+def _check(made: Table, learnt: Table, n: int, name: str) -> None:
+    if not isinstance(made, Table):
+        raise InputError(f"the generator {name} must return a Table, got {type(made).__name__}")
+    if made.schema != learnt.schema:
+        raise InputError(f"the generator {name} must return a table of the schema it was given")
+    if len(made) != n:
+        raise InputError(f"the generator {name} must return {n:,} records, got {len(made):,}")

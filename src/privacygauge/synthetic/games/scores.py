@@ -1,0 +1,247 @@
+"""What attacks say about every target of a game, as a run on disk that survives."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.runs.execute import Progress, complete
+from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.store import Run, open_run
+from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
+from privacygauge.synthetic.games.game import Block, Game
+from privacygauge.synthetic.games.releases import Making, Releases, Storage, settings_of
+from privacygauge.synthetic.games.setting import Setting
+
+TASKS = 64
+"""Targets are scored in about so many tasks."""
+
+SAID = 2048
+"""Bytes for what an attack has to say about a target."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What one attack says about one target."""
+
+    blocks: tuple[Block, ...]
+    """What the adversary worked with at a time."""
+    answers: tuple[Answer, ...]
+    """Its scores, one a block."""
+
+    @property
+    def secret(self) -> Bools:
+        """(t,) Whether the target was in, for each table in question."""
+        return np.concatenate([block.secret for block in self.blocks])
+
+    @property
+    def released(self) -> Floats:
+        """(t,) The scores of the tables in question."""
+        return np.concatenate([answer.released for answer in self.answers])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the attack had to say, each sentence once."""
+        return tuple(dict.fromkeys(note for answer in self.answers for note in answer.notes))
+
+
+@dataclass(frozen=True, eq=False)
+class Scoring:
+    """Scores the targets of a task by every attack: what workers are sent."""
+
+    making: Making
+    """Game, setting and generator."""
+    releases: Releases
+    """The synthetic tables."""
+    attacks: tuple[TableAttack, ...]
+    """Who scores."""
+
+    def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
+        """Return the scores of a task's targets."""
+        setting, game = self.making.setting, self.making.game
+        n_own, n_asked = _lengths(game, setting)
+        rows, m = task.n_units, len(self.attacks)
+        own = np.full((rows, m, n_own), np.nan)
+        released = np.full((rows, m, n_asked), np.nan)
+        said = np.zeros((rows, m, SAID), np.uint8)
+        # Targets that share a pool share its tables, which are read once.
+        read = functools.lru_cache(maxsize=2)(self._tables)
+        for i, target in enumerate(range(task.start, task.stop)):
+            for j, answers in enumerate(self._answers(target, read)):
+                if isinstance(answers, Skipped):
+                    said[i, j] = _written(answers.reason, ())
+                    continue
+                own[i, j] = np.concatenate([answer.own for answer in answers])
+                released[i, j] = np.concatenate([answer.released for answer in answers])
+                said[i, j] = _written(None, [note for a in answers for note in a.notes])
+        return {"own": own, "released": released, "said": said}
+
+    def _tables(self, start: int, stop: int) -> Tables:
+        return self.releases.tables(slice(start, stop))
+
+    def _answers(
+        self, target: int, read: Callable[[int, int], Tables]
+    ) -> list[list[Answer] | Skipped]:
+        """Return each attack's answers, one a block; a block's tables are in memory at a time."""
+        found: list[list[Answer] | Skipped] = [[] for _ in self.attacks]
+        for number, block in enumerate(self.making.game.blocks(self.making.setting, target)):
+            view = self._view(block, target, read)
+            for j, attack in enumerate(self.attacks):
+                so_far = found[j]
+                if isinstance(so_far, Skipped):
+                    continue
+                answer = attack.score(view, self._stream(attack, target, number))
+                found[j] = answer if isinstance(answer, Skipped) else [*so_far, answer]
+        return found
+
+    def _stream(self, attack: TableAttack, target: int, block: int) -> np.random.Generator:
+        setting = self.making.setting
+        row = int(setting.targets[target])
+        return seeds.stream(setting.seed, "attack", attack.name, attack.variant, row, block)
+
+    def _view(self, block: Block, target: int, read: Callable[[int, int], Tables]) -> View:
+        setting = self.making.setting
+        record = setting.table.values[setting.targets[target]]
+        return View(
+            setting.table.schema,
+            Storage(setting.table.schema).rounded(record),
+            read(block.shadows.start, block.shadows.stop),
+            block.inside,
+            read(block.released.start, block.released.stop),
+            self.making.game.known(setting, target),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """What attacks say about every target of a game."""
+
+    making: Making
+    """Game, setting and generator."""
+    attacks: tuple[TableAttack, ...]
+    """Who scored."""
+    run: Run
+    """Where the scores lie."""
+
+    def of(self, attack: int) -> Iterator[Scored | Skipped]:
+        """Return what the attack at a position says about each target, in their order."""
+        game, setting = self.making.game, self.making.setting
+        own, released, said = (
+            self.run.array(name)[:, attack] for name in ("own", "released", "said")
+        )
+        for target in range(len(setting.targets)):
+            reason, notes = _read(said[target])
+            if reason is not None:
+                yield Skipped(_title(self.attacks[attack]), reason)
+                continue
+            blocks = tuple(game.blocks(setting, target))
+            yield Scored(blocks, tuple(_answers_in(blocks, own[target], released[target], notes)))
+
+
+def score_releases(
+    making: Making,
+    releases: Releases,
+    attacks: Sequence[TableAttack],
+    run: str | Path,
+    *,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Scores:
+    """Return what attacks say about every target, computing what `run` does not hold yet.
+
+    Parameters
+    ----------
+    making : Making
+        Game, setting and generator.
+    releases : Releases
+        All synthetic tables of the game.
+    attacks : sequence of TableAttack
+    run : str or Path
+        Folder of the scores' run, or a URL that fsspec knows.
+    n_jobs, progress
+        As in `complete`.
+
+    Raises
+    ------
+    InputError
+        If two attacks have the same name and variant, or the folder holds another run.
+    """
+    titles = [_title(attack) for attack in attacks]
+    if not titles:
+        raise InputError("attacks must hold at least one attack, got none")
+    if len(set(titles)) < len(titles):
+        twice = next(title for title in titles if titles.count(title) > 1)
+        raise InputError(f"two attacks are called {twice!r}: give one of them a variant")
+    setting = making.setting
+    n_own, n_asked = _lengths(making.game, setting)
+    n_targets, m = len(setting.targets), len(attacks)
+    plan = Plan(
+        name="synthetic_scores",
+        seed=setting.seed,
+        unit="target",
+        n_units=n_targets,
+        units_a_task=max(1, n_targets // TASKS),
+        arrays={
+            "own": ArraySpec(("target", "attack", "shadow"), (n_targets, m, n_own), "float64"),
+            "released": ArraySpec(("target", "attack", "test"), (n_targets, m, n_asked), "float64"),
+            "said": ArraySpec(("target", "attack", "byte"), (n_targets, m, SAID), "uint8"),
+        },
+        settings={
+            **settings_of(making.game, setting, making.generator),
+            "attacks": [repr(attack) for attack in attacks],
+        },
+    )
+    opened = open_run(run, plan)
+    work = Scoring(making, releases, tuple(attacks))
+    complete(opened, work, n_jobs=n_jobs, progress=progress)
+    return Scores(making, tuple(attacks), opened)
+
+
+def _title(attack: TableAttack) -> str:
+    return f"{attack.name} ({attack.variant})" if attack.variant else attack.name
+
+
+def _lengths(game: Game, setting: Setting) -> tuple[int, int]:
+    """Return how many scores a target has of the adversary's own tables, and of those in question.
+
+    Every target of a game has as many.
+    """
+    blocks = tuple(game.blocks(setting, 0))
+    return sum(len(b.inside) for b in blocks), sum(len(b.secret) for b in blocks)
+
+
+def _answers_in(
+    blocks: Sequence[Block], own: Floats, released: Floats, notes: tuple[str, ...]
+) -> Iterator[Answer]:
+    a = b = 0
+    for block in blocks:
+        end_a, end_b = a + len(block.inside), b + len(block.secret)
+        yield Answer(own[a:end_a], released[b:end_b], notes)
+        a, b = end_a, end_b
+
+
+def _written(reason: str | None, notes: Sequence[str]) -> NDArray[np.uint8]:
+    """Return why an attack was not played, or what it had to say, in a fixed number of bytes."""
+    kept = list(dict.fromkeys(notes))
+    while True:
+        text = json.dumps([None if reason is None else reason[:500], kept]).encode()
+        if len(text) <= SAID:
+            break
+        kept.pop()
+    return np.frombuffer(text.ljust(SAID, b"\0"), np.uint8)
+
+
+def _read(said: NDArray[np.uint8]) -> tuple[str | None, tuple[str, ...]]:
+    reason, notes = json.loads(said.tobytes().rstrip(b"\0"))
+    return reason, tuple(notes)

@@ -1,0 +1,165 @@
+"""What a privacy game is played on: a table, the records in question, and how much is made."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import ndtri
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.release import coin_flips
+from privacygauge.errors import InputError
+from privacygauge.synthetic.table import Table
+
+HALF_WIDTH = 0.05
+"""Of the interval of an AUC near 1/2, where the number of test tables is not given."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How many tables are made, and of how many records."""
+
+    shadows: int = 1000
+    """Tables of the adversary's own, for each target or for all of them."""
+    tests: int = 512
+    """Tables that the adversary is asked about, for each target or for all of them."""
+    records: int = 1000
+    """Records that a generator learns from."""
+    made: int | None = None
+    """Records of a synthetic table; as many as it was learnt from where nothing is given."""
+    auxiliary: int = 10_000
+    """Most records that the adversary knows."""
+    held: int = 5_000
+    """Most records that the tables in question are made from, none of them known to it."""
+
+    def __post_init__(self) -> None:
+        least = {"shadows": 4, "tests": 4, "records": 2, "made": 1, "auxiliary": 2, "held": 2}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if value is not None and value < low:
+                raise InputError(f"{name} must be at least {low}, got {value}")
+
+    @property
+    def n_made(self) -> int:
+        """Records of a synthetic table."""
+        return self.records if self.made is None else self.made
+
+
+def enough_tests(half_width: float = HALF_WIDTH, level: float = 0.95) -> int:
+    """Return how many test tables give an AUC an interval that is not wider.
+
+    Parameters
+    ----------
+    half_width : float
+        Half of the interval's width, in (0, 0.5).
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    int
+        Even. For an AUC of 1/2, where the interval is widest: its variance with T/2 tables on
+        either side is (T + 1) / (3 T^2) (Mann & Whitney 1947).
+    """
+    if not 0.0 < half_width < 0.5:
+        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+    z = float(ndtri(0.5 + checks.level(level) / 2))
+    # (T + 1) / (3 T^2) = (h / z)^2, solved for T.
+    variance = 3 * (half_width / z) ** 2
+    tests = (1 + math.sqrt(1 + 4 * variance)) / (2 * variance)
+    return 2 * math.ceil(tests / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """A table, the targets among its records, the sizes, and the seed of every draw."""
+
+    table: Table
+    """All records."""
+    targets: Ints
+    """(r,) Different rows of the table."""
+    sizes: Sizes
+    """How much is made."""
+    seed: int
+    """Every draw derives from it."""
+    identity: Ints
+    """(N,) A number for each record, the same for equal ones."""
+
+    @classmethod
+    def of(cls, table: Table, targets: Ints, sizes: Sizes, seed: int) -> Setting:
+        """Return a setting, checked.
+
+        Raises
+        ------
+        InputError
+            If a target is no row of the table, or named twice.
+        """
+        rows = checks.integers(targets, "targets")
+        if not len(rows):
+            raise InputError("targets must name at least one record, got none")
+        outside = rows[(rows < 0) | (rows >= len(table))]
+        if len(outside):
+            raise InputError(
+                f"targets must lie in 0..{len(table) - 1}, the rows of the table, got {outside[0]}"
+            )
+        if len(np.unique(rows)) < len(rows):
+            raise InputError("targets must differ, got one of them twice")
+        return cls(table, rows, sizes, seeds.non_negative(seed), _identities(table))
+
+    @cached_property
+    def pools(self) -> tuple[Ints, Ints]:
+        """The rows that the adversary knows, and those of the tables in question: apart."""
+        order = seeds.stream(self.seed, "synthetic", "pools").permutation(len(self.table))
+        known = min(self.sizes.auxiliary, 2 * len(order) // 3)
+        held = min(self.sizes.held, len(order) - known)
+        return order[:known], order[known : known + held]
+
+    @cached_property
+    def others(self) -> tuple[Ints, Ints]:
+        """The pools without the targets and their copies."""
+        known, held = self.pools
+        return self.without(known, self.targets), self.without(held, self.targets)
+
+    @cached_property
+    def coins(self) -> tuple[Bools, Bools]:
+        """(s, r) and (t, r) Fair coins: which target is in which shadow and in which test table.
+
+        Equal records have one coin: a table without one of them must not hold its copy.
+        """
+        n_tables = (self.sizes.shadows, self.sizes.tests)
+        own, asked = (
+            coin_flips(n, len(self.targets), seeds.stream(self.seed, "shared", side))
+            for n, side in zip(n_tables, ("shadow", "test"), strict=True)
+        )
+        return own[:, self.first], asked[:, self.first]
+
+    @cached_property
+    def first(self) -> Ints:
+        """(r,) The place of the first target that equals each target."""
+        _, first, which = np.unique(
+            self.identity[self.targets], return_index=True, return_inverse=True
+        )
+        return first[which].astype(np.int64)
+
+    def without(self, rows: Ints, targets: Ints) -> Ints:
+        """Return the rows that are no copies of the targets."""
+        return rows[~np.isin(self.identity[rows], self.identity[targets])]
+
+    def require(self, pool: Ints, needed: int, whose: str) -> None:
+        """Refuse a game with fewer records than it takes."""
+        if len(pool) < needed:
+            raise InputError(
+                f"the game needs {needed:,} records {whose}, and there are {len(pool):,} of the "
+                f"table's {len(self.table):,}: learn from fewer records (--size), or give a larger "
+                "table"
+            )
+
+
+def _identities(table: Table) -> Ints:
+    # A missing number equals a missing number.
+    values = np.where(np.isnan(table.values), np.inf, table.values)
+    return np.unique(values, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)

@@ -1,0 +1,185 @@
+"""Generators of the user's: objects with fit and sample, and functions of a frame.
+
+SDV, synthcity and others come in this way; PrivacyGauge itself needs none of them. What such code
+returns is checked by `returned.table_from`; `command.Command` runs any other program.
+How their randomness is fixed, and where that fails, stands in `foreign`.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.foreign import (
+    SEEDS,
+    drawn_seed,
+    parameters_of,
+    seed_by_name,
+    takes,
+    theirs,
+)
+from privacygauge.synthetic.generators.origin import called, origin
+from privacygauge.synthetic.generators.returned import one_line, table_from
+from privacygauge.synthetic.table import Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
+"""Names of arguments of `sample` and `generate` that are given the number of records."""
+
+
+@dataclass(frozen=True)
+class FitSample:
+    """Makes an object with fit(frame) and sample(n) anew for every table.
+
+    Instead of ``sample``, or with other names of its argument: ``sample(num_rows=n)`` as in SDV 2,
+    ``generate(count=n)`` as in synthcity. What comes back is a frame, or has ``dataframe()``.
+
+    Raises
+    ------
+    InputError
+        If it cannot be made, has no fit, or neither sample nor generate, or if it is the same
+        object at every call, which would remember earlier tables.
+    """
+
+    make: Any
+    """A class or function without arguments, or of a seed or random_state, that returns an
+    object which is not fitted; or such an object, which is copied (by scikit-learn's clone
+    where it is an estimator)."""
+    label: str = ""
+    """What reports call it; the class's or function's own name where nothing is given."""
+
+    def __post_init__(self) -> None:
+        with theirs(self.name, 0):
+            made, again = (_made(self.make, 0) for _ in range(2))
+        require_fit_and_sample(made, self.name)
+        if made is again:
+            raise InputError(
+                f"generator {self.name!r} must be a new object for every table, or it remembers "
+                "earlier ones: make it inside the function"
+            )
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.label or called(self.make)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return where the object and what makes it come from: names, versions, digests."""
+        with theirs(self.name, 0):
+            made = _made(self.make, 0)
+        return {"fit and sample": dict(origin(type(made))), "made by": dict(origin(self.make))}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records of an object that was fitted to the table's frame."""
+        seed = drawn_seed(rng)
+        with theirs(self.name, seed):
+            frame = _sampled(_fitted(_made(self.make, seed), table.to_frame(), seed), n, seed)
+        return table_from(frame, table.schema, n, self.name)
+
+
+@dataclass(frozen=True)
+class Call:
+    """Asks a function of the user's for every table.
+
+    Raises
+    ------
+    InputError
+        If the function takes other arguments.
+    """
+
+    function: Callable[..., pd.DataFrame]
+    """Takes a frame, a number of records and a seed, or the first two; returns a frame. The
+    third argument is given by name where it is called seed or random_state."""
+    label: str = ""
+    """What reports call it; the function's own name where nothing is given."""
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(f"a generator must be callable, got {type(self.function).__name__}")
+        if not takes(self.function, 2 + _seed_by_place(self.function)):
+            raise InputError(
+                f"generator {self.name!r} must take a frame, a number of records and a seed (or "
+                f"the first two), got {_signature(self.function)}: bind what else it needs with "
+                "functools.partial"
+            )
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+        return self.label or called(self.function)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return where the function comes from: name, version, digests."""
+        return {"function": dict(origin(self.function))}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return the n records that the function makes of the table's frame."""
+        seed = drawn_seed(rng)
+        by_place = (seed,) if _seed_by_place(self.function) else ()
+        with theirs(self.name, seed):
+            frame = self.function(
+                table.to_frame(), n, *by_place, **seed_by_name(self.function, seed)
+            )
+        return table_from(frame, table.schema, n, self.name)
+
+
+def require_fit_and_sample(made: object, name: str) -> None:
+    """Refuse what has no fit, or neither sample nor generate."""
+    lacks = "fit" if not callable(getattr(made, "fit", None)) else "sample or generate"
+    if lacks == "fit" or _sampler(made) is None:
+        raise InputError(
+            f"generator {name!r} must have fit(frame) and sample(n), but {type(made).__name__} "
+            f"has no {lacks}: give a function (frame, n, seed) that returns a frame"
+        )
+
+
+def _made(make: Any, seed: int) -> Any:
+    if isinstance(make, type) or not hasattr(make, "fit"):
+        return make(**seed_by_name(make, seed))
+    if not hasattr(make, "get_params"):
+        return copy.deepcopy(make)
+    from sklearn.base import clone
+
+    copied = clone(make)
+    names = [key for key in copied.get_params() if key.split("__")[-1] in SEEDS]
+    return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
+
+
+def _fitted(made: Any, frame: pd.DataFrame, seed: int) -> Any:
+    fitted = made.fit(frame, **seed_by_name(made.fit, seed))
+    return made if _sampler(fitted) is None else fitted
+
+
+def _sampled(fitted: Any, n: int, seed: int) -> object:
+    sampler = _sampler(fitted)
+    assert sampler is not None
+    known = parameters_of(sampler)
+    count = next((name for name in COUNTS if name in known), None)
+    by_name = seed_by_name(sampler, seed)
+    made = sampler(n, **by_name) if count is None else sampler(**{count: n}, **by_name)
+    return made.dataframe() if callable(getattr(made, "dataframe", None)) else made
+
+
+def _sampler(made: object) -> Callable[..., Any] | None:
+    found = (getattr(made, name, None) for name in ("sample", "generate"))
+    return next((method for method in found if callable(method)), None)
+
+
+def _seed_by_place(function: Callable[..., Any]) -> bool:
+    """Return whether the third argument is a seed of another name, which it is if needed."""
+    return not seed_by_name(function, 0) and not takes(function, 2)
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    try:
+        return one_line(str(inspect.signature(function)), 80)
+    except (TypeError, ValueError):
+        return "a callable that does not say what it takes"

@@ -1,0 +1,130 @@
+"""Running code of the user's: its randomness fixed, its output apart, its errors named.
+
+Whatever a ``seed`` or ``random_state`` argument is offered to gets a number. As many libraries
+draw from the global states of numpy, random and torch (where it is loaded) instead, these are
+seeded with the same number around every call and restored after it. So one such call is made at a
+time in a process. Code that seeds itself from the clock, or TensorFlow, is out of reach: what it
+gives cannot be made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.returned import one_line
+
+SEEDS = ("seed", "random_state")
+"""Names of arguments that are given a number which fixes what is random."""
+
+# The global random states are one a process.
+_ALONE = threading.RLock()
+
+
+def takes(function: Callable[..., Any], n_positional: int) -> bool:
+    """Return whether a callable can be called with so many arguments and a seed by name."""
+    try:
+        signature = inspect.signature(function)
+        signature.bind(*range(n_positional), **seed_by_name(function, 0))
+    except (TypeError, ValueError):  # other arguments; compiled code that does not say
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def theirs(name: str, seed: int) -> Iterator[None]:
+    """Run code of the user's: global states are seeded, and what it raises is an InputError.
+
+    What it prints goes to standard error, so that results on standard output stay whole.
+    """
+    try:
+        with _ALONE, _seeded(seed), contextlib.redirect_stdout(sys.stderr):
+            yield
+    except MemoryError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise InputError(
+            f"generator {name!r} failed with {_said(error)}: call it by itself to see where"
+        ) from error
+
+
+@contextlib.contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    # The user's code may draw from these states, though ours never does.
+    numpys, pythons = np.random.get_state(), random.getstate()  # noqa: NPY002
+    torch = sys.modules.get("torch")
+    torches = None if torch is None else torch.get_rng_state()
+    on_gpu = [] if torch is None or not torch.cuda.is_initialized() else _states_on_gpu(torch)
+    try:
+        np.random.seed(seed)  # noqa: NPY002
+        random.seed(seed)
+        if torch is not None:
+            torch.manual_seed(seed)
+        yield
+    finally:
+        np.random.set_state(numpys)  # noqa: NPY002
+        random.setstate(pythons)
+        if torch is not None:
+            torch.set_rng_state(torches)
+            for number, state in enumerate(on_gpu):
+                torch.cuda.set_rng_state(state, number)
+
+
+def _states_on_gpu(torch: Any) -> list[Any]:
+    states: list[Any] = torch.cuda.get_rng_state_all()
+    return states
+
+
+def drawn_seed(rng: np.random.Generator) -> int:
+    """Return a seed that every library takes, in 0..2**31-1."""
+    return int(rng.integers(2**31))
+
+
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Return the arguments that can be given by name."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except (TypeError, ValueError):  # compiled code may not say
+        return {}
+    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {name: value for name, value in parameters.items() if value.kind in kinds}
+
+
+def seed_by_name(function: Callable[..., Any], seed: int) -> dict[str, int]:
+    """Return the seed under every name that the callable has for it; none where it has none."""
+    known = parameters_of(function)
+    return {name: seed for name in SEEDS if name in known}
+
+
+def require_sendable(generator: object, name: str) -> None:
+    """Refuse a generator that cannot be sent to another process, before any work.
+
+    Raises
+    ------
+    InputError
+        One line: what is in the way, and the way out.
+    """
+    # What joblib's processes use themselves: it takes lambdas too.
+    from joblib.externals.loky.backend.reduction import dumps
+
+    # Pickling runs code of the user's, which may raise anything.
+    try:
+        dumps(generator)
+    except Exception as error:
+        raise InputError(
+            f"generator {name!r} cannot be sent to another process ({_said(error)}): give a "
+            "function that makes it, or use one job"
+        ) from error
+
+
+def _said(error: BaseException) -> str:
+    said = one_line(str(error))
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,0 +1,190 @@
+"""Generators: from a table to a synthetic one of the same schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from privacygauge.core.checks import Floats
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.bayes_net import learn_bayes_net
+from privacygauge.synthetic.generators.binning import Binning
+from privacygauge.synthetic.generators.cart import LEAF, learn_cart
+from privacygauge.synthetic.generators.controls import Bootstrap, Independent
+from privacygauge.synthetic.generators.privbayes import learn_privbayes
+from privacygauge.synthetic.schema import Column, Schema
+from privacygauge.synthetic.table import Table
+
+
+class Generator(Protocol):
+    """Makes synthetic tables. Frozen; everything random comes from the given generator."""
+
+    @property
+    def name(self) -> str:
+        """What reports call it."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return everything that the result depends on beside the table, as JSON values."""
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n synthetic records of the table's schema, learnt from its records."""
+
+
+@dataclass(frozen=True)
+class BayNet:
+    """A greedy Bayes network of the records' counts; numbers in equally wide bins."""
+
+    degree: int = 1
+    """Most parents of a column; 1 in Meeus et al. (2023)."""
+    bins: int = 10
+    """Bins of a number, over the schema's range."""
+
+    name = "BayNet"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return degree and bins."""
+        return asdict(self)
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records drawn from the network."""
+        binning = Binning(table.schema, self.bins)
+        network = learn_bayes_net(binning.codes(table), binning.sizes, self.degree, rng)
+        return binning.table(network.sample(n, rng), rng)
+
+
+@dataclass(frozen=True)
+class PrivBayes:
+    """A Bayes network under differential privacy (Zhang et al. 2017).
+
+    The privacy of every record holds as far as the schema (categories, ranges) and the number of
+    records are public: a schema that was inferred from the records is not.
+    """
+
+    epsilon: float
+    """Above 0; for replacing one record. Half of it pays for the structure, half for counts."""
+    degree: int = 1
+    """Most parents of a column."""
+    bins: int = 10
+    """Bins of a number, over the schema's range."""
+
+    name = "PrivBayes"
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise InputError(f"epsilon must be above 0, got {self.epsilon}")
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return epsilon, degree and bins."""
+        return asdict(self)
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records drawn from the network."""
+        binning = Binning(table.schema, self.bins)
+        codes = binning.codes(table)
+        network = learn_privbayes(codes, binning.sizes, self.degree, self.epsilon, rng)
+        return binning.table(network.sample(n, rng), rng)
+
+
+@dataclass(frozen=True)
+class SynthPop:
+    """Columns one after another, each by a tree on those before it (Nowok et al. 2016)."""
+
+    least: int = LEAF
+    """Fewest records in a leaf."""
+    order: tuple[str, ...] | None = None
+    """Names of the columns in the order in which they are drawn; as they stand by default."""
+
+    name = "SynthPop"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the size of leaves and the order."""
+        return {"least": self.least, "order": None if self.order is None else list(self.order)}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records, each value of which occurs in the table."""
+        # A missing number is a number below all others: trees split it off where it matters.
+        stand_in = np.array([_below(column) for column in table.schema.columns])
+        values = np.where(np.isnan(table.values), stand_in, table.values)
+        categorical = np.array([not column.is_number for column in table.schema.columns])
+        made = learn_cart(values, categorical, rng, order=self._order(table), least=self.least)
+        drawn = made.sample(n, rng)
+        return Table(table.schema, np.where(drawn == stand_in, np.nan, drawn))
+
+    def _order(self, table: Table) -> Sequence[int] | None:
+        if self.order is None:
+            return None
+        names = list(table.schema.names)
+        unknown = [name for name in self.order if name not in names]
+        if unknown:
+            raise InputError(f"order names {unknown[0]!r}, which is no column of the table")
+        return [names.index(name) for name in self.order]
+
+
+def _below(column: Column) -> float:
+    """Return a number below a column's range; -1, which is no code, for categories."""
+    if column.low is None or column.high is None:
+        return -1.0
+    return float(column.low - (column.high - column.low) - 1.0)
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Every column on its own, drawn from its values: a control that keeps no record together."""
+
+    name = "independent columns"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing to choose."""
+        return {}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records of independent columns."""
+        return Table(table.schema, Independent(table.values).sample(n, rng))
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The records themselves, with replacement: a control that gives everything away."""
+
+    name = "identity"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing to choose."""
+        return {}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n of the records; each once where n is their number."""
+        if n == len(table):
+            return table[rng.permutation(n)]
+        return Table(table.schema, Bootstrap(table.values).sample(n, rng))
+
+
+@dataclass(frozen=True)
+class Silence:
+    """Uniform over the schema's domain: a control that never looks at the records."""
+
+    name = "silence"
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing to choose."""
+        return {}
+
+    def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
+        """Return n records that depend on the schema alone."""
+        return _uniform(table.schema, n, rng)
+
+
+def _uniform(schema: Schema, n: int, rng: np.random.Generator) -> Table:
+    return Table(schema, np.column_stack([_any_value(c, n, rng) for c in schema.columns]))
+
+
+def _any_value(column: Column, n: int, rng: np.random.Generator) -> Floats:
+    if column.low is None or column.high is None:
+        return rng.integers(column.n_codes, size=n).astype(np.float64)
+    if column.kind == "integer":
+        low, high = int(np.ceil(column.low)), int(np.floor(column.high))
+        return rng.integers(low, high + 1, size=n).astype(np.float64)
+    return rng.uniform(column.low, column.high, size=n)

@@ -1,0 +1,178 @@
+"""Generators by what a user has at hand: a name with options, an object, a function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+from privacygauge.core import checks
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.adapters import Call, FitSample
+from privacygauge.synthetic.generators.foreign import takes
+from privacygauge.synthetic.generators.generator import (
+    BayNet,
+    Generator,
+    Identity,
+    Marginals,
+    PrivBayes,
+    Silence,
+    SynthPop,
+)
+
+GENERATORS: Mapping[str, type[Any]] = {
+    "baynet": BayNet,
+    "privbayes": PrivBayes,
+    "synthpop": SynthPop,
+    "independent": Marginals,
+    "identity": Identity,
+    "silence": Silence,
+}
+"""The built-in generators, the last three of which are controls."""
+
+
+def generator_named(
+    text: str,
+    *,
+    epsilon: float | None = None,
+    degree: int | None = None,
+    bins: int | None = None,
+    least: int | None = None,
+    order: Sequence[str] | None = None,
+) -> Generator:
+    """Return a built-in generator, such as ``baynet`` or ``privbayes:epsilon=1,degree=2``.
+
+    Parameters
+    ----------
+    text : str
+        One of `GENERATORS`, with options after a colon if need be; in a text the columns of
+        ``order`` are parted by ``+``.
+    epsilon : float, optional
+        Of privbayes, which needs it.
+    degree, bins : int, optional
+        Of baynet and privbayes.
+    least : int, optional
+        Of synthpop.
+    order : sequence of str, optional
+        Of synthpop.
+
+    Raises
+    ------
+    InputError
+        If there is no such generator, or it has no such option, lacks one, or gets one twice.
+
+    Examples
+    --------
+    >>> generator_named("privbayes:epsilon=1", degree=2)
+    PrivBayes(epsilon=1.0, degree=2, bins=10)
+    """
+    name, colon, written = text.partition(":")
+    if name not in GENERATORS:
+        raise InputError(f"generator must be one of {', '.join(GENERATORS)}, got {name!r}")
+    options = {"epsilon": epsilon, "degree": degree, "bins": bins, "least": least, "order": order}
+    given = {key: value for key, value in options.items() if value is not None}
+    for key, value in _pairs(written, text).items() if colon else ():
+        if key in given:
+            raise InputError(f"{key} of {name} is given twice, got {given[key]} and {value!r}")
+        given[key] = _read(name, key, value)
+    return _made(name, given)
+
+
+def is_named(text: str) -> bool:
+    """Return whether a text means a built-in generator; these win over modules of that name."""
+    return text.partition(":")[0] in GENERATORS
+
+
+def as_generator(thing: object, name: str = "") -> Generator:
+    """Return a generator of whatever makes synthetic tables.
+
+    Parameters
+    ----------
+    thing : Generator, str, class, object, or callable
+        A generator; the text of a built-in one (`generator_named`); an object with fit(frame)
+        and sample(n), its class, or a function without arguments (or of a seed) that returns
+        one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
+        seed that returns a frame (`adapters.Call`). For programs give a `command.Command`.
+    name : str
+        What reports call it; its own name where nothing is given. Generators keep theirs.
+
+    Raises
+    ------
+    InputError
+        One line: what it lacks, and the way out.
+    """
+    if isinstance(thing, str):
+        return generator_named(thing)
+    if isinstance(thing, type):
+        if _is_generator(thing):
+            raise InputError(f"give an instance, {thing.__name__}(...), not the class itself")
+        return FitSample(thing, name)
+    if _is_generator(thing):
+        generator: Generator = thing  # type: ignore[assignment]  # as its methods say
+        return generator
+    if hasattr(thing, "fit"):
+        return FitSample(thing, name)
+    if not callable(thing):
+        raise InputError(
+            "a generator must be one of PrivacyGauge's, an object with fit and sample, a function "
+            f"(frame, n, seed) that returns a frame, or a Command, got {type(thing).__name__}"
+        )
+    # What can be called with no more than a seed has nothing to learn from: it makes what has.
+    return FitSample(thing, name) if takes(thing, 0) else Call(thing, name)
+
+
+def _is_generator(thing: object) -> bool:
+    return all(hasattr(thing, part) for part in ("name", "describe", "generate"))
+
+
+def _made(name: str, given: Mapping[str, Any]) -> Generator:
+    kind = GENERATORS[name]
+    known = [field.name for field in fields(kind)]
+    for key, value in given.items():
+        _require_option(name, key, known)
+        number = isinstance(value, int | float)
+        if number and not math.isfinite(value):
+            raise InputError(f"{key} of {name} must be a finite number, got {value}")
+        if number and get_type_hints(kind)[key] is int and value < 1:
+            raise InputError(f"{key} of {name} must be at least 1, got {value}")
+    if name == "privbayes" and "epsilon" not in given:
+        raise InputError(
+            "privbayes needs the epsilon of its differential privacy: privbayes:epsilon=1"
+        )
+    order = {"order": tuple(given["order"])} if "order" in given else {}
+    made: Generator = kind(**{**given, **order})
+    return made
+
+
+def _require_option(name: str, key: str, known: Sequence[str]) -> None:
+    if key not in known:
+        has = f"has {checks.listed(known)}" if known else "has none"
+        raise InputError(f"{name} has no option {key!r}; it {has}: leave it out")
+
+
+def _pairs(written: str, text: str) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for entry in written.split(","):
+        key, sign, value = (part.strip() for part in entry.partition("="))
+        if not (key and sign and value):
+            raise InputError(
+                f"options must be written like baynet:degree=2,bins=5, got {entry!r} in {text!r}"
+            )
+        if key in pairs:
+            raise InputError(f"{key} is given twice in {text!r}: leave one out")
+        pairs[key] = value
+    return pairs
+
+
+def _read(name: str, key: str, value: str) -> Any:
+    kind = GENERATORS[name]
+    _require_option(name, key, [field.name for field in fields(kind)])
+    hint = get_type_hints(kind)[key]
+    if hint not in (int, float):
+        return tuple(value.split("+"))
+    try:
+        return hint(value)
+    except ValueError as error:
+        wanted = "a whole number" if hint is int else "a number"
+        raise InputError(f"{key} of {name} must be {wanted}, got {value!r}") from error

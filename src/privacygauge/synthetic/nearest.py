@@ -1,0 +1,254 @@
+"""The mean distance to the nearest other records, of all records at once, exactly.
+
+A search in three steps, each exact, each for the records that the one before leaves open:
+equal records are counted; records with equal categories are compared with one another, where
+one further category that differs would weigh more; and what is left is compared with every
+distinct record in single precision, whose candidates are measured again in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from math import comb
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.runs.threads import one_thread
+from privacygauge.synthetic.distance import Space
+from privacygauge.synthetic.rough import Rough, Singles, rough_of
+
+_LARGEST_KEY = 2**62
+_LARGEST_GROUP = 2_048
+"""Larger groups of equal categories are left to the last step, which is as fast for them."""
+_BLOCK = 2**25
+"""Rough distances held at once by a thread: 128 MB."""
+_PAIRS = 2**20
+"""Candidates that are measured at once."""
+_WIDTH = 64
+"""So many records share a minimum in the search for candidates."""
+_PASS = 100
+"""Records that have to be open for each pass over the columns that may settle them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Neighbours of some points."""
+
+    point: Ints
+    """Whose neighbour it is, as a position among the points asked about."""
+    distance: Floats
+    """How far it is."""
+    weight: Ints
+    """How many records it stands for."""
+
+
+def mean_distances(space: Space, k: int) -> Floats:
+    """Return the mean distance of each point to its k nearest others.
+
+    Parameters
+    ----------
+    space : Space
+        n points; equal ones are neighbours at distance 0.
+    k : int
+        In 1..n - 1.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+    """
+    first, kind, weight = _distinct(space)
+    points = space[first]
+    scores = np.zeros(len(points))
+    left = np.flatnonzero(weight <= k)
+    if space.share == 0.0:
+        scores[left], settled = _by_mismatches(points, weight, k, left)
+    else:
+        scores[left], settled = _by_groups(points, weight, k, left)
+    left = left[~settled]
+    if len(left):
+        scores[left] = _by_all(points, weight, k, left)
+    return np.asarray(scores[kind])
+
+
+def _distinct(space: Space) -> tuple[Ints, Ints, Ints]:
+    """Return a row of each kind of point, the kind of each row, and how often each occurs."""
+    columns = list(zip(space.codes.T, space.sizes, strict=True))
+    for numbers in space.numbers.T:
+        values, codes = np.unique(numbers, return_inverse=True)
+        columns.append((codes, len(values)))
+    return _grouped(_keys(columns, len(space)))
+
+
+def _grouped(keys: Ints) -> tuple[Ints, Ints, Ints]:
+    _, first, kind, weight = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, kind, weight
+
+
+def _keys(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
+    """Return a number for each row that is equal where all codes are."""
+    keys, bound = np.zeros(n, dtype=np.int64), 1
+    for codes, size in columns:
+        if bound * size > _LARGEST_KEY:
+            values, keys = np.unique(keys, return_inverse=True)
+            bound = len(values)
+        keys, bound = keys * size + codes, bound * size
+    return keys
+
+
+def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> tuple[Floats, Floats]:
+    """Return each point's mean distance to its k nearest, and the distance of the last of them."""
+    order = np.lexsort((pairs.distance, pairs.point))
+    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
+    total = np.concatenate([[0], np.cumsum(weight)])
+    before = total[:-1] - total[np.searchsorted(point, point)]
+    taken = np.clip(k - before, 0, weight)
+    last = np.full(n, np.inf)
+    enough = (before < k) & (before + weight >= k)
+    last[point[enough]] = distance[enough]
+    return np.bincount(point, taken * distance, minlength=n) / k, last
+
+
+def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
+    """Return scores of points of categories alone, by counting others level by level.
+
+    Summed over all sets S of h columns, the records that agree with a point outside of S count
+    one that differs in m columns C(F - m, h - m) times: so the counts of h = 0, 1, ... give how
+    many differ in exactly h columns, without comparing pairs.
+    """
+    width = space.codes.shape[1]
+    counts = [weight[left]]
+    enough = counts[0] > k
+    for h in range(1, width + 1):
+        if np.count_nonzero(~enough) <= _PASS * comb(width, h):
+            break
+        agree = _agreeing(space, weight, h)[left]
+        nearer = sum(comb(width - m, h - m) * found for m, found in enumerate(counts))
+        counts.append(agree - nearer)
+        enough = np.sum(counts, axis=0) > k
+    others = np.column_stack(counts)
+    others[:, 0] -= 1
+    before = np.cumsum(others, axis=1) - others
+    taken = np.clip(k - before, 0, others)
+    return taken @ space.steps[: len(counts)] / k, enough
+
+
+def _agreeing(space: Space, weight: Ints, h: int) -> Ints:
+    """Return, summed over all sets of h columns, how many records agree outside of the set."""
+    columns = list(zip(space.codes.T, space.sizes, strict=True))
+    total = np.zeros(len(space), dtype=np.int64)
+    for without in combinations(range(len(columns)), h):
+        kept = [column for j, column in enumerate(columns) if j not in without]
+        _, kind, _ = _grouped(_keys(kept, len(space)))
+        total += np.bincount(kind, weight).astype(np.int64)[kind]
+    return total
+
+
+def _by_groups(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
+    """Return scores within groups of equal categories, and which of them nothing can beat."""
+    scores, settled = np.zeros(len(space)), np.zeros(len(space), dtype=np.bool_)
+    asked = np.isin(np.arange(len(space)), left)
+    for group in _groups(space, weight, k) if len(space.steps) > 1 else ():
+        for rows in _cut(group[asked[group]], 1 + _PAIRS // len(group)):
+            mean, last = _mean_of_nearest(_within(space, weight, rows, group, k), len(rows), k)
+            scores[rows], settled[rows] = mean, last <= space.steps[1]
+    return scores[left], settled[left]
+
+
+def _groups(space: Space, weight: Ints, k: int) -> Iterator[Ints]:
+    """Yield the points of each group that may hold k neighbours of one of them."""
+    columns = list(zip(space.codes.T, space.sizes, strict=True))
+    _, kind, sizes = _grouped(_keys(columns, len(space)))
+    order = np.argsort(kind, kind="stable")
+    ends = np.cumsum(sizes)
+    records = np.bincount(kind, weight)
+    for g in np.flatnonzero((records > k) & (sizes <= _LARGEST_GROUP)):
+        yield order[ends[g] - sizes[g] : ends[g]]
+
+
+def _cut(rows: Ints, size: int) -> Iterator[Ints]:
+    for begin in range(0, len(rows), size):
+        yield rows[begin : begin + size]
+
+
+def _within(space: Space, weight: Ints, rows: Ints, group: Ints, k: int) -> _Pairs:
+    """Return the nearest of a group's points to some of them."""
+    found = space.between(rows[:, None], group[None, :])
+    near = np.argpartition(found, k, axis=1)[:, : k + 1] if k + 1 < len(group) else None
+    if near is None:
+        near = np.broadcast_to(np.arange(len(group)), found.shape)
+    point = np.repeat(np.arange(len(rows)), near.shape[1])
+    distance = np.take_along_axis(found, near, axis=1).ravel()
+    other = group[near.ravel()]
+    return _Pairs(point, distance, weight[other] - (other == rows[point]))
+
+
+def _by_all(space: Space, weight: Ints, k: int, left: Ints) -> Floats:
+    """Return scores by comparing points with all others, a block at a time."""
+    from joblib import cpu_count
+
+    n = len(space)
+    width = max(1, min(_WIDTH, n // (4 * (k + 1))))
+    rough = rough_of(space, width)
+    blocks = list(_cut(left, max(16, min(512, _BLOCK // n))))
+
+    def scored(rows: Ints) -> Floats:
+        pairs = _candidates(space, rough, weight, k, rows)
+        return _mean_of_nearest(pairs, len(rows), k)[0]
+
+    with one_thread(), ThreadPoolExecutor(min(cpu_count(), len(blocks))) as pool:
+        return np.concatenate(list(pool.map(scored, blocks)))
+
+
+def _candidates(space: Space, rough: Rough, weight: Ints, k: int, rows: Ints) -> _Pairs:
+    """Return all others that may be among the k nearest of each point, and its own copies."""
+    found = rough.distances(rows)
+    found[np.arange(len(rows)), rows] = np.inf
+    blocks = found.reshape(len(rows), rough.width, -1)
+    least = blocks.min(axis=1)
+    limit = np.full(len(rows), np.inf, dtype=np.float32)
+    if least.shape[1] >= k:
+        # k minima below it are k records: no farther one is among the k nearest.
+        limit = np.partition(least, k - 1, axis=1)[:, k - 1]
+    parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
+    if space.share == 0.0:
+        parts.append(_at_limit(space, limit, k))
+        limit = limit - np.float32(0.5)
+    else:
+        limit = limit + 2 * rough.error
+    parts += _within_limit(space, weight, rows, blocks, least, limit)
+    return _Pairs(
+        np.concatenate([part.point for part in parts]),
+        np.concatenate([part.distance for part in parts]),
+        np.concatenate([part.weight for part in parts]),
+    )
+
+
+def _at_limit(space: Space, limit: Singles, k: int) -> _Pairs:
+    """Return an entry for the neighbours at each point's limit, which are known to be enough.
+
+    In categories alone distances are small whole numbers, exact, and tie by the thousand.
+    """
+    known = np.flatnonzero(np.isfinite(limit))
+    at = space.steps[limit[known].astype(np.int64)]
+    return _Pairs(known, at, np.full(len(known), k))
+
+
+def _within_limit(
+    space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
+) -> list[_Pairs]:
+    """Return the others within each point's limit, measured again, some at a time."""
+    parts = []
+    width, m = blocks.shape[1:]
+    hit, block = np.nonzero((least <= limit[:, None]) & np.isfinite(least))
+    for some in _cut(np.arange(len(hit)), max(1, _PAIRS // width)):
+        values = blocks[hit[some], :, block[some]]
+        which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
+        point, other = hit[some][which], place * m + block[some][which]
+        parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
+    return parts

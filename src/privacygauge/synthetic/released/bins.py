@@ -1,0 +1,81 @@
+"""Tables as categories: numbers in bins that hold about equally many records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileBins:
+    """Where the numbers of each column are cut.
+
+    A number is in bin i where i of the edges are below it, so that the first bin reaches down
+    and the last up without end. A missing number is in a bin of its own, the last.
+    """
+
+    edges: tuple[Floats | None, ...]
+    """One a column, ascending; None for categories."""
+    places: tuple[Ints | None, ...]
+    """The new code of each category of a column; None where they stay as they are."""
+    sizes: tuple[int, ...]
+    """How many codes each column has."""
+
+    @classmethod
+    def of(cls, table: Table, n_bins: int, most: int | None = None) -> QuantileBins:
+        """Return bins at the quantiles of a table's numbers, equal quantiles once.
+
+        Where a column has more than `most` categories, those that are most frequent in the
+        table keep a code, and the others share one.
+        """
+        if n_bins < 2:
+            raise InputError(f"n_bins must be at least 2, got {n_bins}")
+        columns = list(zip(table.schema.columns, table.values.T, strict=True))
+        edges = tuple(_edges(v, n_bins) if column.is_number else None for column, v in columns)
+        places = tuple(
+            None
+            if column.is_number or most is None or column.n_codes <= most
+            else _most_frequent(v.astype(np.int64), column.n_codes, most)
+            for column, v in columns
+        )
+        sizes = tuple(
+            len(cut) + 1 + column.missing
+            if cut is not None
+            else (column.n_codes if place is None else int(place.max()) + 1)
+            for (column, _), cut, place in zip(columns, edges, places, strict=True)
+        )
+        return cls(edges, places, sizes)
+
+    def codes(self, table: Table) -> Ints:
+        """Return (n, F) the codes of a table's records."""
+        columns = zip(self.edges, self.places, table.values.T, strict=True)
+        return np.column_stack([_codes(*column) for column in columns])
+
+
+def _most_frequent(codes: Ints, size: int, most: int) -> Ints:
+    """Return the new code of each of `size` codes, of which there are `most`."""
+    counts = np.bincount(codes, minlength=size)
+    place = np.full(size, most - 1)
+    place[np.argsort(-counts, kind="stable")[: most - 1]] = np.arange(most - 1)
+    return place
+
+
+def _edges(values: Floats, n_bins: int) -> Floats:
+    there = values[~np.isnan(values)]
+    if not len(there):
+        return np.empty(0)
+    inner = np.linspace(0.0, 1.0, n_bins + 1)[1:-1]
+    return np.unique(np.quantile(there, inner, method="inverted_cdf"))
+
+
+def _codes(edges: Floats | None, place: Ints | None, values: Floats) -> Ints:
+    if edges is None:
+        codes = values.astype(np.int64)
+        return codes if place is None else place[codes]
+    missing = np.isnan(values)
+    return np.where(missing, len(edges) + 1, np.searchsorted(edges, values, side="left"))

@@ -1,0 +1,126 @@
+"""Exact copies, and the distance to the closest record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.synthetic.distance import Distance, space_of
+from privacygauge.synthetic.released.neighbours import nearest, usual_distance
+from privacygauge.synthetic.released.tables import Released, drawn_rows, occurs, stacked
+from privacygauge.synthetic.table import Table
+
+NO_EVIDENCE = (
+    "Distances to the closest record are no evidence of safety: a table may keep its distance "
+    "from every record and still give away who was in it."
+)
+"""To be printed wherever such distances are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Copies:
+    """Which rows occur on both sides, equal in every column.
+
+    Records that many people share are copied without a leak: so real records are counted beside
+    holdout records, and synthetic rows are looked up among equally many of both.
+    """
+
+    real: Bools
+    """(n,) Real records that occur in the synthetic table."""
+    holdout: Bools | None
+    """(m,) Holdout records that do; None where there is no holdout."""
+    of_real: Bools
+    """(s,) Synthetic rows that equal one of the real records."""
+    of_as_many_real: Bools | None
+    """(s,) Synthetic rows that equal one of as many real records as are in `of_holdout`."""
+    of_holdout: Bools | None
+    """(s,) Synthetic rows that equal one of the holdout records, as many as there are real ones
+    at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClosestRecords:
+    """How far each synthetic row is from the closest real, and from the closest other record.
+
+    It is no evidence of safety (`NO_EVIDENCE`), and says little of a leak: see the attacks.
+    """
+
+    to_real: Floats
+    """(s,) Distance to the closest of n real records; 0 for a copy."""
+    to_holdout: Floats | None
+    """(s,) Distance to the closest of n holdout records; None where there is no holdout."""
+    n: int
+    """How many records of each were compared."""
+    distance: str
+    """How it was measured."""
+    warning: str = NO_EVIDENCE
+    """What must be printed beside."""
+
+    def quantiles(self, q: float = 0.05) -> tuple[float, float | None]:
+        """Return the quantile of both distances, None where there is no holdout."""
+        checks.level(q, "q")
+        of_real = float(np.quantile(self.to_real, q))
+        if self.to_holdout is None:
+            return of_real, None
+        return of_real, float(np.quantile(self.to_holdout, q))
+
+    @property
+    def nearer_real(self) -> float | None:
+        """Share of rows nearer to a real record, in [0, 1]; ties count half, 1/2 is no leak."""
+        if self.to_holdout is None:
+            return None
+        nearer, tied = self.to_real < self.to_holdout, self.to_real == self.to_holdout
+        return float(np.mean(nearer + 0.5 * tied))
+
+
+def copies(released: Released, rng: np.random.Generator) -> Copies:
+    """Return which records were copied, and which would be by chance.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+        Draws as many real as holdout records where there are more of one.
+    """
+    made, real, holdout = released.synthetic, released.real, released.holdout
+    of_real = occurs(made, real)
+    if holdout is None:
+        return Copies(occurs(real, made), None, of_real, None, None)
+    some, others = as_many(real, holdout, rng)
+    found = occurs(real, made), occurs(holdout, made)
+    return Copies(*found, of_real, occurs(made, some), occurs(made, others))
+
+
+def closest_records(
+    released: Released, rng: np.random.Generator, distance: Distance | None = None
+) -> ClosestRecords:
+    """Return how far each synthetic row is from the closest record, real and holdout.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+        Draws as many real as holdout records where there are more of one: the more records, the
+        nearer the closest.
+    distance : Distance, optional
+        By default that of `usual_distance`.
+    """
+    distance = distance if distance is not None else usual_distance(released.schema)
+    made, sides = released.synthetic, [released.real]
+    if released.holdout is not None:
+        sides = list(as_many(released.real, released.holdout, rng))
+    space = space_of(stacked(made, *sides), distance)
+    ends = np.cumsum([len(made), *(len(side) for side in sides)])
+    asked, *among = np.split(np.arange(len(space)), ends[:-1])
+    found = [nearest(space, asked, rows).distance for rows in among]
+    to_holdout = found[1] if len(found) > 1 else None
+    return ClosestRecords(found[0], to_holdout, len(sides[0]), distance.title)
+
+
+def as_many(real: Table, holdout: Table, rng: np.random.Generator) -> tuple[Table, Table]:
+    """Return equally many records of both, drawn at random from the larger table."""
+    n = min(len(real), len(holdout))
+    return real[drawn_rows(len(real), n, rng)], holdout[drawn_rows(len(holdout), n, rng)]

@@ -1,0 +1,65 @@
+"""What came of an attack's attempts, beside those of a control and a baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Ints
+
+ATTEMPTS = 500
+"""How often an attack is tried where nothing is said."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hits:
+    """Which attempts succeeded: on the real records, on others, and without the synthetic table.
+
+    What an attack gives away about the real records is what it achieves on them beyond what it
+    achieves on the control, people of the same kind whom the generator never saw: (attack -
+    control) / (1 - control). The attempts are the units of an interval that holds for these
+    tables; they share them, so it says nothing of another run of the generator.
+    """
+
+    name: str
+    """The attack: singling-out, linkability or inference."""
+    variant: str
+    """Which of its forms, or which secret."""
+    attack: Bools
+    """(n,) Attempts on the real records."""
+    control: Bools | None
+    """(m,) The same attempts on the holdout; None where there is none."""
+    baseline: Bools
+    """(b,) What is achieved on the real records without the synthetic table, or by the most
+    simple use of it."""
+    meaning: str
+    """What an attempt is and when it succeeds, in a sentence."""
+    paired: bool = False
+    """Whether entry i of the control is the same attempt as entry i of the attack."""
+    attack_unit: Ints | None = None
+    """(n,) Attempts of one unit are no more than one piece of evidence; None: each is one."""
+    control_unit: Ints | None = None
+    """(m,) The same for the control."""
+    baseline_unit: Ints | None = None
+    """(b,) The same for the baseline."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the result should know, one sentence each."""
+
+    def __post_init__(self) -> None:
+        for name in ("attack", "baseline"):
+            object.__setattr__(self, name, checks.bools(getattr(self, name), name))
+        for name in ("attack", "control", "baseline"):
+            unit, hit = getattr(self, f"{name}_unit"), getattr(self, name)
+            if unit is not None:
+                checked = checks.integers(unit, f"{name}_unit", length=len(hit))
+                object.__setattr__(self, f"{name}_unit", checked)
+        if self.control is not None:
+            length = len(self.attack) if self.paired else None
+            control = checks.bools(self.control, "control", length=length)
+            object.__setattr__(self, "control", control)
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Successes and attempts of each that there is: attack, control, baseline."""
+        given = {"attack": self.attack, "control": self.control, "baseline": self.baseline}
+        return {name: (int(hit.sum()), len(hit)) for name, hit in given.items() if hit is not None}

@@ -1,0 +1,81 @@
+"""Who is judged, what may be learnt from, and the signals that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, stacked
+from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Signals:
+    """An attack's signal for each record; higher means more likely a member."""
+
+    name: str
+    """The attack."""
+    variant: str
+    """Which of its forms."""
+    members: Floats
+    """(n,) Signals of real records."""
+    nonmembers: Floats
+    """(m,) Signals of holdout records that nothing was learnt from."""
+    member_rows: Ints
+    """(n,) Their rows in the real table."""
+    nonmember_rows: Ints
+    """(m,) Their rows in the holdout."""
+
+    def __post_init__(self) -> None:
+        for name in ("members", "nonmembers"):
+            found = checks.floats(getattr(self, name), name)
+            rows = checks.integers(getattr(self, name[:-1] + "_rows"), name, length=len(found))
+            object.__setattr__(self, name, found)
+            object.__setattr__(self, name[:-1] + "_rows", rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The records that attacks are judged on, and the reference, which they may learn from."""
+
+    real: Table
+    """Members."""
+    nonmembers: Table
+    """The part of the holdout that is judged."""
+    reference: Table
+    """The other part of the holdout."""
+    synthetic: Table
+    """What was released."""
+    nonmember_rows: Ints
+    """(m,) Rows of the non-members in the holdout."""
+
+    def signals(self, name: str, variant: str, found: Floats) -> Signals:
+        """Return signals of the members, then of the non-members, as a result."""
+        n = len(self.real)
+        rows = (np.arange(n), self.nonmember_rows)
+        return Signals(name, variant, found[:n], found[n:], *rows)
+
+    def records(self) -> Table:
+        """Return all records that are judged: members, then non-members."""
+        return stacked(self.real, self.nonmembers)
+
+
+def judged(released: Released, rng: np.random.Generator) -> Judged:
+    """Return the holdout cut in two random halves: non-members to judge, and a reference.
+
+    Raises
+    ------
+    InputError
+        If there is no holdout.
+    """
+    if released.holdout is None:
+        raise InputError(f"holdout is needed for a reference: {NO_CONTROL}")
+    order = rng.permutation(len(released.holdout))
+    half = len(order) // 2
+    reference, rows = np.sort(order[:half]), np.sort(order[half:])
+    tables = released.holdout[rows], released.holdout[reference], released.synthetic
+    return Judged(released.real, *tables, rows)

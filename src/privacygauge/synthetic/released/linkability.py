@@ -1,0 +1,145 @@
+"""Linkability: whether the synthetic table helps to join what two sources know of a person.
+
+The second risk of the opinion 05/2014 of the Article 29 Working Party: "the ability to link, at
+least, two records concerning the same data subject".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Distance, Minkowski, space_of
+from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
+from privacygauge.synthetic.released.neighbours import nearest
+from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, stacked
+from privacygauge.synthetic.table import Table, require_columns
+
+
+@dataclass(frozen=True)
+class Halves:
+    """What one source knows, and what the other does; columns in neither are known to nobody."""
+
+    one: tuple[str, ...]
+    """Columns, at least one."""
+    other: tuple[str, ...]
+    """Further columns, at least one."""
+
+    def __post_init__(self) -> None:
+        both = sorted(set(self.one) & set(self.other))
+        if both:
+            raise InputError(f"column {both[0]!r} is in both halves: name it in one")
+        if not self.one or not self.other:
+            raise InputError("each half must name a column, got none: name some")
+
+
+def linkability(
+    released: Released,
+    rng: np.random.Generator,
+    *,
+    halves: Halves | None = None,
+    candidates: int = 10,
+    attempts: int = ATTEMPTS,
+    distance: Distance | None = None,
+) -> Hits:
+    """Return how often the two halves of a person are joined by way of the synthetic table.
+
+    One source shows half of a person's columns; the other half stands in a line with those of
+    other people of the same table. Each of them is joined to the first half in turn, and the one
+    whose joined record is nearest to a synthetic record is named.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+    halves : Halves, optional
+        By default another random half of the columns for each person.
+    candidates : int, default 10
+        People in the line, the right one included, at least 2.
+    attempts : int, default 500
+        People; fewer where a table has fewer.
+    distance : Distance, optional
+        The sum of differences (Minkowski, p = 1) by default.
+
+    Returns
+    -------
+    Hits
+        Attack: real people in a line of real people. Control: holdout people in a line of
+        holdout people. Baseline: a candidate drawn at random. Of equally near ones the attacker
+        draws one.
+    """
+    tables = [_known(table, halves) for table in released.tables().values()]
+    smallest = min(len(table) for table in tables)
+    if not 2 <= candidates <= smallest:
+        raise InputError(f"candidates must be in 2..{smallest}, got {candidates}")
+    if attempts < 1:
+        raise InputError(f"attempts must be at least 1, got {attempts}")
+    if len(tables[0].schema.columns) < 2:
+        raise InputError("linkability needs at least two columns, got one")
+    real, made, *others = tables
+    lines = [_lines(side, halves, candidates, attempts, rng) for side in (real, *others)]
+    found = _linked(made, lines, candidates, distance or Minkowski(1), rng)
+    guess = rng.integers(candidates, size=len(found[0])) == 0
+    return Hits(
+        "linkability",
+        "random halves" if halves is None else "given halves",
+        found[0],
+        found[1] if others else None,
+        guess,
+        f"half of a person's columns is joined to one of {candidates} other halves, and succeeds "
+        "where it is the same person's",
+        notes=released.notes(),
+    )
+
+
+def _known(table: Table, halves: Halves | None) -> Table:
+    if halves is None:
+        return table
+    names = (*halves.one, *halves.other)
+    require_columns(names, table.schema.names, "halves")
+    return columns_of(table, [table.schema.names.index(name) for name in names])
+
+
+def _lines(
+    table: Table, halves: Halves | None, candidates: int, attempts: int, rng: np.random.Generator
+) -> Table:
+    """Return the joined records of each person's line, the right one first."""
+    n, width = len(table), len(table.schema.columns)
+    people = drawn_rows(n, attempts, rng)
+    # Steps of 1..n - 1 from a person never lead back to the same row.
+    steps = np.array([1 + rng.choice(n - 1, candidates - 1, replace=False) for _ in people])
+    line = np.column_stack([people, (people[:, None] + steps) % n])
+    shown = np.array([_half(width, halves, rng) for _ in people])
+    joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
+    return Table(table.schema, joined.reshape(-1, width))
+
+
+def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:
+    if halves is not None:
+        return np.arange(width) < len(halves.one)
+    return rng.permutation(width) < width // 2
+
+
+def _linked(
+    made: Table,
+    lines: Sequence[Table],
+    candidates: int,
+    distance: Distance,
+    rng: np.random.Generator,
+) -> list[Bools]:
+    space = space_of(stacked(made, *lines), distance)
+    ends = np.cumsum([len(made), *(len(line) for line in lines)])
+    among, *asked = np.split(np.arange(len(space)), ends[:-1])
+    away = [nearest(space, rows, among).distance.reshape(-1, candidates) for rows in asked]
+    return [_first_is_least(found, rng) for found in away]
+
+
+def _first_is_least(away: Floats, rng: np.random.Generator) -> Bools:
+    """Return for which rows the first is the least, ties broken at random."""
+    least = away <= away.min(axis=1, keepdims=True) + 1e-12
+    drawn = np.where(least, rng.random(away.shape), -1.0)
+    return np.asarray(drawn.argmax(axis=1) == 0)

@@ -1,0 +1,206 @@
+"""Signals of whether a record was learnt from, without shadow tables.
+
+Members are all real records; non-members are the half of the holdout that is judged. The other
+half, the reference, stands for people in general. One that is fitted on the non-members that it
+is judged on makes every one of them look like a non-member: so the halves never meet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
+from privacygauge.synthetic.generators.network import largest, learn_structure
+from privacygauge.synthetic.released.bins import QuantileBins
+from privacygauge.synthetic.released.density import log_densities, log_shares
+from privacygauge.synthetic.released.judged import Judged, Signals, judged
+from privacygauge.synthetic.released.neighbours import nearest, usual_distance
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, filled, stacked
+
+MOST_CATEGORIES = 200
+"""Of a column; rarer ones are one category to the density ratio."""
+
+
+@dataclass(frozen=True)
+class ClosestDistance:
+    """Minus the distance to the nearest synthetic record."""
+
+    distance: Distance = field(default_factory=Cosine)
+    """Between two records."""
+
+    name = "closest-distance"
+
+    def signals(self, seen: Judged) -> Signals:
+        """Return a signal of each record that is judged, at most 0."""
+        away = _to_synthetic(seen, _space(seen, self.distance))
+        return seen.signals(self.name, self.distance.title, -away)
+
+
+@dataclass(frozen=True)
+class DistanceRatio:
+    """The logarithm of the distance to the nearest reference over that to the nearest synthetic.
+
+    A record far from everybody is far from the synthetic records too, member or not: the
+    reference says how far is far for it. To both distances a thousandth of the reference's median
+    is added, so that copies do not count without bound.
+    """
+
+    distance: Distance = field(default_factory=Cosine)
+    """Between two records."""
+
+    name = "distance-ratio"
+
+    def signals(self, seen: Judged) -> Signals:
+        """Return a signal of each record that is judged; 0 where both are equally far."""
+        space = _space(seen, self.distance)
+        away, usual = _to_synthetic(seen, space), _to_reference(seen, space)
+        least = 0.001 * float(np.median(usual)) or float(np.finfo(np.float32).eps)
+        found = np.log(usual + least) - np.log(away + least)
+        return seen.signals(self.name, self.distance.title, found)
+
+
+@dataclass(frozen=True)
+class DensityRatio:
+    """The logarithm of a record's density in the synthetic table over that in the reference.
+
+    DOMIAS (van Breugel et al. 2023, "Membership inference attacks against synthetic data
+    through overfitting detection"), with densities for categories and numbers alike:
+    both are trees of pairwise counts on the same attributes, the tree of the largest mutual
+    information in the synthetic table.
+    """
+
+    n_bins: int = 20
+    """Bins of a number, at the quantiles of the synthetic table and the reference together."""
+    weight: float = 1.0
+    """How many records the prior of each share is worth, above 0."""
+
+    name = "density-ratio"
+
+    def __post_init__(self) -> None:
+        if self.n_bins < 2:
+            raise InputError(f"n_bins must be at least 2, got {self.n_bins}")
+        if not self.weight > 0:
+            raise InputError(f"weight must be above 0, got {self.weight}")
+
+    def signals(self, seen: Judged) -> Signals:
+        """Return a signal of each record that is judged; 0 where both densities are equal."""
+        bins = QuantileBins.of(
+            stacked(seen.synthetic, seen.reference), self.n_bins, MOST_CATEGORIES
+        )
+        made, usual, asked = map(bins.codes, (seen.synthetic, seen.reference, seen.records()))
+        # The tree of largest weight is the same from whichever attribute it is grown.
+        anywhere = np.random.default_rng(0)
+        nodes = learn_structure(made, bins.sizes, 1, largest, anywhere)
+        found = log_densities(asked, made, nodes, bins.sizes, self.weight)
+        found = found - log_densities(asked, usual, nodes, bins.sizes, self.weight)
+        return seen.signals(self.name, f"pairs, {self.n_bins} bins", found)
+
+
+@dataclass(frozen=True)
+class ValueRatio:
+    """The density ratio of every value by itself, as it is written: no bins, no pairs.
+
+    Generators that draw from the values of the real records copy rare ones: a weight in grams or
+    a salary to the cent that occurs in the synthetic table was most likely somebody's. The
+    signal adds up log(p_synthetic / p_reference) over the columns.
+    """
+
+    weight: float = 1.0
+    """How many records the prior of each share is worth, above 0."""
+
+    name = "value-ratio"
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0:
+            raise InputError(f"weight must be above 0, got {self.weight}")
+
+    def signals(self, seen: Judged) -> Signals:
+        """Return a signal of each record that is judged; 0 where no value says anything."""
+        columns = (table.values.T for table in (seen.records(), seen.synthetic, seen.reference))
+        found = sum(self._of_column(*column) for column in zip(*columns, strict=True))
+        return seen.signals(self.name, "single values", np.asarray(found))
+
+    def _of_column(self, asked: Floats, made: Floats, usual: Floats) -> Floats:
+        values, codes = np.unique(np.concatenate([asked, made, usual]), return_inverse=True)
+        asked_codes, made_codes, usual_codes = np.split(codes, np.cumsum([len(asked), len(made)]))
+        # The prior is learnt from both tables, never from the records that are judged.
+        prior = log_shares(np.concatenate([made_codes, usual_codes]), len(values), None, 1.0)
+        shares = [
+            log_shares(some, len(values), np.exp(prior), self.weight)
+            for some in (made_codes, usual_codes)
+        ]
+        return np.asarray((shares[0] - shares[1])[asked_codes])
+
+
+def blind(seen: Judged, rng: np.random.Generator) -> Signals:
+    """Return the signals of a forest that never sees the synthetic table.
+
+    It is taught to tell real records from judged holdout records, and asked about records that
+    it was not taught. Where both come from one source it cannot: where it can, the membership
+    attacks may succeed without any leak, because members and non-members are different people.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    records = seen.records()
+    secret = np.arange(len(records)) < len(seen.real)
+    values = filled(records)
+    fold = np.empty(len(records), np.int64)
+    for side in (secret, ~secret):  # both halves hold equal shares of members
+        fold[side] = rng.permutation(int(side.sum())) % 2
+    found = np.empty(len(records))
+    for half in (0, 1):
+        taught = fold != half
+        forest = RandomForestClassifier(
+            50, max_depth=8, class_weight="balanced", random_state=int(rng.integers(2**31))
+        )
+        forest.fit(values[taught], secret[taught])
+        found[~taught] = forest.predict_proba(values[~taught])[:, 1]
+    return seen.signals("blind", "forest without the synthetic table", found)
+
+
+def membership(released: Released, rng: np.random.Generator) -> tuple[Signals, ...] | Skipped:
+    """Return the signals of each attack, all on the same records.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+        Draws which half of the holdout is judged.
+
+    Returns
+    -------
+    tuple of Signals, or Skipped
+        Of the closest distance and the distance ratio (both by `usual_distance`), the density
+        ratio and the value ratio.
+        Skipped where there is no holdout: without non-members nothing can be judged.
+    """
+    if released.holdout is None:
+        return Skipped("membership", f"no holdout: {NO_CONTROL}")
+    seen = judged(released, rng)
+    distance = usual_distance(released.schema)
+    attacks = (ClosestDistance(distance), DistanceRatio(distance), DensityRatio(), ValueRatio())
+    return tuple(attack.signals(seen) for attack in attacks)
+
+
+def _space(seen: Judged, distance: Distance) -> Space:
+    """Return the records that are judged, the synthetic ones and the reference, one after another.
+
+    All of them, whatever is asked about: numbers are scaled over all.
+    """
+    return space_of(stacked(seen.records(), seen.synthetic, seen.reference), distance)
+
+
+def _to_synthetic(seen: Judged, space: Space) -> Floats:
+    begin = len(seen.real) + len(seen.nonmembers)
+    among = np.arange(begin, begin + len(seen.synthetic))
+    return nearest(space, np.arange(begin), among).distance
+
+
+def _to_reference(seen: Judged, space: Space) -> Floats:
+    asked = np.arange(len(seen.real) + len(seen.nonmembers))
+    return nearest(space, asked, np.arange(len(asked) + len(seen.synthetic), len(space))).distance

@@ -1,0 +1,128 @@
+"""The nearest record of one table to each record of another, exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.synthetic.distance import Cosine, Distance, Minkowski, Space
+from privacygauge.synthetic.rough import Rough, rough_of
+from privacygauge.synthetic.schema import Schema
+
+_BLOCK = 2**25
+"""Rough distances held at once: 128 MB."""
+_PAIRS = 2**18
+"""Candidates that are measured at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nearest:
+    """The nearest record to each of those asked about."""
+
+    distance: Floats
+    """(q,) How far it is; 0 for an equal one."""
+    row: Ints
+    """(q,) Which it is; of equally near ones the first in the order they were given."""
+
+
+def usual_distance(schema: Schema) -> Distance:
+    """Return the cosine distance, or the sum of differences where there is one column of numbers.
+
+    The cosine compares directions, of which a single column has but two.
+    """
+    return Minkowski(1) if len(schema.numbers) == 1 else Cosine()
+
+
+def nearest(space: Space, asked: Ints, among: Ints) -> Nearest:
+    """Return the nearest point among some to each point asked about.
+
+    Parameters
+    ----------
+    space : Space
+        All points of both.
+    asked : ndarray of int, shape (q,)
+        Points whose neighbours are wanted.
+    among : ndarray of int, shape (m,)
+        The points to choose from, at least one. A point that is also asked about is its own
+        neighbour.
+
+    Notes
+    -----
+    Compared in single precision a block at a time; what may be the nearest, given the bound of
+    the error, is measured again in double precision.
+    """
+    distinct = _distinct(space, among)
+    distance, row = np.empty(len(asked)), np.empty(len(asked), dtype=np.int64)
+    # What is asked about has to be among the points of the rough distances: few at a time, so
+    # that little is compared in vain.
+    many = max(512, len(distinct) // 4)
+    for begin in range(0, len(asked), many):
+        part = slice(begin, begin + many)
+        distance[part], row[part] = _of_many(space, asked[part], distinct)
+    return Nearest(distance, row)
+
+
+def _distinct(space: Space, among: Ints) -> Ints:
+    """Return the first of each kind of equal points, in the order given."""
+    both = np.hstack([space.codes[among], space.numbers[among]])
+    return among[np.sort(np.unique(both, axis=0, return_index=True)[1])]
+
+
+def _of_many(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints]:
+    points = _compact(space[np.concatenate([among, asked])], len(among))
+    rough = rough_of(points, 1)
+    step = max(16, min(512, _BLOCK // len(points)))
+    parts = [
+        _of_block(points, rough, np.arange(begin, min(begin + step, len(points))), len(among))
+        for begin in range(len(among), len(points), step)
+    ]
+    distance, place = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return distance, among[place]
+
+
+def _compact(space: Space, m: int) -> Space:
+    """Return the points with fewer codes, that agree across the two sides where they did.
+
+    A column of names would be as wide as there are names. Those of one side alone agree with
+    none of the other, and may be one code.
+    """
+    columns, sizes = [], []
+    for codes, size in zip(space.codes.T, space.sizes, strict=True):
+        common = np.intersect1d(codes[:m], codes[m:])
+        if len(common) + 2 >= size:
+            columns.append(codes)
+            sizes.append(size)
+            continue
+        place = np.searchsorted(common, codes)
+        alone = ~np.isin(codes, common)
+        place[:m][alone[:m]] = len(common)
+        place[m:][alone[m:]] = len(common) + 1
+        columns.append(place)
+        sizes.append(len(common) + 2)
+    codes = np.column_stack(columns) if columns else space.codes
+    return Space(space.distance, codes, tuple(sizes), space.numbers, space.steps, space.share)
+
+
+def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, Ints]:
+    """Return how far the nearest of the first m points is from each row, and which it is."""
+    found = rough.distances(rows)[:, :m]
+    if space.share == 0.0:  # numbers of columns that differ, which are exact
+        place = np.argmin(found, axis=1)
+        return space.between(rows, place), place
+    near = found <= (found.min(axis=1) + 2 * rough.error)[:, None]
+    return _measured(space, rows, near)
+
+
+def _measured(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
+    row, place = np.nonzero(near)
+    distance = np.concatenate(
+        [
+            space.between(rows[row[begin : begin + _PAIRS]], place[begin : begin + _PAIRS])
+            for begin in range(0, len(row), _PAIRS)
+        ]
+    )
+    order = np.lexsort((place, distance, row))
+    first = order[np.searchsorted(row[order], np.arange(len(rows)))]
+    return distance[first], place[first]

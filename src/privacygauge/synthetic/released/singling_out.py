@@ -1,0 +1,197 @@
+"""Singling out: whether predicates made from the synthetic table isolate one real record.
+
+The first of three risks in the opinion 05/2014 of the Article 29 Working Party on anonymisation
+techniques: "the possibility to isolate some or all records which identify an individual in the
+dataset".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.errors import InputError
+from privacygauge.synthetic.generators.generator import Marginals
+from privacygauge.synthetic.released.copies import as_many
+from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
+from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.table import Table
+
+Form = Literal["values", "tails"]
+"""What a predicate asks of numbers: this very value, or one at least as far from the middle."""
+
+_TRIES = 20
+"""Synthetic records that are looked at for each predicate that is wanted."""
+_GLANCE = 512
+"""Records that a predicate is tried on first."""
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A conjunction: the value of each of some columns lies in an interval."""
+
+    columns: tuple[int, ...]
+    """Positions of the columns."""
+    low: tuple[float, ...]
+    """The least value; -inf for no bound."""
+    high: tuple[float, ...]
+    """The largest value; inf for no bound."""
+
+    def holds(self, table: Table) -> Bools:
+        """Return (n,) for which records it holds; never where a number is missing."""
+        found = np.ones(len(table), dtype=np.bool_)
+        for j, low, high in zip(self.columns, self.low, self.high, strict=True):
+            found &= (table.values[:, j] >= low) & (table.values[:, j] <= high)
+        return found
+
+
+def isolating(
+    table: Table, n: int, rng: np.random.Generator, form: Form = "values", most: int = 4
+) -> tuple[Predicate, ...]:
+    """Return up to n different predicates that each isolate one record of a table.
+
+    A record is drawn, and its columns are taken in a random order until no other record agrees;
+    where `most` columns do not suffice, another record is drawn.
+
+    Parameters
+    ----------
+    table : Table
+    n : int
+        Fewer are returned where they are hard to find.
+    rng : numpy.random.Generator
+    form : {"values", "tails"}
+        Of conditions on numbers: equal to the record's, or at least as far from the median.
+    most : int, default 4
+        Columns of a predicate.
+    """
+    if form not in get_args(Form):
+        raise InputError(f"form must be {checks.listed(get_args(Form))}, got {form!r}")
+    if n < 1 or most < 1:
+        raise InputError(f"n and most must be at least 1, got {n} and {most}")
+    bounds = _bounds(table, form)
+    found: dict[Predicate, None] = {}
+    for _ in range(_TRIES):
+        for row in rng.permutation(len(table))[: 4 * n]:
+            predicate = _of_record(table, bounds, row, rng, most)
+            if predicate is not None:
+                found[predicate] = None
+            if len(found) == n:
+                return tuple(found)
+    return tuple(found)
+
+
+def singling_out(
+    released: Released,
+    rng: np.random.Generator,
+    *,
+    form: Form = "values",
+    attempts: int = ATTEMPTS,
+    most: int = 4,
+) -> Hits | Skipped:
+    """Return how often predicates made from the synthetic table isolate one record.
+
+    Parameters
+    ----------
+    released : Released
+    rng : numpy.random.Generator
+    form : {"values", "tails"}
+        Of conditions on numbers, as in `isolating`.
+    attempts : int, default 500
+        Predicates.
+    most : int, default 4
+        Columns of a predicate.
+
+    Returns
+    -------
+    Hits, or Skipped
+        Attack: predicates that hold for exactly one of n real records. Control: the same
+        predicates, on n holdout records. Baseline: predicates made in the same way from a table
+        of independent columns, each with the synthetic values: what single columns give away,
+        which is not nothing where they hold copied values. Skipped where no predicate was found.
+
+    Notes
+    -----
+    A predicate that holds for a share w of all people isolates one of n by chance with a
+    probability of n w (1 - w)^(n - 1), up to 37% (Cohen and Nissim 2020, "Towards formalizing
+    the GDPR's notion of singling out"): the control has it too, if it is as large. So the larger
+    table is cut, at random.
+    """
+    real, holdout = released.real, released.holdout
+    if holdout is not None:
+        real, holdout = as_many(real, holdout, rng)
+    made = released.synthetic
+    independent = Marginals().generate(made, len(made), rng)
+    ours = isolating(made, attempts, rng, form, most)
+    theirs = isolating(independent, attempts, rng, form, most)
+    if not ours or not theirs:
+        return Skipped(f"singling-out ({form})", f"no synthetic record differs in {most} columns")
+    units = [isolated(ours, side) for side in (real, *(() if holdout is None else (holdout,)))]
+    by_columns = isolated(theirs, real)
+    return Hits(
+        "singling-out",
+        form,
+        units[0] < len(real),
+        None if holdout is None else units[1] < len(holdout),
+        by_columns < len(real),
+        f"a predicate of up to {most} columns that isolates one synthetic record succeeds where it "
+        f"isolates one of {len(real)} records",
+        paired=True,
+        attack_unit=units[0],
+        control_unit=None if holdout is None else units[1],
+        baseline_unit=by_columns,
+        notes=released.notes(),
+    )
+
+
+def isolated(predicates: Sequence[Predicate], table: Table) -> Ints:
+    """Return the row that each predicate isolates; a number of its own, from n on, for none.
+
+    Predicates on the outermost values of a column overlap: many of them isolate the one record
+    that lies beyond. They are one piece of evidence. Taken for independent they make intervals
+    too narrow: of 150 tables without a leak, 95% intervals of 80 records held 0 in 81%.
+    """
+    found = np.arange(len(predicates)) + len(table)
+    for place, predicate in enumerate(predicates):
+        rows = np.flatnonzero(predicate.holds(table))
+        if len(rows) == 1:
+            found[place] = rows[0]
+    return found
+
+
+def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
+    """Return (n, F) the least and the largest value that meet the condition of each value."""
+    low, high = table.values.copy(), table.values.copy()
+    for j in table.schema.numbers if form == "tails" else ():
+        values = table.values[:, j]
+        there = values[~np.isnan(values)]
+        middle = np.median(there) if len(there) else 0.0
+        low[values < middle, j] = -np.inf
+        high[values >= middle, j] = np.inf
+    return low, high
+
+
+def _of_record(
+    table: Table, bounds: tuple[Floats, Floats], row: int, rng: np.random.Generator, most: int
+) -> Predicate | None:
+    low, high = bounds[0][row], bounds[1][row]
+    usable = rng.permutation(np.flatnonzero(~np.isnan(table.values[row])))[:most]
+    # Most records that cannot be isolated are found out by a glance at a few others.
+    glance = table.values[:_GLANCE, usable]
+    alike = ((glance >= low[usable]) & (glance <= high[usable])).all(axis=1)
+    if np.count_nonzero(alike) > (row < _GLANCE):
+        return None
+    left = np.arange(len(table))
+    for count, j in enumerate(usable, start=1):
+        values = table.values[left, j]
+        left = left[(values >= low[j]) & (values <= high[j])]
+        if len(left) == 1:
+            chosen = np.sort(usable[:count])
+            ends = (tuple(end[chosen].tolist()) for end in (low, high))
+            return Predicate(tuple(chosen.tolist()), *ends)
+    return None

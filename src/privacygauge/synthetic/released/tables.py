@@ -1,0 +1,289 @@
+"""A released table beside the records it was made from and records it was not made from."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.frames import read_frame, read_table
+from privacygauge.synthetic.schema import Column, Kind, Schema
+from privacygauge.synthetic.table import Table, require_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST = 10
+"""Fewer records in a table say nothing."""
+NO_CONTROL = (
+    "without records that the generator did not learn from, what the synthetic table gives away "
+    "about people in general cannot be told from what it gives away about those in the real table"
+)
+"""What a reader must know where there are no such records."""
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """A synthetic table, and the records to judge it by.
+
+    Raises
+    ------
+    InputError
+        If the schemas differ, or a table has fewer than ten records.
+    """
+
+    real: Table
+    """The records that the generator learnt from: members."""
+    synthetic: Table
+    """What was released."""
+    holdout: Table | None = None
+    """Records of the same source that the generator did not learn from; None for none."""
+
+    def __post_init__(self) -> None:
+        for name, table in self.tables().items():
+            if table.schema != self.schema:
+                raise InputError(
+                    f"{name} must have the schema of real, got another one: use read_together"
+                )
+            if len(table) < FEWEST:
+                raise InputError(
+                    f"{name} must have at least {FEWEST} records, got {len(table)}: give more"
+                )
+
+    @property
+    def schema(self) -> Schema:
+        """What all tables have in common."""
+        return self.real.schema
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables that there are, by name."""
+        given = {"real": self.real, "synthetic": self.synthetic, "holdout": self.holdout}
+        return {name: table for name, table in given.items() if table is not None}
+
+    def notes(self) -> tuple[str, ...]:
+        """Return a sentence for each thing that the reader of a result should know."""
+        if self.holdout is None:
+            return (NO_CONTROL,)
+        shared = int(np.count_nonzero(occurs(self.holdout, self.real)))
+        if not shared:
+            return ()
+        return (
+            f"{shared} of the {len(self.holdout)} holdout records equal a real one, which no "
+            "attack can tell apart: are they other people?",
+        )
+
+
+def read_together(
+    real: object,
+    synthetic: object,
+    holdout: object | None = None,
+    *,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+) -> Released:
+    """Return tables with one schema, which covers the values of all of them.
+
+    What a column is, the real table says: one of numbers there is one in the others. Ranges
+    reach as far as those of all tables together, and categories that only the synthetic table
+    or the holdout has are added behind the real ones.
+
+    Parameters
+    ----------
+    real, synthetic : Table, pandas or polars frame, str or Path
+        As `read_table` takes them. The columns of the synthetic table may have another order.
+    holdout : Table, pandas or polars frame, str or Path, optional
+        Records of the same source that the generator did not learn from.
+    schema : Schema, optional
+        Of the real table; inferred where it is not given.
+    continuous, categorical : sequence of str
+        Columns to take as numbers or as categories, whatever they look like.
+    drop : sequence of str
+        Columns to leave out, such as numbers of files; not every table need have them.
+
+    Raises
+    ------
+    InputError
+        One line: the column that only one of the tables has, or the value that does not fit.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> real = pd.DataFrame({"age": range(20, 30), "town": list("ABABABABAB")})
+    >>> made = pd.DataFrame({"town": list("AABBCCAABB"), "age": range(24, 34)})
+    >>> found = read_together(real, made)
+    >>> [(column.name, column.high, column.categories) for column in found.schema.columns]
+    [('age', 33.0, ()), ('town', None, ('A', 'B', 'C'))]
+    """
+    given = {"real": real, "synthetic": synthetic, "holdout": holdout}
+    contents = {name: _content(name, data) for name, data in given.items() if data is not None}
+    require_columns(drop, [x for one in contents.values() for x in _names(one)], "drop")
+    with _about("real"):
+        kept = _without(contents.pop("real"), drop)
+        first = read_table(kept, schema=schema, continuous=continuous, categorical=categorical)
+    found = [first]
+    for name, content in contents.items():
+        with _about(name):
+            found.append(_like(first.schema, _without(content, drop)))
+    joined = joined_schema(*(table.schema for table in found))
+    return Released(*(recoded(table, joined) for table in found))
+
+
+def joined_schema(*schemas: Schema) -> Schema:
+    """Return the least schema that covers all values of all schemas given.
+
+    The columns stand as in the first schema; a column's categories stand as there, followed by
+    the further ones in the order in which they turn up.
+
+    Raises
+    ------
+    InputError
+        If a column is missing in one of them, or holds numbers here and categories there.
+    """
+    if not schemas:
+        raise InputError("schemas must be at least one, got none")
+    names = schemas[0].names
+    for schema in schemas[1:]:
+        _check_columns("another schema", schema.names, names)
+    by_name = [dict(zip(schema.names, schema.columns, strict=True)) for schema in schemas]
+    return Schema(tuple(_joined([columns[name] for columns in by_name]) for name in names))
+
+
+def recoded(table: Table, schema: Schema) -> Table:
+    """Return a table's records under a schema that covers its own."""
+    place = {name: j for j, name in enumerate(table.schema.names)}
+    columns = [
+        _recoded(
+            table.schema.columns[place[column.name]], column, table.values[:, place[column.name]]
+        )
+        for column in schema.columns
+    ]
+    return Table(schema, np.column_stack(columns))
+
+
+def columns_of(table: Table, positions: Sequence[int]) -> Table:
+    """Return the records with some of their columns."""
+    schema = Schema(tuple(table.schema.columns[j] for j in positions))
+    return Table(schema, table.values[:, list(positions)])
+
+
+def stacked(*tables: Table) -> Table:
+    """Return the records of tables of one schema, one table after the other."""
+    return Table(tables[0].schema, np.concatenate([table.values for table in tables]))
+
+
+def equal_rows(tables: Sequence[Table]) -> tuple[Ints, ...]:
+    """Return a number for each record of each table: the same for records whose values are equal.
+
+    A missing value equals a missing value.
+    """
+    values = np.concatenate([table.values for table in tables])
+    keys = np.zeros(len(values), np.int64)
+    for column in values.T:
+        distinct, codes = np.unique(column, return_inverse=True)
+        keys = np.unique(keys * len(distinct) + codes, return_inverse=True)[1]
+    return tuple(np.split(keys, np.cumsum([len(table) for table in tables])[:-1]))
+
+
+def occurs(records: Table, among: Table) -> Bools:
+    """Return (n,) which records equal one of another table, in every column."""
+    asked, there = equal_rows((records, among))
+    return np.isin(asked, there)
+
+
+def filled(table: Table) -> Floats:
+    """Return the values with a number below all others of its column where one is missing."""
+    low = np.array(
+        [column.low if column.low is not None else 0.0 for column in table.schema.columns]
+    )
+    return np.where(np.isnan(table.values), low - 1.0, table.values)
+
+
+def drawn_rows(n: int, most: int, rng: np.random.Generator) -> Ints:
+    """Return `most` of n rows at random, ascending; all of them where there are no more."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(rng.choice(n, most, replace=False))
+
+
+@contextlib.contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Say in errors which table they are about."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _content(name: str, data: object) -> Table | pd.DataFrame:
+    with _about(name):
+        return data if isinstance(data, Table) else read_frame(data)
+
+
+def _names(content: Table | pd.DataFrame) -> tuple[str, ...]:
+    return content.schema.names if isinstance(content, Table) else tuple(content.columns)
+
+
+def _without(content: Table | pd.DataFrame, drop: Sequence[str]) -> Table | pd.DataFrame:
+    kept = [name not in drop for name in _names(content)]
+    if isinstance(content, Table):
+        return content if all(kept) else columns_of(content, np.flatnonzero(kept).tolist())
+    return content.loc[:, kept]
+
+
+def _like(schema: Schema, content: Table | pd.DataFrame) -> Table:
+    """Return a table with the columns of a schema and their kinds, whatever its values."""
+    _check_columns("the table", _names(content), schema.names)
+    if isinstance(content, Table):
+        return content
+    numbers = [column.name for column in schema.columns if column.is_number]
+    texts = [column.name for column in schema.columns if not column.is_number]
+    return read_table(content, continuous=numbers, categorical=texts)
+
+
+def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> None:
+    absent = [name for name in required if name not in names]
+    if absent:
+        raise InputError(
+            f"{what} has no column {absent[0]!r}, which the real one has: name it as there, or "
+            f"leave it out of all (drop); its columns are {checks.listed(names, 30)}"
+        )
+    further = [name for name in names if name not in required]
+    if further:
+        raise InputError(
+            f"{what} has a column {further[0]!r}, which the real one has not: leave it out (drop)"
+        )
+
+
+def _joined(columns: Sequence[Column]) -> Column:
+    first = columns[0]
+    if any(column.is_number != first.is_number for column in columns):
+        raise InputError(
+            f"column {first.name!r} holds numbers in one table and categories in another: name it "
+            "continuous or categorical"
+        )
+    missing = any(column.missing for column in columns)
+    if not first.is_number:
+        texts = dict.fromkeys(text for column in columns for text in column.categories)
+        return Column(first.name, "categorical", categories=tuple(texts), missing=missing)
+    whole = all(column.kind == "integer" for column in columns)
+    kind: Kind = "integer" if whole else "continuous"
+    low = min(column.low for column in columns if column.low is not None)
+    high = max(column.high for column in columns if column.high is not None)
+    return Column(first.name, kind, low, high, missing=missing)
+
+
+def _recoded(old: Column, new: Column, values: Floats) -> Floats:
+    if old.is_number or old == new:
+        return values
+    place = {text: code for code, text in enumerate(new.categories)}
+    # The last entry is the code of a missing value.
+    codes = np.array([*(place[text] for text in old.categories), len(place)], dtype=np.float64)
+    return np.asarray(codes[values.astype(np.int64)])

@@ -1,0 +1,177 @@
+"""Distances of many records to all others in single precision, with a bound of their error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Cosine, Minkowski, Space
+
+Singles = NDArray[np.float32]
+
+_CACHED = 2**18
+"""Numbers that stay in the cache: 1 MB."""
+_UNIT = 2.0**-24
+"""The largest relative error of rounding to single precision."""
+
+
+class Rough(Protocol):
+    """Distances, but for a constant, that are nearly right."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns is a multiple of it."""
+
+    @property
+    def error(self) -> np.float32:
+        """No distance is farther from the exact one than this."""
+
+    def distances(self, rows: Ints) -> Singles:
+        """Return (r, n + padding) distances to all points, infinite in the padding."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """Distances that are one inner product: those of categories, and the cosine."""
+
+    left: Singles
+    """(n, D) The points, negative."""
+    right: Singles
+    """(n + padding, D) The points."""
+    n: int
+    """How many points there are."""
+    offset: float
+    """To be added."""
+    width: int
+    """The number of columns is a multiple of it."""
+    error: np.float32
+    """Of every distance."""
+
+    def distances(self, rows: Ints) -> Singles:
+        """Return (r, n + padding) distances to all points, infinite in the padding."""
+        found: Singles = self.left[rows] @ self.right.T
+        if self.offset:
+            found += np.float32(self.offset)
+        found[:, self.n :] = np.inf
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Norms:
+    """Distances of categories as a product, and of numbers column by column."""
+
+    mismatches: _Products
+    """How many categories differ."""
+    numbers: Singles
+    """(L, n + padding) Coordinates."""
+    share: float
+    """Weight of the numbers."""
+    p: int
+    """Of the norm."""
+    error: np.float32
+    """Of every distance."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns is a multiple of it."""
+        return self.mismatches.width
+
+    def distances(self, rows: Ints) -> Singles:
+        """Return (r, n + padding) distances to all points, infinite in the padding."""
+        n_columns = self.numbers.shape[1]
+        found = self.mismatches.distances(rows)
+        found[:, self.mismatches.n :] = 0
+        # A few rows at a time stay in the cache, which is several times faster.
+        n_rows = max(1, _CACHED // n_columns)
+        total = np.empty((n_rows, n_columns), dtype=np.float32)
+        gap = np.empty_like(total)
+        for begin in range(0, len(rows), n_rows):
+            some = rows[begin : begin + n_rows]
+            self._add(found[begin : begin + n_rows], some, total[: len(some)], gap[: len(some)])
+        found[:, self.mismatches.n :] = np.inf
+        return found
+
+    def _add(self, found: Singles, rows: Ints, total: Singles, gap: Singles) -> None:
+        """Make distances of numbers of mismatches, in place."""
+        total[:] = 0
+        for column in self.numbers:
+            np.subtract(column[rows][:, None], column, out=gap)
+            _raise_to(gap, self.p)
+            total += gap
+        _take_root(total, self.p)
+        total *= np.float32(self.share)
+        found *= np.float32(2)
+        _take_root(found, self.p)
+        found *= np.float32(1 - self.share)
+        found += total
+
+
+def _raise_to(gap: Singles, p: int) -> None:
+    np.abs(gap, out=gap)
+    if p == 3:
+        gap *= gap * gap
+    for _ in range(p // 2 if p != 3 else 0):
+        gap *= gap
+
+
+def _take_root(total: Singles, p: int) -> None:
+    if p == 3:
+        np.cbrt(total, out=total)
+    for _ in range(p // 2 if p != 3 else 0):
+        np.sqrt(total, out=total)
+
+
+def rough_of(space: Space, width: int) -> Rough:
+    """Return rough distances between all points of a space.
+
+    Those of categories alone are numbers of columns that differ, and exact.
+    """
+    n, n_cat = space.codes.shape
+    padding = -n % width
+    if space.share == 0.0:
+        return _products(_one_hot(space), padding, width, float(n_cat), 0.0)
+    if isinstance(space.distance, Cosine):
+        # Weighted unit vectors side by side: the whole similarity is one inner product.
+        in_f = np.float32(np.sqrt(space.steps[1])) if n_cat else np.float32(1)
+        numbers = np.float32(np.sqrt(space.share)) * space.numbers.astype(np.float32)
+        both = np.hstack([_one_hot(space) * in_f, numbers])
+        # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
+        error = (n_cat + space.numbers.shape[1] + 8) * _UNIT
+        return _products(both, padding, width, 0.0, error)
+    if not isinstance(space.distance, Minkowski):
+        raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
+    matches = _products(_one_hot(space), padding, width, float(n_cat), 0.0)
+    numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
+    error = np.float32(_error_of_norms(space))
+    columns = np.ascontiguousarray(numbers.T)
+    return _Norms(matches, columns, space.share, space.distance.p, error)
+
+
+def _error_of_norms(space: Space) -> float:
+    """Return what rounding can do: to coordinates in 0..1, their norm, and the weighted sum.
+
+    A norm changes by no more than the norm of the change, at most L units of rounding twice;
+    its terms, sum and root lose at most L + 8 units of a norm of at most L. Fourth powers of
+    numbers below 1e-9 vanish, which is less than a unit.
+    """
+    length = space.numbers.shape[1]
+    return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
+
+
+def _products(points: Singles, padding: int, width: int, offset: float, error: float) -> _Products:
+    right = np.pad(points, ((0, padding), (0, 0)))
+    return _Products(-points, right, len(points), offset, width, np.float32(error))
+
+
+def _one_hot(space: Space) -> Singles:
+    """Return (n, C) ones where a code is there; columns that are constant included."""
+    n, n_cat = space.codes.shape
+    starts = np.concatenate([[0], np.cumsum(space.sizes)]).astype(np.int64)
+    found = np.zeros((n, int(starts[-1])), dtype=np.float32)
+    found[np.arange(n)[:, None], space.codes + starts[:n_cat]] = 1.0
+    return found

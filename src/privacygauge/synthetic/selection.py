@@ -1,0 +1,166 @@
+"""Which records of a table to attack: at random, or those that a rule calls vulnerable.
+
+Each way is a value that is called with a table, how many records are wanted, and a generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.distance import Cosine, Distance
+from privacygauge.synthetic.table import Table
+from privacygauge.synthetic.vulnerability import DIGITS, vulnerability_scores
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Records chosen from a table."""
+
+    method: str
+    """How."""
+    rows: Ints
+    """(n,) Different rows; the most vulnerable first where the method orders them."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows", checks.integers(self.rows, "rows"))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Selector(Protocol):
+    """A way to choose records."""
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return n records of a table."""
+
+
+@dataclass(frozen=True)
+class Random:
+    """Records drawn at random."""
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return n records, each as likely as any other."""
+        _require(n, len(table), "records in the table")
+        return Selection("random", rng.choice(len(table), n, replace=False))
+
+
+@dataclass(frozen=True)
+class RareValue:
+    """Records with a rare category or a large number, drawn at random (Stadler et al. 2022).
+
+    Meeus et al. 2023, section 5.2, leave open what a rare category is. Here it is one of the
+    rarest, that together with those as rare or rarer hold at most `tail` of the records: what a
+    number above the (1 - tail) quantile is. A missing number counts as a category.
+    """
+
+    tail: float = 0.05
+    """Share of records, in (0, 1)."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.tail, "tail")
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return n of the records that have such a value."""
+        rows = np.flatnonzero(self.found(table))
+        _require(n, len(rows), "records with a rare value; raise tail for more")
+        return Selection("rare value", rng.choice(rows, n, replace=False))
+
+    def found(self, table: Table) -> Bools:
+        """Return (n,) which records have a rare category or a large number."""
+        rare = np.zeros(len(table), dtype=np.bool_)
+        for codes, size in zip(table.codes.T, table.sizes, strict=True):
+            rare |= self._rare(codes, size)
+        for numbers in table.numbers.T:
+            missing = np.isnan(numbers)
+            rare |= self._rare(missing.astype(np.int64), 2) & missing
+            if not missing.all():
+                # NaN is above nothing.
+                rare |= numbers > np.quantile(numbers[~missing], 1 - self.tail)
+        return rare
+
+    def _rare(self, codes: Ints, size: int) -> Bools:
+        counts = np.bincount(codes, minlength=size)
+        as_rare = np.array([counts[counts <= count].sum() for count in counts])
+        return np.asarray((as_rare <= self.tail * len(codes))[codes])
+
+
+@dataclass(frozen=True)
+class LogLikelihood:
+    """The least likely records, were columns independent (Houssiau et al. 2022).
+
+    The likelihood of a record is the product of the shares of records that have its values;
+    numbers are cut at percentiles first (Meeus et al. 2023, section 5.2). A missing number has
+    an interval of its own.
+    """
+
+    n_bins: int = 100
+    """Intervals of a number's quantiles; 100 for percentiles. Equal quantiles are one."""
+
+    def __post_init__(self) -> None:
+        if self.n_bins < 2:
+            raise InputError(f"n_bins must be at least 2, got {self.n_bins}")
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return the n least likely records; of ties the earlier row first. Nothing is drawn."""
+        _require(n, len(table), "records in the table")
+        order = np.argsort(np.round(self.of_records(table), DIGITS), kind="stable")
+        return Selection("log-likelihood", order[:n])
+
+    def of_records(self, table: Table) -> Floats:
+        """Return (n,) logarithms of the likelihoods."""
+        columns = [*table.codes.T, *(self._cut(numbers) for numbers in table.numbers.T)]
+        total = np.zeros(len(table))
+        for codes in columns:
+            total += np.log(np.bincount(codes)[codes] / len(table))
+        return total
+
+    def _cut(self, numbers: Floats) -> Ints:
+        there = numbers[~np.isnan(numbers)]
+        if not len(there):
+            return np.zeros(len(numbers), dtype=np.int64)
+        inner = np.linspace(0.0, 1.0, self.n_bins + 1)[1:-1]
+        edges = np.unique(np.quantile(there, inner))
+        codes = np.searchsorted(edges, numbers, side="left")
+        return np.where(np.isnan(numbers), len(edges) + 1, codes)
+
+
+@dataclass(frozen=True)
+class Vulnerable:
+    """The records farthest from their nearest neighbours (Meeus et al. 2023, section 4)."""
+
+    k: int = 5
+    """How many neighbours."""
+    distance: Distance = field(default_factory=Cosine)
+    """Between two records."""
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return the n most vulnerable records; of ties the earlier row first. Nothing is drawn."""
+        ranked = Ranked(lambda: vulnerability_scores(table, self.k, self.distance))
+        return ranked(table, n, rng)
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """The most vulnerable records, by scores that are found elsewhere."""
+
+    scores: Callable[[], Floats]
+    """Returns (n,) the vulnerability score of each record; called if there are enough records."""
+
+    def __call__(self, table: Table, n: int, rng: np.random.Generator) -> Selection:
+        """Return the n records of the highest scores; of ties the earlier row first."""
+        _require(n, len(table), "records in the table")
+        order = np.argsort(-np.round(self.scores(), DIGITS), kind="stable")
+        return Selection("distance", order[:n])
+
+
+def _require(n: int, there: int, what: str) -> None:
+    if not 1 <= n <= there:
+        raise InputError(f"n must be in 1..{there}, the number of {what}, got {n}")

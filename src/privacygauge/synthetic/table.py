@@ -1,0 +1,160 @@
+"""A table as numbers and codes, with its schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FEWEST_FOR_IDS = 50
+"""In a table of fewer records whole numbers may all differ without being names."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Records: numbers as they are, categories as codes.
+
+    Raises
+    ------
+    InputError
+        If the shape is wrong, or a value is outside of what the schema allows.
+    """
+
+    schema: Schema
+    """The columns."""
+    values: Floats
+    """(n, F) Numbers, NaN where one is missing; codes 0, 1, ... of categories in the schema's
+    order, and the next code where the category is missing."""
+
+    def __post_init__(self) -> None:
+        values = np.asarray(self.values, dtype=np.float64)
+        width = len(self.schema.columns)
+        if values.ndim != 2 or values.shape[1] != width:
+            raise InputError(f"values must have the shape (n, {width}), got {values.shape}")
+        for column, found in zip(self.schema.columns, values.T, strict=True):
+            _check_values(column, found)
+        object.__setattr__(self, "values", checks.frozen(values))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __getitem__(self, rows: Ints) -> Table:
+        return Table(self.schema, self.values[rows])
+
+    @property
+    def numbers(self) -> Floats:
+        """(n, F_cont) The numbers alone, NaN where one is missing."""
+        return self.values[:, self.schema.numbers]
+
+    @property
+    def codes(self) -> Ints:
+        """(n, F_cat) The codes alone."""
+        return self.values[:, self.schema.categorical].astype(np.int64)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """(F_cat,) How many codes each categorical column has."""
+        return tuple(self.schema.columns[j].n_codes for j in self.schema.categorical)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the records with their texts and numbers, None or NaN where one is missing."""
+        import pandas as pd
+
+        columns = zip(self.schema.columns, self.values.T, strict=True)
+        return pd.DataFrame({column.name: _shown(column, found) for column, found in columns})
+
+
+def _check_values(column: Column, found: Floats) -> None:
+    name, missing = column.name, np.isnan(found)
+    if column.low is not None and column.high is not None:
+        wrong = ~missing & ~((found >= column.low) & (found <= column.high))
+        rule = f"must be in [{column.low}, {column.high}]"
+        _refuse(name, wrong, found, f"{rule}, the range of the schema")
+        if column.kind == "integer":
+            _refuse(name, ~missing & (found != np.rint(found)), found, "must hold whole numbers")
+        if not column.missing:
+            _refuse(name, missing, found, "must not be missing, as the schema says")
+        return
+    wrong = missing | (found != np.rint(found)) | (found < 0) | (found >= column.n_codes)
+    _refuse(name, wrong, found, f"must hold codes in 0..{column.n_codes - 1}")
+
+
+def _refuse(name: str, wrong: NDArray[np.bool_], found: NDArray[Any], rule: str) -> None:
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise InputError(
+            f"column {name!r} {rule}, got {found[row]} in row {row}: correct the value or the "
+            "schema"
+        )
+
+
+def _shown(column: Column, found: Floats) -> NDArray[Any]:
+    if not column.is_number:
+        texts = np.array([*column.categories, None], dtype=object)
+        return texts[found.astype(np.int64)]
+    whole = column.kind == "integer" and not np.isnan(found).any()
+    return found.astype(np.int64) if whole else found
+
+
+def advice(table: Table) -> tuple[str, ...]:
+    """Return a sentence for each column that had better be left out or looked at.
+
+    A column in which every record has a value of its own names the records: it says nothing
+    about how alike two of them are.
+    """
+    found = []
+    for column, values in zip(table.schema.columns, table.values.T, strict=True):
+        if _names_records(column, values):
+            found.append(
+                f"column {column.name!r} has another value in every record, like a name or a "
+                f"number of a file: if it is one, drop it (--drop {column.name})"
+            )
+        elif _may_be_numbers(column):
+            found.append(
+                f"column {column.name!r} holds numbers but for a few texts, and is taken as "
+                "categories: write missing numbers as empty fields"
+            )
+    return tuple(found)
+
+
+def _names_records(column: Column, values: Floats) -> bool:
+    least = 2 if column.kind == "categorical" else FEWEST_FOR_IDS
+    return (
+        column.kind != "continuous"
+        and len(values) > least
+        and len(np.unique(values)) == len(values)
+    )
+
+
+def _may_be_numbers(column: Column) -> bool:
+    numbers = sum(_is_number(text) for text in column.categories)
+    return numbers >= 10 and 0.9 * len(column.categories) <= numbers < len(column.categories)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> None:
+    """Refuse names that no column has."""
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError(
+            f"{what} names {unknown[0]!r}, which is no column; the columns are "
+            f"{checks.listed(known, 30)}"
+        )

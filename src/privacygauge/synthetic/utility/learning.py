@@ -1,0 +1,157 @@
+"""What a classifier learns from a synthetic table, beside what it learns from the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import rankdata
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.synthetic.released.tables import drawn_rows, filled
+from privacygauge.synthetic.table import Table, require_columns
+
+MOST_LABELS = 4
+"""Columns that are labels in turn where none is named."""
+MOST_CATEGORIES = 20
+"""A column of more categories is a label only where it is named."""
+FEWEST_OF_A_CLASS = 10
+"""Of a label's second most frequent category among the real records."""
+MOST_TAUGHT = 3_000
+"""Records that a forest is taught with at most."""
+MOST_TESTED = 5_000
+"""Records that a forest is tested on at most."""
+TREES = 25
+"""Of a forest."""
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """How well forests do on the same real records, taught with real and with synthetic ones.
+
+    Of classes that the test records have none is left out: one that the synthetic table lacks
+    counts as never told.
+    """
+
+    label: str
+    """The column that is told from all others."""
+    classes: int
+    """How many of its categories the test records have."""
+    n_taught: int
+    """Records that each of the two forests was taught with."""
+    n_tested: int
+    """Real records that both are tested on."""
+    real_accuracy: float
+    """Balanced accuracy of the forest taught with real records, in [0, 1]: the mean of the
+    classes' recalls; chance is 1 / classes."""
+    synthetic_accuracy: float
+    """Of the forest taught with synthetic records."""
+    real_auc: float
+    """Mean over the classes of the AUC of each against all others; chance is 1/2."""
+    synthetic_auc: float
+    """Of the forest taught with synthetic records."""
+
+
+def possible_labels(table: Table) -> tuple[str, ...]:
+    """Return up to four categorical columns that can be labels, those of fewest categories."""
+    found: list[tuple[int, str]] = []
+    for j, codes, size in zip(table.schema.categorical, table.codes.T, table.sizes, strict=True):
+        counts = np.sort(np.bincount(codes, minlength=2))
+        if size <= MOST_CATEGORIES and counts[-2] >= FEWEST_OF_A_CLASS:
+            found.append((size, table.schema.names[j]))
+    found.sort(key=lambda entry: entry[0])
+    return tuple(name for _, name in found[:MOST_LABELS])
+
+
+def learnt(
+    taught: Table, synthetic: Table, tested: Table, label: str, rng: np.random.Generator
+) -> Learnt:
+    """Return how well a label is told by what was learnt from each of two tables.
+
+    Parameters
+    ----------
+    taught : Table
+        Real records to learn from.
+    synthetic : Table
+        Synthetic records to learn from. Equally many of both are used, at most 3,000.
+    tested : Table
+        Real records, none of which is in `taught`; 5,000 of them at most are used.
+    label : str
+        A categorical column.
+    rng : numpy.random.Generator
+
+    Raises
+    ------
+    InputError
+        If the label is no categorical column, or all test records are of one class.
+    """
+    names = taught.schema.names
+    require_columns([label], names, "label")
+    j = names.index(label)
+    if taught.schema.columns[j].is_number:
+        raise InputError(f"label must be a categorical column, got {label!r}: name it categorical")
+    tested = tested[drawn_rows(len(tested), MOST_TESTED, rng)]
+    truth = tested.values[:, j].astype(np.int64)
+    if len(np.unique(truth)) < 2:
+        raise InputError(f"label {label!r} must have two classes among the records tested, got one")
+    if len(names) < 2:
+        raise InputError("a label needs at least one other column, got none")
+    n = min(len(taught), len(synthetic), MOST_TAUGHT)
+    size = taught.schema.columns[j].n_codes
+    shown = np.delete(filled(tested), j, axis=1)
+    scores = []
+    for table in (taught, synthetic):
+        some = table[drawn_rows(len(table), n, rng)]
+        scores.append(_probabilities(some, j, size, shown, rng))
+    (real, real_auc), (made, made_auc) = (_quality(found, truth) for found in scores)
+    classes = len(np.unique(truth))
+    return Learnt(label, classes, n, len(tested), real, made, real_auc, made_auc)
+
+
+def _probabilities(
+    table: Table, j: int, size: int, shown: Floats, rng: np.random.Generator
+) -> Floats:
+    """Return (n, size) a forest's probabilities, 0 for a class that it was not taught."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    forest = RandomForestClassifier(
+        TREES,
+        min_samples_leaf=5,
+        class_weight="balanced",
+        random_state=int(rng.integers(2**31)),
+    )
+    values = filled(table)
+    forest.fit(np.delete(values, j, axis=1), values[:, j].astype(np.int64))
+    found = np.zeros((len(shown), size))
+    found[:, forest.classes_] = forest.predict_proba(shown)
+    return found
+
+
+def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
+    """Return balanced accuracy and the mean AUC."""
+    guess = probabilities.argmax(axis=1)
+    recalls, aucs = [], []
+    for one in np.unique(truth):
+        of_class: Bools = truth == one
+        recalls.append(float(np.mean(guess[of_class] == one)))
+        n = int(of_class.sum())
+        above = rankdata(probabilities[:, one])[of_class].sum() - n * (n + 1) / 2
+        aucs.append(float(above / (n * (len(truth) - n))))
+    return float(np.mean(recalls)), float(np.mean(aucs))
+
+
+def split_for_learning(
+    real: Table, holdout: Table | None, rng: np.random.Generator, share: float = 0.3
+) -> tuple[Table, Table, Sequence[str]]:
+    """Return real records to learn from, real records to test on, and what to know about them."""
+    if holdout is not None:
+        return real, holdout, ()
+    order = rng.permutation(len(real))
+    n_tested = max(1, round(share * len(real)))
+    note = (
+        "without a holdout the records tested are among those the synthetic table was made from, "
+        "which flatters what is learnt from it"
+    )
+    return real[np.sort(order[n_tested:])], real[np.sort(order[:n_tested])], (note,)
