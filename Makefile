@@ -8,7 +8,7 @@ TORCH := 2.13.0
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow lint format bench peers docs lock clean
+.PHONY: help demo test test-long test-slow test-versions lint format bench peers docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -25,6 +25,9 @@ test-long: $(VENV)/dev.stamp ## run the long tests, with fewer games and example
 
 test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions too
 	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest -n 2
+
+test-versions: ## run a small audit and the fast core tests on the newest Python and on the lowest versions
+	$(PYTHON) tests/versions.py
 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports
 	$(BIN)/ruff check
@@ -56,7 +59,7 @@ lock: ## write constraints.txt anew from the newest versions
 	cp "$$lock/constraints.txt" constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) privacygauge-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .versions privacygauge-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt

@@ -238,6 +238,15 @@ def test_the_worked_example_is_the_demo():
     assert heads - parts == {"In the terminal", "The verdict"}
 
 
+@pytest.mark.slow
+def test_the_readme_begins_with_the_number_of_the_demo():
+    best = demo().headline.accuracy
+    told = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    low, value, high = (f"{100 * x:.1f}%" for x in (best.low, best.value, best.high))
+    assert f"right {value} of the time (95% interval {low} to {high}; guessing gives 50%)" in told
+    assert f"trained on {demo().game.n_in} handwritten digits" in told
+
+
 def example() -> list[str]:
     """Return what the worked example has to say about the demo, with the demo's numbers."""
     from privacygauge.report.numbers import decimal_estimate, fixed, p_value, percent, rounded_down

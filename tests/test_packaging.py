@@ -1,0 +1,166 @@
+"""What a user installs is ours: distributions, extras, metadata, what the files hold."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from importlib.metadata import metadata, packages_distributions
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+OURS, EXTRAS = PROJECT["name"], PROJECT["optional-dependencies"]
+SHOWN = (".py", ".md", ".txt", ".yml", ".yaml", ".sh", ".toml", ".j2", ".cff")
+HERE = Path(__file__).relative_to(ROOT)
+REQUIREMENT = re.compile(r"^([A-Za-z0-9._-]+)(?:\[([^\]]*)\])?")
+INSTALL = re.compile(
+    r"(?:pip3?|pipx|uv pip|uv tool) install (?:-{1,2}[\w-]+ )*['\"]?([\w.][^\s'\"]*)"
+)
+INSTALLERS = {"pip", "uv", "build", "twine"}
+"""What an environment is made with."""
+
+
+def normal(name: str) -> str:
+    """Return a distribution's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def texts() -> dict[Path, str]:
+    """Return every text of the project by its path, this file left out."""
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    paths = [Path(line) for line in listed.stdout.splitlines()]
+    kept = [path for path in paths if path.suffix in SHOWN]
+    return {
+        path: (ROOT / path).read_text(encoding="utf-8")
+        for path in kept
+        if path != HERE and (ROOT / path).is_file()
+    }
+
+
+def installs() -> list[tuple[Path, str]]:
+    """Return each requirement that some text tells a reader to install, beside its path."""
+    return [
+        (path, word.replace("\\", "").rstrip("`.,;:"))
+        for path, text in texts().items()
+        for word in re.findall(INSTALL, text)
+    ]
+
+
+def dependencies() -> set[str]:
+    """Return the names of all distributions that the project asks for, and what those bring."""
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()[1:]
+    wanted = [*PROJECT["dependencies"], *pinned, *(x for extra in EXTRAS.values() for x in extra)]
+    parts = [REQUIREMENT.match(one).groups() for one in wanted]
+    # An extra is mostly the name of what it adds: dask[distributed].
+    return {normal(part) for name, extras in parts for part in (name, *(extras or "").split(","))}
+
+
+def peers() -> set[str]:
+    """Return the distributions that benchmarks compare with."""
+    folder = ROOT / "bench" / "peers"
+    named = {normal(path.stem) for path in folder.glob("*.txt")}
+    lines = [line for path in folder.glob("*.txt") for line in path.read_text().splitlines()]
+    return named | {normal(REQUIREMENT.match(line)[1]) for line in lines if REQUIREMENT.match(line)}
+
+
+def test_every_installation_is_of_our_own_distribution():
+    found = installs()
+    assert len(found) > 15
+    for path, word in found:
+        name, extras = REQUIREMENT.match(word).groups()
+        if normal(name) in dependencies() | peers() | INSTALLERS:
+            continue
+        assert normal(name) == OURS, f"{path} installs {word}, which is not {OURS}"
+        for extra in (extras or "").split(","):
+            assert not extra or extra in EXTRAS, f"{path}: no extra {extra!r}"
+
+
+def test_our_own_extras_name_one_another_by_the_right_name():
+    for wanted in (one for extra in EXTRAS.values() for one in extra):
+        name, extras = REQUIREMENT.match(wanted).groups()
+        if normal(name) == OURS:
+            assert set(extras.split(",")) <= set(EXTRAS)
+
+
+def test_no_text_names_the_old_distribution():
+    old = "leak" + "scope"
+    found = {path for path, text in texts().items() if old in text.lower()}
+    assert found <= {Path("CHANGELOG.md")}
+
+
+def test_imports_are_of_dependencies_or_of_peers():
+    """A text of code imports what the project asks for, what it compares with, or the library."""
+    by_module = packages_distributions()
+    allowed = dependencies() | peers() | INSTALLERS | {OURS}
+    own = {
+        "tests",
+        *(path.stem for folder in ("bench", "docs") for path in (ROOT / folder).rglob("*.py")),
+    }
+    pattern = re.compile(r"^\s*(?:from|import) ([a-z_]\w*)[\w.]*(?: import | as |$)", re.MULTILINE)
+    for path, text in texts().items():
+        if path.suffix not in (".py", ".md") or path.parts[0] == "tests":
+            continue  # tests make up modules of a user's
+        for module in set(pattern.findall(text)) - set(sys.stdlib_module_names) - own:
+            names = {normal(name) for name in by_module.get(module, ())} | {normal(module)}
+            assert names & allowed or module == OURS, f"{path} imports {module}"
+
+
+def test_the_metadata_say_what_an_index_shows():
+    shown = metadata(OURS)
+    assert shown["License-Expression"] == "Apache-2.0"
+    assert {"Typing :: Typed", "Topic :: Security"} <= set(shown.get_all("Classifier"))
+    lowest = PROJECT["requires-python"].removeprefix(">=")
+    assert f"Programming Language :: Python :: {lowest}" in shown.get_all("Classifier")
+    assert "privacy" in shown["Keywords"]
+
+
+def test_the_description_has_no_link_or_picture_that_an_index_cannot_show():
+    text = metadata(OURS).get_payload() or metadata(OURS)["Description"]
+    assert "# PrivacyGauge" in text
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert all(re.match(r"https?:|#", link) for link in links), links
+    assert "![" not in text
+
+
+def test_the_citation_names_the_five_papers():
+    yaml = pytest.importorskip("yaml")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert len(cited["references"]) == 5
+    for paper in cited["references"]:
+        assert paper["title"] in readme
+        assert all(author["family-names"] in readme for author in paper["authors"])
+    assert cited["version"] == PROJECT["version"]
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_package_and_nothing_else(tmp_path):
+    pytest.importorskip("hatchling")
+    build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel"]
+    done = subprocess.run(
+        [*build, "--directory", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as inside:
+        names = {name for name in inside.namelist() if ".dist-info/" not in name}
+    source = ROOT / "src"
+    kept = {
+        str(path.relative_to(source))
+        for path in source.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert names == kept
