@@ -36,17 +36,13 @@ if TYPE_CHECKING:
     from privacygauge.audit.holdout_bounds import HoldoutBounds, holdout_bounds
     from privacygauge.audit.language_models import audit_causal, audit_masked
     from privacygauge.audit.leaderboard import LeaderboardAudit, audit_leaderboard
-    from privacygauge.audit.privacy_claim import (
-        ClaimAudit,
-        ManyRuns,
-        OneRun,
-        audit_privacy_claim,
-    )
     from privacygauge.audit.register import RiskRegister, model_card, risk_register
     from privacygauge.audit.training_defences import audit_dp_sgd, risk_by_epoch
     from privacygauge.audit.white_box import ShadowModule, audit_white_box
     from privacygauge.audit.worst_case import WorstCaseAudit, audit_worst_case
     from privacygauge.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
+    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -167,10 +163,10 @@ _HOME = {
     "audit_pool": "audit",
     "LeaderboardAudit": "audit.leaderboard",
     "audit_leaderboard": "audit.leaderboard",
-    "ClaimAudit": "audit.privacy_claim",
-    "ManyRuns": "audit.privacy_claim",
-    "OneRun": "audit.privacy_claim",
-    "audit_privacy_claim": "audit.privacy_claim",
+    "ClaimAudit": "audits.privacy_claim.found",
+    "ManyRuns": "audits.privacy_claim.play",
+    "OneRun": "audits.privacy_claim.play",
+    "audit_privacy_claim": "audits.privacy_claim.play",
     "PrivacyClaim": "evaluate.claim",
     "RiskRegister": "audit.register",
     "model_card": "audit.register",

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audit.attacks import audit, headline
-from privacygauge.audit.privacy_claim import ClaimAudit, audit_privacy_claim
+from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
 from privacygauge.classifier.estimators import require_records

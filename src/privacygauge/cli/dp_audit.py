@@ -10,7 +10,7 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.audit.privacy_claim import ManyRuns, OneRun
+    from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
 
 
 def dp_audit(
@@ -70,12 +70,13 @@ def dp_audit(
 
     Example: privacygauge dp-audit canaries.csv --epsilon 2 --delta 1e-5
     """
-    from privacygauge.audit.privacy_claim import audit_privacy_claim
-    from privacygauge.cli.gate import METRICS_OF_CLAIM, exceeded_by_claim, parse_limits
+    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.audits.privacy_claim.says import METRICS
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.provenance import file_hashes
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_CLAIM)
+    limits = parsed_limits(fail_above, METRICS)
     design = _design(runs, guesses)
     folder = destination(out, json, "privacygauge-report")
     audit = audit_privacy_claim(
@@ -88,11 +89,11 @@ def dp_audit(
         command="dp-audit",
         provenance=file_hashes({"canaries": canaries}),
     )
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_claim(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))
 
 
 def _design(runs: str, guesses: str) -> OneRun | ManyRuns:
-    from privacygauge.audit.privacy_claim import ManyRuns, OneRun
+    from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
     from privacygauge.errors import InputError
 
     if runs not in ("one", "many"):

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 
 from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.errors import InputError
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report.claim.findings import ClaimFindings
 from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
 from privacygauge.report.language.findings import LanguageFindings
 from privacygauge.report.language.units import attacks_of
 from privacygauge.report.leaderboard.findings import LeaderboardFindings
+from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
 from privacygauge.report.worst_case.findings import ComparedWorstCases
@@ -78,9 +76,6 @@ _OF_BOUND = {
 METRICS_OF_BOUND = ("bias", *_OF_BOUND)
 """What bounds on the reuse of a test set may be held to."""
 
-METRICS_OF_CLAIM = ("epsilon", "epsilon-gaussian")
-"""What an audit of a privacy claim may be held to."""
-
 METRICS_OF_LOG = ("findings", "suspects", "explained")
 """What a leaderboard's history may be held to."""
 
@@ -97,19 +92,9 @@ METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
 
 
-@dataclass(frozen=True)
-class Limit:
-    """A number that a metric must not exceed."""
-
-    metric: str
-    """A name of the metric, with ``.low`` for the lower end of its interval."""
-    value: float
-    """The largest value that passes."""
-
-
 def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) -> tuple[Limit, ...]:
     """Return the limits in texts such as ``accuracy=0.6``."""
-    return tuple(_parse(text, metrics) for text in texts or ())
+    return parsed_limits(texts, metrics)
 
 
 def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
@@ -185,16 +170,6 @@ def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) ->
         "explained": findings.winner.explained,
     }
     return _lines(limits, measured.__getitem__)
-
-
-def exceeded_by_claim(findings: ClaimFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-
-    def measure(metric: str) -> float | None:
-        bound = findings.free if metric == "epsilon" else findings.gaussian
-        return None if bound is None else bound.estimate.low
-
-    return _lines(limits, measure)
 
 
 def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
@@ -278,22 +253,6 @@ def measured(findings: Findings, metric: str) -> float | None:
     low = low or name == "epsilon"
     values = [e.low if low else e.value for e in _METRICS[name](findings)]
     return max(values) if values else None
-
-
-def _parse(text: str, metrics: Collection[str]) -> Limit:
-    name, _, number = text.partition("=")
-    if name not in metrics:
-        known = [metric for metric in metrics if not metric.endswith(".low")]
-        raise InputError(f"--fail-above: no metric {name!r}; there are {', '.join(known)}")
-    try:
-        value = float(number)
-    except ValueError as error:
-        raise InputError(
-            f"--fail-above must be METRIC=VALUE, such as accuracy=0.6, got {text!r}"
-        ) from error
-    if not value == value:  # not a number would let everything pass
-        raise InputError("--fail-above: the value must be a number, got nan")
-    return Limit(name, value)
 
 
 def _rates(findings: Findings, fpr: float) -> list[Estimate]:

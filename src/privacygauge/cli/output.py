@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privacygauge.audit.rendered import Rendered
+from privacygauge.report.reported import Reported
 from privacygauge.runs.atomic import check_writable, write_all
 
 
@@ -62,7 +63,7 @@ def _shown(value: object) -> Text:
 
 
 def emit(
-    audit: Rendered,
+    audit: Rendered | Reported,
     folder: Path | None,
     json: str | None,
     quiet: bool,

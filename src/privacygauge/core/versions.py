@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -13,6 +15,17 @@ def own_version() -> str:
         return version("privacygauge")
     except PackageNotFoundError:
         return "unknown (not installed)"
+
+
+def today() -> str:
+    """Return the date that a report is made on, in UTC, as ``2026-01-31``.
+
+    The environment variable ``SOURCE_DATE_EPOCH``, seconds since 1970, sets it where files have to
+    be equal from one day to the next.
+    """
+    seconds = os.environ.get("SOURCE_DATE_EPOCH", "")
+    moment = datetime.fromtimestamp(int(seconds), UTC) if seconds.isdigit() else datetime.now(UTC)
+    return moment.date().isoformat()
 
 
 def versions(*further: str | None) -> dict[str, str]:

@@ -111,11 +111,31 @@ CLAIM = _of(
     design="one-run",
     n_in=480,
     n_out=520,
-    verdict=verdict("refuted"),
-    bounds=[
-        {"assumption": "the mechanism is Gaussian", "epsilon": estimate(4.0, 3.0, None)},
-        {"assumption": "", "epsilon": estimate(3.5, 2.451, None)},
+    schema="privacygauge/2",
+    kind="privacy-claim",
+    about={
+        "audited": "A claim of differential privacy",
+        "game": "1,000 made-up records were put in or left out by coins",
+        "knowledge": "the scores of the canaries",
+        "task": "differential-privacy-audit",
+    },
+    verdict={**verdict("refuted"), "severity": "grave", "unsaid": "Not that it is proven."},
+    measures={"claimed-epsilon": 2.0, "epsilon": 2.451, "epsilon.low": 2.451},
+    numbers=[
+        {"name": "claimed-epsilon", "gate": False},
+        {
+            "name": "epsilon",
+            "label": "Epsilon (one run, no assumption)",
+            "value": 2.451,
+            "shown": {"value": "\u2265\u202f2.45", "interval": ""},
+            "guessing": "0; the claim is epsilon 2 at delta 1e-05",
+            "gate": True,
+            "level": 0.95,
+            "looks": 1,
+            "estimate": estimate(2.451, 2.451, None),
+        },
     ],
+    worst={"what": "records", "ids": [], "reason": "canaries are made up"},
 )
 DEFENCES = _of(
     best="rounding (1 digit)",

@@ -162,8 +162,10 @@ def test_bounds_without_a_known_attack_speak_of_luck():
 def test_the_epsilon_of_a_claim_is_its_lower_end():
     found = line(CLAIM)
     assert found.measures == {"epsilon": 2.451, "epsilon.low": 2.451}
-    with pytest.raises(InputError, match="no bound that assumes nothing"):
-        line(changed(CLAIM, "bounds", to=CLAIM["bounds"][:1]))
+    with pytest.raises(InputError, match="no number to hold a release to"):
+        line(changed(CLAIM, "numbers", to=CLAIM["numbers"][:1]))
+    with pytest.raises(InputError, match=r"severity must be one of not judged, .*, got 'huge'"):
+        line(changed(CLAIM, "verdict", "severity", to="huge"))
 
 
 def test_measures_are_the_metrics_of_the_audits():

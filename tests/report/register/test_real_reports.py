@@ -59,9 +59,9 @@ def language(folder):
 
 
 def claim(folder):
-    from tests.report.test_claim import example
+    from tests.audits.test_privacy_claim_report import example
 
-    return _write("privacygauge.report.claim", example(), folder)
+    example().write(folder)
 
 
 def defences(folder):

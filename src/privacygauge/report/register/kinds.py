@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from privacygauge.errors import InputError
-from privacygauge.report.claim.register import KIND as CLAIM
 from privacygauge.report.defences.register import KIND as DEFENCES
 from privacygauge.report.document import SCHEMA
 from privacygauge.report.dtp.register import KIND as DTP
@@ -14,7 +13,9 @@ from privacygauge.report.leaderboard.register import KIND as HISTORY
 from privacygauge.report.register.attacks import KIND as CLASSIFIER
 from privacygauge.report.register.line import Kind
 from privacygauge.report.register.reading import Part
+from privacygauge.report.register.told import kind_from
 from privacygauge.report.register.vulnerable import KIND as VULNERABLE
+from privacygauge.report.render import SCHEMA as NEWEST
 from privacygauge.report.synthetic.register import KIND as SYNTHETIC
 from privacygauge.report.synthetic.released.register import KIND as RELEASED
 from privacygauge.report.worst_case.document import SCHEMA as WORST_CASES
@@ -30,18 +31,19 @@ KINDS: tuple[Kind, ...] = (
     BOUND,
     ATTACK,
     HISTORY,
-    CLAIM,
     DEFENCES,
     WORST_CASE,
 )
 """Each is known by keys that only its reports have."""
 
-SCHEMAS = frozenset({SCHEMA, WORST_CASES})
+SCHEMAS = frozenset({SCHEMA, WORST_CASES, NEWEST})
 """Of the documents that a register reads."""
 
 
 def kind_of(report: Part) -> Kind:
     """Return which kind of audit a report is of."""
+    if report.text("schema") == NEWEST:
+        return kind_from(report)
     found = [kind for kind in KINDS if kind.keys <= set(report.value)]
     if len(found) != 1:
         raise InputError(

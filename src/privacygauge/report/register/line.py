@@ -10,17 +10,12 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.register.reading import Columns, Part
+from privacygauge.report.values import Severity
 from privacygauge.report.verdict import GRADES
 from privacygauge.report.views import shortened
 
-GRAVE, UNTOLD, MODERATE, SMALL, NOTHING, UNJUDGED = SEVERITIES = (
-    "grave",
-    "cannot be told",
-    "moderate",
-    "small",
-    "nothing found",
-    "not judged",
-)
+SEVERITIES = tuple(severity.value for severity in reversed(Severity))
+GRAVE, UNTOLD, MODERATE, SMALL, NOTHING, UNJUDGED = SEVERITIES
 """From grave to mild; an audit that cannot tell stands above what is known to be moderate."""
 
 OF_GRADES: Mapping[str, str] = MappingProxyType(

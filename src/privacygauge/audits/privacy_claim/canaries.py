@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.audits.privacy_claim.found import CanaryScores
 from privacygauge.core import checks
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
-from privacygauge.report.claim.findings import CanaryScores
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audit.canaries import CanariesLike, as_canaries
-from privacygauge.audit.rendered import Rendered
+from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries
+from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.claim import (
@@ -35,10 +34,7 @@ from privacygauge.evaluate.claim_bounds import (
     steps,
 )
 from privacygauge.evaluate.findings import Fact
-from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from privacygauge.report.values import Origin
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
 """Below such a probability of the share of members coins are refused, or doubted."""
@@ -70,24 +66,6 @@ ONE_RUN = OneRun()
 """The default: it is valid for many runs too, if coins were drawn."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ClaimAudit(Rendered, ClaimFindings):
-    """What an audit of a privacy claim found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.claim"
-
-    def __repr__(self) -> str:
-        from privacygauge.report import claim
-
-        return f"<ClaimAudit of {len(self.canaries.score):,} rows: {claim.verdict(self).headline}>"
-
-    def plot_curve(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bound by the number of guesses."""
-        from privacygauge.report import claim
-
-        return claim.plot_curve(self, ax)
-
-
 @dataclass(frozen=True, eq=False)
 class _Found:
     """What one of the designs gives."""
@@ -95,15 +73,15 @@ class _Found:
     name: str
     """``one-run`` or ``many-runs``."""
     bounds: tuple[PrivacyBound, ...]
-    """As in `ClaimFindings`."""
+    """As in `ClaimAudit`."""
     guessed: Guessed | None
-    """As in `ClaimFindings`."""
+    """As in `ClaimAudit`."""
     rates: tuple[Fact, ...]
-    """As in `ClaimFindings`."""
+    """As in `ClaimAudit`."""
     curve: BoundCurve
-    """As in `ClaimFindings`."""
+    """As in `ClaimAudit`."""
     skipped: tuple[Skipped, ...]
-    """As in `ClaimFindings`."""
+    """As in `ClaimAudit`."""
 
 
 def audit_privacy_claim(
@@ -160,7 +138,7 @@ def audit_privacy_claim(
     >>> member = rng.random(1000) < 0.5
     >>> noisy = rng.normal(size=1000) + 3 * member
     >>> audit_privacy_claim({"score": noisy, "member": member}, 1.0, 1e-5)
-    <ClaimAudit of 1,000 rows: The claim is refuted: epsilon is at least ...>
+    <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
     checks.level(level)
     seeds.non_negative(seed)
@@ -173,21 +151,18 @@ def audit_privacy_claim(
     else:
         p_value = 1.0
         found = _many_runs(transcript, claim, seed, level)
-    return ClaimAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
-        claim,
-        found.name,
-        found.bounds,
-        found.guessed,
-        found.rates,
-        found.curve,
-        rows,
+        today(),
         found.skipped,
         _warnings(rows, p_value),
         {**versions("pandas"), **(provenance or {})},
+    )
+    return ClaimAudit(
+        origin, claim, found.name, found.bounds, found.guessed, found.rates, found.curve, rows
     )
 
 

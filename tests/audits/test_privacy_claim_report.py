@@ -7,42 +7,51 @@ import json
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from rich.console import Console
 
+from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
+from privacygauge.audits.privacy_claim.says import METRICS, curve_frame
+from privacygauge.audits.privacy_claim.verdict import (
+    GRADES,
+    IF_GAUSSIAN,
+    REFUTED,
+    STANDS,
+    UNKNOWN,
+    exact,
+    verdict,
+)
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
-from privacygauge.report import claim as report
-from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
-from privacygauge.report.claim.verdict import GRADES, IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
-from privacygauge.report.claim.words import exact
+from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.values import Origin
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
 
 
-def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimFindings:
+def example(epsilon: float = 2.0, right: tuple[int, int] = (98, 800)) -> ClaimAudit:
     rng = np.random.default_rng(0)
     member = rng.random(1000) < 0.5
     found = Guessed(1000, [100, 1000], right)
     bounds, skipped = one_run_bounds(found, 1e-5)
     canaries = CanaryScores(np.arange(1000), member, rng.normal(size=1000) + member)
-    return ClaimFindings(
-        "dp-audit", "0", 0, 0.95, PrivacyClaim(epsilon, 1e-5), "one-run", bounds, found, (),
-        one_run_curve(1000, found, 1e-5, 0.95), canaries, skipped, (), {"python": "3"},
+    return ClaimAudit(
+        Origin("dp-audit", "0", 0, 0.95, "2026-01-31", skipped, (), {"python": "3"}),
+        PrivacyClaim(epsilon, 1e-5), "one-run", bounds, found, (),
+        one_run_curve(1000, found, 1e-5, 0.95), canaries,
     )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def findings() -> ClaimFindings:
+def findings() -> ClaimAudit:
     return example()
 
 
 @pytest.fixture(scope="module")
-def text(findings: ClaimFindings) -> str:
-    return report.render_html(findings)
+def text(findings: ClaimAudit) -> str:
+    return findings.to_html()
 
 
 @pytest.mark.parametrize(
@@ -79,10 +88,8 @@ def test_the_page_is_sound(text):
 
 
 def test_hostile_words_are_text(findings):
-    evil = replace(
-        findings, command=BAD, warnings=(BAD,), skipped=(Skipped(BAD, BAD),), provenance={BAD: BAD}
-    )
-    page = report.render_html(evil)
+    origin = Origin(BAD, "0", 0, 0.95, "", (Skipped(BAD, BAD),), (BAD,), {BAD: BAD})
+    page = replace(findings, origin=origin).to_html()
     assert "<script" not in page
     assert "\u202e" not in page
     assert "\x1b" not in page
@@ -90,8 +97,8 @@ def test_hostile_words_are_text(findings):
 
 
 def test_the_document_says_what_the_findings_say(findings):
-    found = json.loads(report.to_json(findings))
-    assert found["verdict"]["grade"] == verdict(findings).grade
+    found = json.loads(findings.to_json())
+    assert found["verdict"]["grade"] == verdict(findings).grade.word
     assert found["bounds"][0]["epsilon"]["low"] == findings.free.estimate.low
     assert found["bounds"][0]["epsilon"]["high"] is None
     assert found["guesses"] == [
@@ -103,23 +110,23 @@ def test_the_document_says_what_the_findings_say(findings):
 
 def test_the_terminal_and_the_summary_name_bound_and_limit(findings):
     console = Console(width=60, file=io.StringIO())
-    console.print(report.terminal_summary(findings))
-    for words in (console.file.getvalue(), report.summary(findings)):
+    console.print(findings.terminal_summary())
+    for words in (console.file.getvalue(), findings.summary()):
         assert "The claim is refuted" in words
         assert "certifiable: 5." in words
 
 
 def test_tables(findings):
-    frame = report.records_frame(findings)
+    frame = findings.to_frame()
     assert frame.columns.tolist() == ["id", "member", "score"]
     assert frame["member"].sum() == findings.n_in
-    curve = pd.read_csv(io.StringIO(report.curve_csv(findings)))
+    curve = curve_frame(findings)
     assert curve.columns.tolist() == ["n_guesses", "epsilon", "largest"]
     assert (curve["epsilon"] <= curve["largest"]).all()
 
 
 def test_the_plot_shows_attack_limit_and_claim(findings):
-    ax = report.plot_curve(findings)
+    ax = findings.plot_curve()
     largest, low, claimed = ax.get_lines()
     assert low.get_ydata().tolist() == findings.curve.low.tolist()
     assert largest.get_ydata().tolist() == findings.curve.largest.tolist()
@@ -129,3 +136,18 @@ def test_the_plot_shows_attack_limit_and_claim(findings):
 def test_claims_are_shown_with_all_of_their_digits():
     assert [exact(x) for x in (2.0, 1e-5, 0.1234567891)] == ["2", "1e-05", "0.1234567891"]
     assert len(GRADES) == 3
+
+
+def test_a_limit_of_what_the_audit_could_not_tell_is_not_kept(findings):
+    unknown = replace(findings, claim=PrivacyClaim(7.0, 1e-5)).report()
+    stands = replace(findings, claim=PrivacyClaim(4.5, 1e-5)).report()
+    limits = [Limit("epsilon", 100.0)]
+    assert exceeded(stands, limits) == []
+    (line,) = exceeded(unknown, limits)
+    assert "no limit can be checked" in line
+    assert exceeded(unknown, []) == []
+
+
+def test_the_gate_names_what_the_report_measures(findings):
+    gated = [measure.name for measure in findings.report().measures if measure.gate]
+    assert tuple(gated) == METRICS

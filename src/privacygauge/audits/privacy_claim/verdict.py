@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from privacygauge.report.claim.findings import ClaimFindings
-from privacygauge.report.claim.words import claimed, exact, so_many
-from privacygauge.report.numbers import rate, rounded_down
-from privacygauge.report.verdict import Verdict
+from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.report.numbers import count, rate, rounded_down
+from privacygauge.report.values import Grade, Severity, Verdict
 
-STANDS, IF_GAUSSIAN, REFUTED = GRADES = ("not refuted", "refuted on an assumption", "refuted")
+STANDS = Grade("not refuted", Severity.NOTHING)
+IF_GAUSSIAN = Grade("refuted on an assumption", Severity.MODERATE)
+REFUTED = Grade("refuted", Severity.GRAVE)
+GRADES = (STANDS, IF_GAUSSIAN, REFUTED)
 """From mild to grave."""
 
-UNKNOWN = "could not have told"
-"""The grade where no attack on so many canaries could have refuted the claim."""
+UNKNOWN = Grade("could not have told", Severity.UNTOLD)
+"""The grade where no attack on this number of canaries could have refuted the claim."""
+
+UNSAID = (
+    "A claim that is not refuted is not proven: a stronger attack, or worse canaries, may still "
+    "refute it."
+)
 
 _NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
@@ -19,12 +26,12 @@ _NO_PROOF = (
 )
 
 
-def verdict(f: ClaimFindings) -> Verdict:
+def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
     Parameters
     ----------
-    f : ClaimFindings
+    f : ClaimAudit
 
     Returns
     -------
@@ -41,10 +48,11 @@ def verdict(f: ClaimFindings) -> Verdict:
         UNKNOWN: _unknown,
         STANDS: _stands,
     }[found](f)
-    return Verdict(found, _headline(f, found), sentences, advice(f, found))
+    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    return Verdict(found, scale, _headline(f, found), sentences, UNSAID, advice(f, found))
 
 
-def grade(f: ClaimFindings) -> str:
+def grade(f: ClaimAudit) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`."""
     if f.free.refutes(f.claim):
         return REFUTED
@@ -53,7 +61,29 @@ def grade(f: ClaimFindings) -> str:
     return STANDS if f.free.could_refute(f.claim) else UNKNOWN
 
 
-def advice(f: ClaimFindings, found: str) -> tuple[str, ...]:
+def exact(value: float) -> str:
+    """Return a number that somebody claimed, with all of its digits and no more.
+
+    Examples
+    --------
+    >>> exact(2.0), exact(1e-05), exact(0.125)
+    ('2', '1e-05', '0.125')
+    """
+    return f"{value:g}" if float(f"{value:g}") == value else repr(value)
+
+
+def claimed(f: ClaimAudit) -> str:
+    """Return the claim, such as ``epsilon 2 at delta 1e-05``."""
+    return f"epsilon {exact(f.claim.epsilon)} at delta {exact(f.claim.delta)}"
+
+
+def size(f: ClaimAudit) -> str:
+    """Return the sample's size with its unit, such as ``1,000 canaries``."""
+    unit = "canaries" if f.design == "one-run" else "training runs"
+    return f"{count(f.n_in + f.n_out)} {unit}"
+
+
+def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
     """Return what to do next, the most urgent first."""
     if found in (REFUTED, IF_GAUSSIAN):
         return (
@@ -74,7 +104,7 @@ def advice(f: ClaimFindings, found: str) -> tuple[str, ...]:
     return (stronger, f"{more}: bounds get tighter.", again)
 
 
-def _headline(f: ClaimFindings, found: str) -> str:
+def _headline(f: ClaimAudit, found: Grade) -> str:
     delta = exact(f.claim.delta)
     if found == REFUTED:
         bound = rounded_down(f.free.estimate.low)
@@ -91,16 +121,16 @@ def _headline(f: ClaimFindings, found: str) -> str:
         )
     if found == UNKNOWN:
         return (
-            f"The audit could not have told: {so_many(f)} certify at most "
-            f"{rounded_down(f.free.largest)}, and the claim is {claimed(f.claim)}"
+            f"The audit could not have told: {size(f)} certify at most "
+            f"{rounded_down(f.free.largest)}, and the claim is {claimed(f)}"
         )
-    return f"The claim stands: this audit did not refute {claimed(f.claim)}"
+    return f"The claim stands: this audit did not refute {claimed(f)}"
 
 
-def _refuted(f: ClaimFindings) -> tuple[str, ...]:
+def _refuted(f: ClaimAudit) -> tuple[str, ...]:
     return (
         "If the claim were true, fewer than "
-        f"{rate(1 - f.level)} of audits would find an attack as successful as this one. The "
+        f"{rate(1 - f.origin.level)} of audits would find an attack as successful as this one. The "
         "training gives away more about the canaries than it may.",
         "This holds whatever the mechanism is, if the canaries' coins were fair and independent "
         "and the scores were fixed without them."
@@ -110,18 +140,18 @@ def _refuted(f: ClaimFindings) -> tuple[str, ...]:
     )
 
 
-def _if_gaussian(f: ClaimFindings) -> tuple[str, ...]:
+def _if_gaussian(f: ClaimAudit) -> tuple[str, ...]:
     return (
         "If a Gaussian mechanism had the claimed strength, fewer than "
-        f"{rate(1 - f.level)} of audits would find an attack as successful as this one. Of another "
-        "mechanism the claim may be true: without the assumption, epsilon is at least "
+        f"{rate(1 - f.origin.level)} of audits would find an attack as successful as this one. Of "
+        "another mechanism the claim may be true: without the assumption, epsilon is at least "
         f"{rounded_down(f.free.estimate.low)} only.",
         "Many Gaussian steps together, as in training with noisy gradients, are Gaussian only "
         "where every step sees all records; with sampled batches it is an approximation.",
     )
 
 
-def _unknown(f: ClaimFindings) -> tuple[str, ...]:
+def _unknown(f: ClaimAudit) -> tuple[str, ...]:
     found = rounded_down(f.free.estimate.low)
     return (
         f"Even if the attack had been right about every canary, the claim would not have been "
@@ -132,25 +162,25 @@ def _unknown(f: ClaimFindings) -> tuple[str, ...]:
     )
 
 
-def _stands(f: ClaimFindings) -> tuple[str, ...]:
+def _stands(f: ClaimAudit) -> tuple[str, ...]:
     found = rounded_down(f.free.estimate.low)
     return (
-        f"The attack shows an epsilon of at least {found}, with {rate(f.level)} confidence. A "
-        f"perfect one would have shown {rounded_down(f.free.largest)}, so a badly broken training "
-        "could have been caught.",
+        f"The attack shows an epsilon of at least {found}, with {rate(f.origin.level)} confidence. "
+        f"A perfect one would have shown {rounded_down(f.free.largest)}, so a badly broken "
+        "training could have been caught.",
         *_about_gaussian(f),
         _NO_PROOF,
     )
 
 
-def _about_gaussian(f: ClaimFindings) -> tuple[str, ...]:
+def _about_gaussian(f: ClaimAudit) -> tuple[str, ...]:
     if f.gaussian is None:
         return ()
     bound = rounded_down(f.gaussian.estimate.low)
     return (f"If the mechanism is Gaussian, epsilon is at least {bound} by the same canaries.",)
 
 
-def _gaussian_could(f: ClaimFindings) -> tuple[str, ...]:
+def _gaussian_could(f: ClaimAudit) -> tuple[str, ...]:
     if f.gaussian is None or not f.gaussian.could_refute(f.claim):
         return ()
     return (

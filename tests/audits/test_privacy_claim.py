@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audit.canaries import as_canaries
-from privacygauge.audit.privacy_claim import ManyRuns, OneRun, audit_privacy_claim
+from privacygauge.audits.privacy_claim.canaries import as_canaries
+from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
+from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided, one_run_bound
 from privacygauge.evaluate.claim_bounds import held_out, one_run_bounds, steps
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
-from privacygauge.report.claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 
 
 def drawn(n: int, mu: float, seed: int = 0) -> dict[str, np.ndarray]:
@@ -231,4 +231,4 @@ def test_what_cannot_be_is_refused(call, message):
 def test_the_true_epsilon_of_a_gaussian_mechanism_stands():
     audit = audit_privacy_claim(drawn(2000, 1.0), gaussian_epsilon(1.0, 1e-5), 1e-5)
     assert verdict(audit).grade == STANDS
-    assert repr(audit).startswith("<ClaimAudit of 2,000 rows: The claim stands")
+    assert repr(audit).startswith("<ClaimAudit: The claim stands")

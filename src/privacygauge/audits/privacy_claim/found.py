@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats
-from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
 from privacygauge.evaluate.findings import Fact
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +30,12 @@ class CanaryScores:
     """(n,) Higher means more likely put in."""
 
 
-@dataclass(frozen=True, eq=False)
-class ClaimFindings:
-    """The result of an audit of a claimed (epsilon, delta)."""
+@dataclass(frozen=True, eq=False, repr=False)
+class ClaimAudit(Reported):
+    """What an audit of a claimed (epsilon, delta) found, with ways to look at it."""
 
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    seed: int
-    """What every random draw derives from."""
-    level: float
-    """Of all bounds together."""
+    origin: Origin
+    """Where it comes from; its level is that of all bounds together."""
     claim: PrivacyClaim
     """What is said of the training."""
     design: str
@@ -53,12 +50,6 @@ class ClaimFindings:
     """The bound by the number of guesses: to look at."""
     canaries: CanaryScores
     """The scores."""
-    skipped: tuple[Skipped, ...]
-    """What was not done, and why."""
-    warnings: tuple[str, ...]
-    """What may mislead."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs, platform."""
 
     @property
     def n_in(self) -> int:
@@ -79,3 +70,15 @@ class ClaimFindings:
     def gaussian(self) -> PrivacyBound | None:
         """The bound that assumes a Gaussian mechanism; None at a delta of 0."""
         return self.bounds[1] if len(self.bounds) > 1 else None
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.privacy_claim.says import report
+
+        return report(self)
+
+    def plot_curve(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bound by the number of guesses."""
+        from privacygauge.audits.privacy_claim.says import plot_curve
+
+        return plot_curve(self, ax)

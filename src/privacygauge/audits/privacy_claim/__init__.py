@@ -1,0 +1,1 @@
+"""Audits of a claim of differential privacy."""

@@ -1,0 +1,385 @@
+"""What an audit of a privacy claim says: its numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
+from privacygauge.evaluate.claim import PrivacyBound
+from privacygauge.evaluate.findings import Fact
+from privacygauge.report import tables
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+from privacygauge.report.numbers import (
+    Shown,
+    at_least,
+    count,
+    percent,
+    percent_estimate,
+    rate,
+    rounded_down,
+)
+from privacygauge.report.render import estimate_json, finite
+from privacygauge.report.values import (
+    About,
+    Block,
+    Column,
+    Json,
+    Measure,
+    Plot,
+    Report,
+    Section,
+    Table,
+    Text,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+METRICS = ("epsilon", "epsilon-gaussian")
+"""What a release can be held to."""
+
+_NAMES = {
+    "one-run": "one run, no assumption",
+    "one-run-gaussian": "one run, if Gaussian",
+    "rates": "rates, no assumption",
+    "rates-gaussian": "rates, if Gaussian",
+}
+
+_TOLD = 5
+"""About this many points of the curve are told in words."""
+
+_ONE_RUN = (
+    "For every canary a fair coin of its own decides whether it is put into the training set. The "
+    "model is trained once. From the training or the model, every canary gets a score; then the "
+    "adversary guesses about the canaries that it is surest of. Differential privacy limits how "
+    "many guesses can be right, however the scores depend on each other. That limit is inverted: "
+    "the bound is the largest epsilon that makes this many right guesses too unlikely (Steinke, "
+    "Nasr and Jagielski 2023). If the mechanism is Gaussian, its whole trade-off between the two "
+    "errors limits them further (Mahloujifar, Melis and Chaudhuri 2024)."
+)
+_MANY_RUNS = (
+    "Every row is a training run of its own, with or without the canary. Differential privacy "
+    "limits how often a test finds the canary, given how often it raises a false alarm. Both rates "
+    "are measured on runs that did not choose the threshold, with exact limits; the bound follows "
+    "from those. If the mechanism is Gaussian, a single number, mu, describes that trade-off, and "
+    "the two rates bound it (Nasr and others 2023)."
+)
+
+
+def report(f: ClaimAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    return Report(
+        "privacy-claim",
+        "Audit of a claim of differential privacy",
+        _about(f),
+        f"The claim: {claimed(f)}. The sample: {_sample(f)}. A bound says that epsilon is at least "
+        "this large; no attack can say that it is small.",
+        f.origin,
+        verdict(f),
+        _measures(f),
+        (
+            Section("bounds", "Bound by bound", _bounds(f), "Bounds"),
+            Section("guesses", "How well the canaries were guessed", _guesses(f), "Guesses"),
+            Section("played", "How it was played", (_played(f),)),
+        ),
+        _terms(f),
+        Worst(reason="canaries are made up: nobody stands behind them"),
+        _data(f),
+        {"records.parquet": lambda: records_frame(f), "curve.csv": lambda: curve_frame(f)},
+        "Nothing: every bound was computed.",
+    )
+
+
+def _about(f: ClaimAudit) -> About:
+    n = count(f.n_in + f.n_out)
+    dealt = f"{n} made-up records were put in or left out by coins"
+    if f.design != "one-run":
+        dealt = f"In {n} trainings a made-up record was put in or left out by coins"
+    return About(
+        "A claim of differential privacy",
+        f"{dealt}; an attacker guesses which. Too many right guesses refute the claim.",
+        "the scores of the canaries, as the owner measured them",
+        "differential-privacy-audit",
+    )
+
+
+def _sample(f: ClaimAudit) -> str:
+    where = " in one run" if f.design == "one-run" else ""
+    return f"{size(f)}{where}: {count(f.n_in)} in, {count(f.n_out)} out"
+
+
+def _measures(f: ClaimAudit) -> tuple[Measure, ...]:
+    return (
+        Measure(
+            "claimed-epsilon",
+            "Claimed epsilon",
+            f.claim.epsilon,
+            Shown(exact(f.claim.epsilon)),
+            f"at delta {exact(f.claim.delta)}; {_sample(f)}",
+            gate=False,
+        ),
+        *(_bound(f, name, bound) for name, bound in zip(METRICS, f.bounds, strict=False)),
+        *(_rate(fact) for fact in f.rates),
+    )
+
+
+def _bound(f: ClaimAudit, name: str, bound: PrivacyBound) -> Measure:
+    return Measure(
+        name,
+        f"Epsilon ({_NAMES[bound.name]})",
+        replace(bound.estimate, value=bound.estimate.low),
+        Shown(at_least(bound.estimate)),
+        f"certifiable: {rounded_down(bound.largest)}",
+        f"All bounds hold together with {rate(f.origin.level)} confidence.",
+        f"0; the claim is {claimed(f)}",
+    )
+
+
+def _rate(fact: Fact) -> Measure:
+    name = fact.label.lower().replace(", threshold for ", "-of-")
+    return Measure(name, fact.label, fact.estimate, percent_estimate(fact.estimate), gate=False)
+
+
+def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
+    unit = "canaries" if f.design == "one-run" else "runs"
+    return (
+        Table(
+            "bounds",
+            "Lower bounds on epsilon at the claimed delta",
+            (
+                Column("Bound"),
+                Column("Epsilon"),
+                Column("Certifiable"),
+                Column("The claim", prose=True),
+                Column("Takes for granted", prose=True),
+                Column("Method", prose=True),
+            ),
+            tuple(_bound_row(f, bound) for bound in f.bounds),
+            "All of them hold together: each is at a share of the error.",
+        ),
+        Text(
+            (
+                "Certifiable is the bound that a perfect attack would reach. A claim above it "
+                f"cannot be refuted with this number of {unit}.",
+            ),
+            note=True,
+        ),
+    )
+
+
+def _bound_row(f: ClaimAudit, bound: PrivacyBound) -> tuple[str | Shown, ...]:
+    estimate = bound.estimate
+    return (
+        _NAMES[bound.name].capitalize().replace("gaussian", "Gaussian"),
+        Shown(at_least(estimate)),
+        rounded_down(bound.largest),
+        _answer(f, bound),
+        bound.assumption or "nothing",
+        f"{estimate.method}, {rate(estimate.level)} together, n = {count(estimate.n)}",
+    )
+
+
+def _answer(f: ClaimAudit, bound: PrivacyBound) -> str:
+    if bound.refutes(f.claim):
+        return "refutes it, if that holds" if bound.assumption else "refutes the claim"
+    return "does not refute it" if bound.could_refute(f.claim) else "could not have told"
+
+
+def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
+    if f.guessed is None:
+        level = rate(f.origin.level)
+        return (
+            Text(
+                ("A threshold was chosen on a fifth of the runs; the rates are those of the rest.",)
+            ),
+            Table(
+                "rates",
+                "Rates of the judged runs",
+                (Column("Rate"), Column(f"{level} interval")),
+                tuple((fact.label, percent_estimate(fact.estimate)) for fact in f.rates),
+            ),
+            _curve(f),
+        )
+    pairs = zip(f.guessed.n_guesses.tolist(), f.guessed.n_right.tolist(), strict=True)
+    return (
+        Text(
+            (
+                'Half of the guesses are about the highest scores, "was put in", half about the '
+                'lowest, "was left out". The numbers of guesses were fixed before the scores were '
+                "looked at, and all are corrected for.",
+            )
+        ),
+        Table(
+            "guesses",
+            "Right guesses",
+            (Column("Guesses"), Column("Right"), Column("Share")),
+            tuple((count(r), count(v), percent(v / r)) for r, v in pairs),
+            "By chance half of them are right.",
+        ),
+        _curve(f),
+    )
+
+
+def _curve(f: ClaimAudit) -> Plot:
+    columns = (f.curve.n_guesses.tolist(), f.curve.low.tolist(), f.curve.largest.tolist())
+    # From the end, so that the largest number is among them.
+    points = list(zip(*columns, strict=True))[:: -max(1, len(columns[0]) // _TOLD)]
+    told = "; ".join(
+        f"{rounded_down(low)} of {rounded_down(largest)} for {count(r)} guesses"
+        for r, low, largest in points
+    )
+    return Plot(
+        "curve",
+        "The bound by the number of guesses",
+        "Descriptive: each point is a bound as if it were the only one, so the highest of them "
+        "holds at no level. The dashed line is the bound of an attack that is always right; where "
+        "the dotted line, the claim, lies above it, the claim cannot be refuted.",
+        f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
+        lambda: plot_curve(f),
+    )
+
+
+def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
+    """Draw the bound by the number of guesses, and the largest there could be; `curve_frame`.
+
+    Parameters
+    ----------
+    f : ClaimAudit
+    ax : matplotlib.axes.Axes, optional
+        A new figure's where none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Descriptive: each point is a bound as if it were the only one.
+    """
+    ax = axes(ax)
+    x = f.curve.n_guesses
+    ax.plot(x, f.curve.largest, color=OTHER, ls=(0, (5, 1.6)), lw=1.4, label="perfect attack")
+    ax.plot(x, f.curve.low, color=SERIES[0], lw=1.8, marker="o", ms=3, label="this attack")
+    ax.axhline(f.claim.epsilon, color=INK, ls=(0, (1.2, 1.2)), lw=1.2, label="claim")
+    ax.set_xscale("log")
+    ax.set_ylim(bottom=0)
+    one = f.design == "one-run"
+    ax.set_xlabel("number of guesses" if one else 'number of rows called "member"')
+    ax.set_ylabel("epsilon, at least")
+    legend(ax, loc="upper left")
+    return ax
+
+
+def _played(f: ClaimAudit) -> Text:
+    return Text(
+        (
+            _ONE_RUN if f.design == "one-run" else _MANY_RUNS,
+            "Epsilon and delta are about adding or removing one record. The verdict compares the "
+            f"bounds with the claim at the claimed delta, all bounds together at "
+            f"{rate(f.origin.level)}.",
+        )
+    )
+
+
+def _terms(f: ClaimAudit) -> tuple[tuple[str, str], ...]:
+    return (
+        (
+            "Epsilon, delta",
+            "The strength of a differential-privacy guarantee: with or without one record, no "
+            "outcome gets more likely by more than a factor of e to the epsilon, but for a part of "
+            "at most delta. Smaller protects more.",
+        ),
+        (
+            "Canary",
+            "A record that was made for the audit, and put into the training set or left out by a "
+            "coin.",
+        ),
+        (
+            "Bound",
+            f"Epsilon is at least this large, in {rate(f.origin.level)} of audits like this one. "
+            "0 says nothing.",
+        ),
+        (
+            "Certifiable",
+            "The bound that a perfect attack on the same canaries would reach. It grows with their "
+            "number.",
+        ),
+        (
+            "Refuted",
+            "A bound is above the claim: the training does not have the guarantee.",
+        ),
+        (
+            "Gaussian",
+            "The mechanism hides a record as normal noise does; mu is the record's effect in "
+            "standard deviations of it. An assumption, where it is made.",
+        ),
+        (
+            "TPR, FPR",
+            "The share of the runs with the canary that are called so, and the share of the runs "
+            "without it that are.",
+        ),
+        (
+            "Bonferroni",
+            "Who looks often finds something by luck. The error is shared among all looks, so that "
+            "all of them hold together.",
+        ),
+    )
+
+
+def records_frame(f: ClaimAudit) -> pd.DataFrame:
+    """Return one row for every canary, or every run: ``id``, ``member`` and ``score``."""
+    import pandas as pd
+
+    canaries = f.canaries
+    return pd.DataFrame(
+        {"id": tables.names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
+    )
+
+
+def curve_frame(f: ClaimAudit) -> pd.DataFrame:
+    """Return the bound by the number of guesses.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
+        at, not to choose from) and ``largest`` (that of a perfect attack).
+    """
+    import pandas as pd
+
+    curve = f.curve
+    return pd.DataFrame(
+        {"n_guesses": curve.n_guesses, "epsilon": curve.low, "largest": curve.largest}
+    )
+
+
+def _data(f: ClaimAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have."""
+    guessed = f.guessed
+    pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
+    return {
+        "claim": {"epsilon": float(f.claim.epsilon), "delta": float(f.claim.delta)},
+        "design": f.design,
+        "n_in": f.n_in,
+        "n_out": f.n_out,
+        "bounds": [
+            {
+                "name": bound.name,
+                "assumption": bound.assumption,
+                "epsilon": estimate_json(bound.estimate),
+                "largest": finite(bound.largest),
+                "refutes": bound.refutes(f.claim),
+                "could_refute": bound.could_refute(f.claim),
+            }
+            for bound in f.bounds
+        ],
+        "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
+        "rates": [{"label": x.label, "estimate": estimate_json(x.estimate)} for x in f.rates],
+        "curve": {
+            "descriptive": True,
+            "n_guesses": f.curve.n_guesses.tolist(),
+            "epsilon": [finite(x) for x in f.curve.low.tolist()],
+            "largest": [finite(x) for x in f.curve.largest.tolist()],
+        },
+    }

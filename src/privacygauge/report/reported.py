@@ -1,0 +1,77 @@
+"""What every audit returns: findings that report on themselves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from privacygauge.core.estimate import Skipped
+    from privacygauge.report.terminal import RenderableType
+    from privacygauge.report.values import Report
+
+
+class Reported:
+    """All ways to look at findings, from their one `Report`."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+
+    @property
+    def level(self) -> float:
+        """The level of every interval."""
+        return self.report().origin.level
+
+    @property
+    def skipped(self) -> tuple[Skipped, ...]:
+        """What was not done, and why."""
+        return self.report().origin.skipped
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may mislead."""
+        return self.report().origin.warnings
+
+    def __repr__(self) -> str:
+        found = self.report()
+        return f"<{type(self).__name__}: {found.verdict.headline}>"
+
+    def summary(self) -> str:
+        """Return the verdict and the main numbers as plain text."""
+        from privacygauge.report import render
+
+        return render.summary(self.report())
+
+    def terminal_summary(self) -> RenderableType:
+        """Return the same for a terminal, as a renderable of rich."""
+        from privacygauge.report import render
+
+        return render.terminal(self.report())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every record, with its id and its numbers."""
+        return self.report().frames["records.parquet"]()
+
+    def to_json(self) -> str:
+        """Return the text of ``report.json``."""
+        from privacygauge.report import render
+
+        return render.as_json(self.report())
+
+    def to_html(self) -> str:
+        """Return the text of ``report.html``."""
+        from privacygauge.report import render
+
+        return render.page(self.report())
+
+    def write(self, directory: str | Path) -> list[Path]:
+        """Write the report, its numbers and a row for every record; return the files' paths."""
+        from privacygauge.report import render
+
+        return render.write(self.report(), directory)

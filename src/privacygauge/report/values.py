@@ -1,0 +1,270 @@
+"""A report as a value: what an audit says, before it is a page, a table, a file or a limit.
+
+Every kind of audit returns a `Report`. One renderer for each form (page, terminal, summary, JSON,
+files, gate, line of a register) reads it and knows no kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, TypeAlias
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.report.numbers import Shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Json: TypeAlias = "str | bool | int | float | list[Json] | Mapping[str, Json] | None"
+"""What stands in a JSON document; a float must be finite."""
+
+
+class Severity(StrEnum):
+    """How grave a grade is, the same scale for all kinds of audit, from mild to grave.
+
+    An audit that cannot tell stands above what is known to be moderate.
+    """
+
+    UNJUDGED = "not judged"
+    NOTHING = "nothing found"
+    SMALL = "small"
+    MODERATE = "moderate"
+    UNTOLD = "cannot be told"
+    GRAVE = "grave"
+
+
+@dataclass(frozen=True)
+class Grade:
+    """A step on the scale of a kind of audit."""
+
+    word: str
+    """What people read."""
+    severity: Severity
+    """Which colour, place in a register and gate follow from."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an audit means for somebody who has to decide about a release."""
+
+    grade: Grade
+    """The answer."""
+    scale: tuple[Grade, ...]
+    """All grades that this audit could have given, from mild to grave."""
+    headline: str
+    """The verdict in one line."""
+    sentences: tuple[str, ...]
+    """What follows, the most important first."""
+    unsaid: str
+    """What the result does not say."""
+    advice: tuple[str, ...]
+    """What to do next, the most urgent first."""
+
+    def __post_init__(self) -> None:
+        if self.grade not in self.scale:
+            raise InputError(f"the scale must hold the grade {self.grade.word!r}")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number with its doubt: a card, a line of a summary, a limit, a key of the JSON."""
+
+    name: str
+    """The same word in ``--fail-above``, in the JSON and in a register."""
+    label: str
+    """What it is, in plain words."""
+    found: Estimate | float | Skipped
+    """The number. A one-sided bound has its value at the bound."""
+    shown: Shown
+    """The number as people read it."""
+    note: str = ""
+    """What stands beside it wherever it is shown, in a few words."""
+    text: str = ""
+    """What it means, in a sentence or two."""
+    guessing: str = ""
+    """What guessing, or nothing at all, would give."""
+    gate: bool = True
+    """Whether a release can be held to it."""
+    looks: int = 1
+    """Among so many numbers, each at its level, this one was chosen."""
+    doubtful: bool = False
+    """Whether there are too few records to tell."""
+
+    @cached_property
+    def numbers(self) -> Mapping[str, float | None]:
+        """What a release can be held to, by name; None for what was not computed."""
+        if isinstance(self.found, Skipped):
+            return {self.name: None}
+        if isinstance(self.found, Estimate):
+            return {self.name: self.found.value, f"{self.name}.low": self.found.low}
+        return {self.name: self.found}
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs."""
+
+    paragraphs: tuple[str, ...]
+    """One a paragraph."""
+    note: bool = False
+    """Whether they are a remark on what stands above."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table."""
+
+    title: str
+    """Its head."""
+    prose: bool = False
+    """Whether it holds words, which wrap, and not numbers."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows below heads; the first column names the row."""
+
+    name: str
+    """Part of the id on the page."""
+    title: str
+    """What it shows."""
+    columns: tuple[Column, ...]
+    """The heads."""
+    rows: tuple[tuple[str | Shown, ...], ...]
+    """One cell a column."""
+    note: str = ""
+    """How to read it."""
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise InputError(f"table {self.name}: {len(self.columns)} cells a row, got {row}")
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing, made when a page is, with its twin in words."""
+
+    name: str
+    """Part of the ids on the page."""
+    title: str
+    """What it shows."""
+    caption: str
+    """How to read it."""
+    words: str
+    """What there is to see, for those who cannot."""
+    draw: Callable[[], Axes]
+    """Returns the axes."""
+
+
+Block: TypeAlias = Text | Table | Plot
+"""What a section is made of."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under a head of its own."""
+
+    name: str
+    """Its anchor."""
+    title: str
+    """Its head."""
+    blocks: tuple[Block, ...]
+    """From top to bottom."""
+    short: str = ""
+    """Its name in the contents; the title where nothing is given."""
+
+
+@dataclass(frozen=True)
+class About:
+    """What was audited, in the words of a register."""
+
+    audited: str
+    """What was audited."""
+    game: str
+    """What was played, in a sentence for somebody who is not a specialist."""
+    knowledge: str
+    """What the attacker sees and has."""
+    task: str
+    """The task in a model card: what an attacker does."""
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Who is exposed most, by id, never by content."""
+
+    what: str = "records"
+    """What the ids are of."""
+    ids: tuple[str, ...] = ()
+    """The worst first."""
+    reason: str = ""
+    """Why there are none."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a report comes from: the same for all kinds."""
+
+    command: str
+    """The command or call that made it."""
+    version: str
+    """PrivacyGauge's version."""
+    seed: int
+    """What every random draw derives from."""
+    level: float
+    """Of every interval."""
+    made: str
+    """The date, as ``2026-01-31``."""
+    skipped: tuple[Skipped, ...] = ()
+    """What was not done, and why."""
+    warnings: tuple[str, ...] = ()
+    """What may mislead."""
+    provenance: Mapping[str, str] = field(default_factory=dict)
+    """Versions, hashes of the inputs, platform."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that an audit says, as plain values."""
+
+    kind: str
+    """Which kind of audit this is, such as ``privacy-claim``."""
+    title: str
+    """What people call the kind."""
+    about: About
+    """What was audited."""
+    intro: str
+    """What to know before the numbers."""
+    origin: Origin
+    """Where it comes from."""
+    verdict: Verdict
+    """What it means."""
+    measures: tuple[Measure, ...]
+    """Its numbers. The first that a release can be held to stands for the audit in a register."""
+    sections: tuple[Section, ...]
+    """The page below the numbers."""
+    terms: tuple[tuple[str, str], ...]
+    """Words of the page, explained."""
+    worst: Worst
+    """Who is exposed most."""
+    data: Mapping[str, Json]
+    """Further keys of ``report.json``, which this kind alone has."""
+    frames: Mapping[str, Callable[[], pd.DataFrame]]
+    """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
+    nothing_left_out: str = "Nothing: everything was done."
+    """What the page says where nothing was skipped."""
+
+    @cached_property
+    def numbers(self) -> dict[str, float | None]:
+        """All measures by name, lower ends too."""
+        return {name: x for measure in self.measures for name, x in measure.numbers.items()}
+
+    @property
+    def main(self) -> Measure:
+        """The number that stands for the audit in a register."""
+        return next(measure for measure in self.measures if measure.gate)
