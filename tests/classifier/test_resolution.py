@@ -22,11 +22,15 @@ def confident(n=3000, k=4, seed=0):
     return softmax(z)
 
 
-def thirtieths(p):
-    """Return what a forest of 30 trees would say."""
-    votes = np.floor(30 * p)
-    votes[:, 0] += 30 - votes.sum(axis=1)
-    return votes / 30
+def voted(trees):
+    """Return what a forest of so many trees would say."""
+
+    def of(p):
+        votes = np.floor(trees * p)
+        votes[:, 0] += trees - votes.sum(axis=1)
+        return votes / trees
+
+    return of
 
 
 @pytest.mark.parametrize(
@@ -37,7 +41,10 @@ def thirtieths(p):
         (lambda p: np.round(p, 6), 0.5e-6),
         (lambda p: np.round(p, 6).astype(np.float32), 0.5e-6),
         (lambda p: np.round(p, 4), 0.5e-4),
-        (thirtieths, 1 / 60),
+        (voted(30), 1 / 60),
+        (voted(40), 1 / 80),
+        (voted(64), 1 / 128),
+        (lambda p: voted(100)(p).astype(np.float32), 1 / 200),
     ],
 )
 def test_a_zero_is_half_of_the_smallest_that_is_resolved(coarse, least):
@@ -74,9 +81,9 @@ def test_of_two_classes_one_may_be_less_resolved():
 
 
 def test_without_anything_between_0_and_1_the_type_is_all_that_is_known():
-    for dtype in (np.float64, np.float32, np.float16, bool, int):
+    for dtype in (np.float64, np.float32, np.float16, np.longdouble, bool, int):
         one_hot = np.eye(3, dtype=dtype)[[0, 1, 2, 0]]
-        spacing = np.finfo(one_hot.dtype if one_hot.dtype.kind == "f" else float).epsneg
+        spacing = np.finfo(dtype if dtype in (np.float32, np.float16) else np.float64).epsneg
         assert resolution(probs(one_hot)).least == [spacing / 2]
 
 

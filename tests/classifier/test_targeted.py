@@ -119,7 +119,7 @@ def test_distance_is_what_the_paper_says(width, drawn):
     q, models, inside = drawn
     seen = observation(q, models, inside)
     found, guess = scored(Distance(bin=width), seen), guesses(Distance(bin=width), seen)
-    least = resolution(seen.rows.source, seen.pool.rows()).least
+    least = resolution(seen.rows.source, seen.pool).least
     for t in range(len(q)):
         naive = naive_distance(q[t].tolist(), models[:, t].tolist(), inside[:, t], width, least)
         assert found[t] == pytest.approx(naive, rel=1e-12, abs=1e-12)

@@ -302,7 +302,7 @@ def _round(
     repeated = np.tile(np.arange(len(t)), n_models)
     rows = Pool(pool.values[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
-    resolved = resolution(target, pool.rows(), general.rows())
+    resolved = resolution(target, pool, general)
     dealt = PoolGame(
         target,
         rows,

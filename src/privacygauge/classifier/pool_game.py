@@ -86,7 +86,7 @@ class PoolGame:
         return Round(observation, self.target.member, ids)
 
     def _shadow(self) -> GeneralShadow:
-        resolved = resolution(self.target, self.pool.rows())
+        resolved = resolution(self.target, self.pool)
         return GeneralShadow.of(self.pool, self.features, resolved)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import BLOCK, Predictions
 from privacygauge.core.checks import Bools, Floats, Ints
 
@@ -51,12 +52,12 @@ class Resolution:
         return np.asarray((scaled_logit <= low[column]) | (scaled_logit >= high[column]), np.bool_)
 
 
-def resolution(*sets: Predictions) -> Resolution:
+def resolution(*sets: Predictions | Pool) -> Resolution:
     """Return the resolution that sets of predictions have in common.
 
     Parameters
     ----------
-    *sets : Predictions
+    *sets : Predictions or Pool
         At least one, all of k classes: the target's, and those of every model that it is
         compared with.
 
@@ -65,9 +66,9 @@ def resolution(*sets: Predictions) -> Resolution:
     A probability of exactly 0 is one that was rounded away. It stands for half of the smallest
     probability that the sets resolve, which is the larger of
 
-    - the step of the coarsest set, where all of its values are multiples of 10^-d (d up to 9, as
-      in a CSV file) or of 2^-24 (float16): other sets are cut off there too, so that equal
-      records have equal signals;
+    - the step of the coarsest set, where all of its values are multiples of the smallest one
+      (votes of trees), of 10^-d (d up to 9, as in a CSV file) or of 2^-24 (float16): other sets
+      are cut off there too, so that equal records have equal signals;
     - the smallest probability above 0 in any set. So decision trees and files of unknown origin
       get no logit that is far from all others.
 
@@ -75,15 +76,15 @@ def resolution(*sets: Predictions) -> Resolution:
     steps of 2^-24; no more than the spacing of numbers just below 1 where that is the coarser.
 
     The rest 1 - p of the largest probability is known to that spacing (2^-11 for float16, 2^-24
-    for float32, 2^-53 for float64, the step of decimals), the sum of the others to about k - 2
-    steps more than their own. Where the spacing is the coarser, rests within 512 spacings are
-    taken from the sum. Types are those that the values fit in: float32 probabilities are as
-    coarse in a float64 array.
+    for float32, 2^-53 for float64, the step of votes and decimals), the sum of the others to
+    about k - 2 steps more than their own. Where the spacing is the coarser, rests within 512
+    spacings are taken from the sum. Types are those that the values fit in: float32 probabilities
+    are as coarse in a float64 array.
     """
     given = [one for one in sets if not one.logits]
     if not given:
         return Resolution(np.array([TINY]), 0.0)
-    found = [_Fineness.of(one.values) for one in given]
+    found = [_Fineness.of(one.values.reshape(-1, one.n_classes)) for one in given]
     step = np.max([one.step for one in found], axis=0)
     smallest = np.min([one.smallest for one in found], axis=0)
     unit = max(one.unit for one in found)
@@ -102,15 +103,16 @@ class _Fineness:
 
     @classmethod
     def of(cls, values: NDArray[Any]) -> _Fineness:
-        floating = values if values.dtype.kind == "f" else values.astype(np.float64)
+        known = values.dtype.kind == "f" and values.dtype.itemsize <= 8
+        floating = values if known else values.astype(np.float64)
         columns = list(floating.T) if floating.shape[1] == 2 else [floating]
         smallest = np.array([_smallest(column) for column in columns])
         own = float(np.finfo(floating.dtype).epsneg)
         step = np.array([_step(x, m, own) for x, m in zip(columns, smallest, strict=True)])
         fits = own if np.isinf(smallest).all() else _unit(floating)
-        decimal = float(step[step != _SUBNORMAL].max(initial=0.0))
+        fixed = float(step[step != _SUBNORMAL].max(initial=0.0))
         # A rest may be as small as a step, though no probability is.
-        return cls(max(fits, decimal), step, np.where(step > 0, step, smallest))
+        return cls(max(fits, fixed), step, np.where(step > 0, step, smallest))
 
 
 def _smallest(values: NDArray[Any]) -> float:
@@ -137,9 +139,12 @@ def _native(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
 
 def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
     """Return the coarsest step of which all values are multiples, 0 if there is none."""
-    decimals = {10.0**-d: 2 * unit * 10.0**d for d in range(1, _MOST_DIGITS + 1)}
-    for step, rounding in (decimals | {_SUBNORMAL: 0.0}).items():
-        if rounding > 0.25 or step > 1.1 * smallest or math.isinf(smallest):
+    if math.isinf(smallest):
+        return 0.0
+    decimals = (10.0**-d for d in range(1, _MOST_DIGITS + 1))
+    for step in (smallest, *decimals, _SUBNORMAL):
+        rounding = 0.0 if step == _SUBNORMAL else 2 * unit / step
+        if rounding > 0.25 or step > 1.1 * smallest:
             continue
         blocks = chain([_some(values)], _native(values))
         if all(_multiples(block, step, rounding) for block in blocks):

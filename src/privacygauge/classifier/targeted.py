@@ -202,7 +202,7 @@ def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | S
     if not known.any():
         return Skipped(name, "needs targets with models both with and without them")
     value = np.zeros(len(rows.index))
-    least = (observation.resolved or resolution(rows.source, pool.rows())).least
+    least = (observation.resolved or resolution(rows.source, pool)).least
     for part in _blocks(pool):
         q = probabilities(rows.source.values[rows.index[part]], logits=rows.source.logits)
         some = known[part]
