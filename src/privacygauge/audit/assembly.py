@@ -85,8 +85,8 @@ def assemble(
     risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
-    told = [*warnings, *caveats.too_small(target, played[0][1]), *differ]
-    told += caveats.uncalibrated(risk)
+    told = [*warnings, *caveats.unresolved(rounds, has_shadow)]
+    told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     left_out = [result for result in results if isinstance(result, Skipped)]
     return Audit(
         request.command,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from privacygauge.classifier.game import PredictionObservation
 from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools
+from privacygauge.core.game import Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Fact, GameDescription
@@ -16,6 +21,9 @@ from privacygauge.evaluate.risk import Risk
 
 SidesOfAModel = tuple[Bools, Bools]
 """Which members, and which non-members, a model predicts rightly."""
+
+UNRESOLVED = 0.001
+"""Smaller shares of saturated predictions are not worth a warning."""
 
 _SIDES = ("members", "non-members")
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
@@ -114,6 +122,32 @@ def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
     if len(np.unique(target.ids)) < len(target):
         warnings.append("some ids occur more than once: rows are told apart by their position")
     return warnings
+
+
+def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
+    """Return a warning where rounding to 0 or 1 left predictions without a logit of their own."""
+    seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
+    if not seen or seen[0].resolved is None:
+        return []
+    resolved, shadow = seen[0].resolved, seen[0].shadow if has_shadow else None
+    logit = np.concatenate([one.signals[WORLD_SIGNAL] for one in seen])
+    labels = np.concatenate([one.stratum for one in seen])
+    shares = {"the target's": resolved.unresolved(logit, labels).mean()}
+    if seen[0].worlds is not None:
+        worlds = resolved.unresolved(seen[0].worlds.worlds, labels)
+        shares["the shadow models'"] = worlds.mean()
+    elif shadow is not None:
+        rows = resolved.unresolved(shadow.signals[WORLD_SIGNAL], shadow.stratum)
+        shares["the shadow model's"] = rows.mean()
+    if max(shares.values()) < UNRESOLVED:
+        return []
+    shown = " and ".join(f"{100 * share:.2g}% of {whose}" for whose, share in shares.items())
+    bound = np.log1p(-resolved.least.max()) - np.log(resolved.least.max())
+    return [
+        f"{shown} predictions are saturated, rounded to 0 or 1: their logits are bounded by the "
+        f"resolution of the input, at {bound:.1f}, and cannot be told apart; save logits where the "
+        "model has them"
+    ]
 
 
 def uncalibrated(risk: Risk) -> list[str]:

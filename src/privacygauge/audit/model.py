@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
-from privacygauge.classifier.estimators import as_trainer, probabilities_of, require_records
+from privacygauge.classifier.estimators import answers_of, as_trainer, require_records
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame, numeric
@@ -31,7 +31,8 @@ class Fitted:
     """A model that exists already, and which records it was trained on."""
 
     model: object
-    """With ``predict_proba``, or a function from features to probabilities."""
+    """With ``predict_proba``, a PyTorch module, or a function from features to probabilities or
+    logits; see `answers_of`."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
 
@@ -222,8 +223,8 @@ def audit_pool(
 
 def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
-    probs = probabilities_of(fitted.model, x, int(y.max()) + 1)
-    return predictions(probs=probs, labels=y, member=member, name="target model")
+    given: dict[str, Any] = {**answers_of(fitted.model, x, int(y.max()) + 1)}
+    return predictions(labels=y, member=member, name="target model", **given)
 
 
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:

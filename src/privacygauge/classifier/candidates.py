@@ -21,6 +21,7 @@ from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import Progress, train_all
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import seeds
@@ -301,12 +302,13 @@ def _round(
     repeated = np.tile(np.arange(len(t)), n_models)
     rows = Pool(pool.values[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
+    resolved = resolution(target, pool, general)
     dealt = PoolGame(
         target,
         rows,
         None if features is None else features[target.ids],
         target_ids=target.ids,
-        general=GeneralShadow.of(general, features),
+        general=GeneralShadow.of(general, features, resolved),
     ).round()
     right = models.argmax(axis=2) == game.y
     train = (right & inside).sum(axis=1) / inside.sum(axis=1)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Observation, Round, Shadow
@@ -41,6 +42,8 @@ class PredictionObservation(Observation):
     """The shadow records' predictions."""
     pool: Pool | None = None
     """The adversary's own models on every target: what attacks on single records learn from."""
+    resolved: Resolution | None = None
+    """What all of these predictions resolve in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,15 +78,18 @@ class PredictionGame:
         """
         if rounds != 1:
             raise InputError(f"predictions that were made already give one round, got {rounds}")
-        values = signals(self.target)
+        shadows = () if self.shadow is None else (self.shadow,)
+        resolved = resolution(self.target, *shadows)
+        values = signals(self.target, resolved)
         if self.shadow is not None:
             everything = np.arange(len(self.target))
             shadow = Rows(self.shadow, np.arange(len(self.shadow)))
-            return [self._round(values, everything, signals(self.shadow), shadow)]
+            known = signals(self.shadow, resolved)
+            return [self._round(values, everything, known, shadow, resolved)]
         first = crossfit_halves(self.target.labels, self.target.member, rng)
         parts = np.flatnonzero(first), np.flatnonzero(~first)
         return [
-            self._round(values, judged, values, Rows(self.target, learnt))
+            self._round(values, judged, values, Rows(self.target, learnt), resolved)
             for judged, learnt in (parts, parts[::-1])
         ]
 
@@ -93,6 +99,7 @@ class PredictionGame:
         judged: Ints,
         shadow_values: dict[str, Floats],
         learnt: Rows,
+        resolved: Resolution,
     ) -> Round:
         source, index = learnt.source, learnt.index
         shadow = Shadow(
@@ -106,6 +113,7 @@ class PredictionGame:
             shadow,
             rows=Rows(self.target, judged),
             shadow_rows=learnt,
+            resolved=resolved,
         )
         return Round(observation, self.target.member[judged], judged)
 
