@@ -1,0 +1,455 @@
+"""The user's code behind a run: a digest for each function, class and constant that it reaches.
+
+A run that goes on with changed code would mix two models and say nothing. So a plan keeps what
+`code_of` finds, and `open_run` refuses code that differs, by name. Functions are compared as they
+are in memory, by their bytecode: whatever became of their file since it was imported, and where
+there is none. Of installed packages the version counts. Reports name what cannot be compared.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import inspect
+import random
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from typing import Any
+
+import numpy as np
+
+from privacygauge.runs.source import digest, files_of_module, is_installed, pieces_of
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_STATES = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_CLASSDEREF")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+_COMPILED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_OWN = "privacygauge"
+_PYTHON = frozenset((_OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
+_HAS_DOCSTRING = 0x4000000
+"""The flag of Python 3.13; before it, a function's first constant is its docstring or None."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """What of the user's code a run depends on."""
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """A digest of every piece, by its name: functions, methods, classes, constants, values that
+    functions carry, and ``package NAME`` to its version."""
+    unchecked: tuple[str, ...] = ()
+    """What cannot be compared, each with the reason, sorted."""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as JSON values; empty where there is no code of the user's."""
+        found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
+        return {name: value for name, value in found.items() if value}
+
+    @classmethod
+    def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
+        """Return what `to_mapping` gave."""
+        return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
+
+
+class Recorded:
+    """Stands for code that is not there, and is known by what a run recorded of it."""
+
+    code: Code
+    """The code."""
+    description: Mapping[str, Any]
+    """What the code said of itself, as JSON values."""
+
+
+def code_of(*things: object) -> Code:
+    """Return all of the user's code that some objects reach, with the values that it uses.
+
+    Parameters
+    ----------
+    *things : object
+        Functions, classes, methods, partials, or objects that hold them. An object of ours with a
+        method `reached` has that say what else it runs.
+
+    Returns
+    -------
+    Code
+        A function counts with its closure, its defaults and the globals that it names; a class
+        with its methods and bases; a constant by its value. Comments, docstrings and line breaks
+        do not count.
+    """
+    reach = _Reach()
+    for thing in things:
+        reach.of(thing, "what is trained")
+    while reach.waiting:
+        reach.waiting.popleft()()
+    pieces = {name: digest(" ".join(sorted(found))) for name, found in sorted(reach.pieces.items())}
+    return Code({**pieces, **dict(sorted(reach.packages.items()))}, tuple(sorted(reach.unchecked)))
+
+
+def changed(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """Return which pieces on both sides have changed, in a few words; None where none has."""
+    names = [name for name in there if name in here and there[name] != here[name]]
+    return f"{_some(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
+
+
+def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """Return a piece of code that only one of two runs has, in a few words; None where none is."""
+    if here and not there:
+        return f"it does not say what code made it, and here it is {_some(list(here))}"
+    name = next(
+        iter([*(n for n in here if n not in there), *(n for n in there if n not in here)]), ""
+    )
+    where = "here and not there" if name in here else "there and not here"
+    return f"{name} is part of the code {where}" if name else None
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def version_of(module: str) -> str:
+    """Return the name and version of the package that has a module; empty where none does."""
+    top = module.partition(".")[0]
+    try:
+        return f"{top} {version(top)}"
+    except PackageNotFoundError:
+        found = _distributions().get(top, [])
+        return " ".join(f"{name} {version(name)}" for name in sorted(set(found)))
+
+
+@functools.cache  # it reads the metadata of everything that is installed
+def _distributions() -> Mapping[str, list[str]]:
+    return packages_distributions()
+
+
+@dataclass(frozen=True, eq=False)
+class _Reach:
+    """What was found so far, and what is still to be looked at."""
+
+    pieces: dict[str, set[str]] = field(default_factory=dict)
+    packages: dict[str, str] = field(default_factory=dict)
+    unchecked: set[str] = field(default_factory=set)
+    known: dict[int, tuple[object, str]] = field(default_factory=dict)
+    waiting: deque[Callable[[], None]] = field(default_factory=deque)
+
+    def of(self, value: Any, owner: str) -> str:
+        """Return a text that is equal for equal values; code in them is looked at later.
+
+        Parameters
+        ----------
+        value : object
+        owner : str
+            What has the value, to name it where it cannot be compared.
+        """
+        if type(value) in _PLAIN:
+            return f"{type(value).__name__} {value!r}"
+        if id(value) in self.known:
+            return self.known[id(value)][1]
+        # Until its text is known, a value inside itself shows as its type. Kept: ids are reused.
+        self.known[id(value)] = value, f"again {type(value).__name__}"
+        text = digest(self._text(value, owner))
+        self.known[id(value)] = value, text
+        return text
+
+    def add(self, name: str, text: str) -> None:
+        """Add a piece; several of one name count together."""
+        self.pieces.setdefault(name, set()).add(text)
+
+    def _text(self, value: Any, owner: str) -> str:
+        if isinstance(value, Recorded):
+            self._recorded(value.code)
+            return "recorded"
+        if isinstance(value, types.FunctionType):
+            return self._later(_called(value), lambda: self._function(value))
+        if isinstance(value, type):
+            return self._later(_called(value), lambda: self._class(value))
+        if (parts := _parts(value)) is not None:
+            return f"{type(value).__name__} {[self.of(part, owner) for part in parts]}"
+        if isinstance(value, types.ModuleType):
+            self._package(value.__name__)
+            return f"module {value.__name__}"
+        if isinstance(value, _COMPILED):
+            return self._compiled(value)
+        return self._data(value, owner)
+
+    def _recorded(self, code: Code) -> None:
+        for name, text in code.digests.items():
+            self.packages[name] = text
+        self.unchecked.update(code.unchecked)
+
+    def _later(self, name: str, look: Callable[[], None]) -> str:
+        self.waiting.append(look)
+        return f"code {name}"
+
+    def _data(self, value: Any, owner: str) -> str:
+        torch = sys.modules.get("torch")
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
+            return _array(value)
+        if isinstance(value, np.generic | np.dtype):
+            return f"{type(value).__name__} {value!r}"
+        if isinstance(value, np.ndarray):
+            return f"array {value.shape} {self._sequence(value.ravel().tolist(), owner)}"
+        if torch is not None and isinstance(value, torch.Tensor):
+            return f"tensor {value.dtype} {_array(value.detach().cpu().double().numpy())}"
+        if type(value) in (list, tuple):
+            return f"{type(value).__name__} {self._sequence(value, owner)}"
+        if type(value) in (set, frozenset):
+            return f"{type(value).__name__} {sorted(self._sequence(value, owner))}"
+        if type(value) in (dict, types.MappingProxyType):
+            return f"dict {sorted(self._sequence(value.items(), owner))}"
+        return self._object(value, owner)
+
+    def _sequence(self, values: Iterable[Any], owner: str) -> list[str]:
+        return [self.of(part, owner) for part in values]
+
+    def _object(self, value: Any, owner: str) -> str:
+        kind = type(value)
+        named = self.of(kind, owner)
+        if isinstance(value, _STATES):
+            self.unchecked.add(f"{owner}: a {kind.__name__}, whose state moves on")
+            return named
+        own = _package_of(_module_of(kind)) == _OWN
+        if own or (hasattr(value, "describe") and _is_theirs(_module_of(kind))):
+            # Its settings are in the plan, as it describes them: only what is not ours counts.
+            further = value.reached() if own and hasattr(value, "reached") else ()
+            for part in (*_state(value).values(), *further):
+                self._held(part, owner)
+            return named
+        # What runs here is the user's, and may raise anything.
+        try:
+            return f"{named} {self._sequence(_reduced(value), owner)}"
+        except Exception:  # noqa: BLE001
+            self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
+            return named
+
+    def _held(self, value: Any, owner: str) -> None:
+        text = self.of(value, owner)
+        described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
+        if not isinstance(value, described) and _package_of(_module_of(type(value))) != _OWN:
+            self.add(f"the values of {_called(_unwrapped(value))}", text)
+
+    def _compiled(self, value: Any) -> str:
+        holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
+        module = _module_of(value) or _module_of(holder) or _module_of(type(holder))
+        if _is_theirs(module):
+            self.unchecked.add(f"{_called(value)}: compiled")
+        else:
+            self._package(module)
+        return f"compiled {_called(value)}"
+
+    def _function(self, function: types.FunctionType) -> None:
+        code, name = function.__code__, _called(function)
+        carried = dict(
+            zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
+        )
+        if not _is_their_function(function):
+            self._package(str(function.__globals__.get("__name__", "")))
+            self._hunt([*carried.values(), getattr(function, "__wrapped__", None)], name)
+            return
+        self.add(name, digest(_bytecode(code)))
+        bound = inspect.signature(function, follow_wrapped=False).parameters.values()
+        carried |= {p.name: p.default for p in bound if p.default is not p.empty}
+        carried.pop("__class__", None)  # what super() reads: the class, which counts itself
+        for variable, value in carried.items():
+            if isinstance(value, types.ModuleType):
+                self._global(name, variable, value, _names(code, _ATTRIBUTE))
+            else:
+                self.add(f"{name}({variable})", self.of(value, f"{variable} of {name}"))
+        self._hunt([getattr(function, "__wrapped__", None)], name)
+        self._globals(function)
+
+    def _globals(self, function: types.FunctionType) -> None:
+        code, known = function.__code__, function.__globals__
+        attributes = _names(code, _ATTRIBUTE)
+        for name in sorted(_names(code, _GLOBAL)):
+            if name in known:
+                self._global(str(known.get("__name__", "")), name, known[name], attributes)
+        for name in sorted(_names(code, ("IMPORT_NAME",))):
+            self._import(str(known.get("__package__") or ""), name)
+
+    def _import(self, package: str, name: str) -> None:
+        """Look at what a function imports when it is called, whether or not it has been by now."""
+        files = files_of_module(name) or (files_of_module(f"{package}.{name}") if package else {})
+        for piece, text in pieces_of(files).items():
+            self.add(piece, text)
+        if not files and not _is_theirs(name):
+            self._package(name)
+
+    def _global(self, module: str, name: str, value: Any, attributes: set[str]) -> None:
+        if isinstance(value, types.ModuleType):
+            if (module, id(value)) in self._modules:
+                return
+            self._modules.add((module, id(value)))
+            if not _is_theirs(value.__name__):
+                self._package(value.__name__)
+                return
+            for attribute in sorted(attributes):
+                if attribute in vars(value):
+                    found = vars(value)[attribute]
+                    self._global(value.__name__, attribute, found, attributes)
+        elif _is_code(value):
+            self.of(value, f"{module}.{name}")
+        elif not (name.startswith("__") and name.endswith("__")):
+            self.add(f"{module}.{name}", self.of(value, f"{module}.{name}"))
+
+    @functools.cached_property
+    def _modules(self) -> set[tuple[str, int]]:
+        return set()
+
+    def _class(self, kind: type) -> None:
+        for base in (*kind.__bases__, type(kind)):
+            self.of(base, _called(kind))
+        if not _is_theirs(_module_of(kind)):
+            self._package(_module_of(kind))
+            return
+        self.add(_called(kind), f"{[_called(base) for base in kind.__mro__]}")
+        for key, value in vars(kind).items():
+            owner = f"{_called(kind)}.{key}"
+            if _is_code(value):
+                self.of(value, owner)
+            elif not (isinstance(value, _SLOTS) or key.startswith("_abc_") or _dunder(key)):
+                self.add(owner, self.of(value, owner))
+
+    def _hunt(self, values: Iterable[Any], owner: str) -> None:
+        """Look for code among values that do not count themselves."""
+        for value in values:
+            if _is_code(value):
+                self.of(value, owner)
+
+    def _package(self, module: str) -> None:
+        top = _package_of(module)
+        if _is_theirs(module):
+            self.unchecked.add(f"{module}: used as a whole, not by the names of its parts")
+        elif top and top not in _PYTHON and f"package {top}" not in self.packages:
+            self.packages[f"package {top}"] = version_of(top) or "unknown"
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """Return what stands behind a wrapper of code; None for anything else."""
+    if isinstance(value, functools.partial | functools.partialmethod):
+        return [value.func, value.args, dict(value.keywords)]
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, staticmethod | classmethod):
+        return [value.__func__]
+    if isinstance(value, property):
+        return [value.fget, value.fset, value.fdel]
+    if isinstance(value, functools.cached_property):
+        return [value.func]
+    wrapped = (
+        None if isinstance(value, type) else inspect.getattr_static(value, "__wrapped__", None)
+    )
+    return [wrapped] if callable(wrapped) and not isinstance(value, types.FunctionType) else None
+
+
+def _is_code(value: Any) -> bool:
+    kinds = (types.FunctionType, types.MethodType, type, functools.partial, *_COMPILED)
+    return isinstance(value, kinds) or (not isinstance(value, type) and _parts(value) is not None)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    if is_dataclass(value):
+        return {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _unwrapped(value: Any) -> Any:
+    while isinstance(value, functools.partial | types.MethodType):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    return value
+
+
+def _reduced(value: Any) -> list[Any]:
+    """Return what an object consists of: parameters, fields, or what pickling it asks for."""
+    if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
+        return sorted(value.get_params(deep=False).items())
+    if is_dataclass(value):
+        return sorted(_state(value).items())
+    found = value.__reduce_ex__(2)
+    if isinstance(found, str):
+        return [found]
+    return [list(part) if isinstance(part, Iterator) else part for part in found]
+
+
+def _array(values: np.ndarray) -> str:
+    content = np.ascontiguousarray(values)
+    return f"{content.dtype} {content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a function that refers to itself, while it is being made
+        return None
+
+
+def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
+    """Return the names that some instructions of a function, and of those inside it, use."""
+    own = {i.argval for i in dis.get_instructions(code) if i.opname in operations}
+    inside = [_names(c, operations) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return {name for names in (own, *inside) for name in names if isinstance(name, str)}
+
+
+def _bytecode(code: types.CodeType) -> str:
+    """Return all that a function does: no docstring, no lines, no addresses."""
+    own = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
+    told = bool(code.co_flags & _HAS_DOCSTRING) if sys.version_info >= (3, 13) else own
+    documented = told and isinstance(next(iter(code.co_consts), None), str)
+    constants = [_constant(value) for value in code.co_consts[int(documented) :]]
+    n_given = code.co_argcount + code.co_kwonlyargcount
+    named = code.co_varnames[:n_given], code.co_names, code.co_freevars
+    head = f"{code.co_flags & ~_HAS_DOCSTRING} {code.co_exceptiontable.hex()}"
+    return f"{head} {code.co_code.hex()} {constants} {named}"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, types.CodeType):
+        return _bytecode(value)
+    if isinstance(value, tuple):
+        return f"({[_constant(part) for part in value]})"
+    # A set of texts shows in an order that changes with every start of Python.
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
+def _called(thing: Any) -> str:
+    name = str(getattr(thing, "__qualname__", type(thing).__qualname__))
+    return f"{_module_of(thing)}.{name}" if _module_of(thing) else name
+
+
+def _module_of(thing: Any) -> str:
+    module = getattr(thing, "__module__", None)
+    return module if isinstance(module, str) else ""  # some classes have a descriptor there
+
+
+def _is_theirs(module: str) -> bool:
+    """Return whether a module is the user's: neither Python's, nor installed, nor ours."""
+    if module == "__main__":
+        return True
+    if not module or _package_of(module) in _PYTHON:
+        return False
+    file = getattr(sys.modules.get(module), "__file__", None)
+    file = file or getattr(sys.modules.get(_package_of(module)), "__file__", None)
+    if file:
+        return not is_installed(file)
+    return module not in sys.modules and not version_of(module)  # made by exec, or absent
+
+
+def _is_their_function(function: types.FunctionType) -> bool:
+    # A wrapper of an installed decorator has the name of what it wraps; its file tells.
+    file = function.__code__.co_filename
+    return _is_theirs(_module_of(function)) if file.startswith("<") else not is_installed(file)
+
+
+def _package_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")
