@@ -74,7 +74,10 @@ def defend_of_request(
     records = _records(request)
     trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
-    with told_how_to_go_on(run), bar("Training models, each in every way", quiet) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models, each in every way", quiet) as progress,
+    ):
         return audit_training_defences(
             trainer,
             x,

@@ -180,7 +180,10 @@ def _audited(
     quiet: bool,
     invocation: Mapping[str, Any] | None,
 ) -> DtpAudit:
-    with told_how_to_go_on(run), bar("Training models", quiet or run is None) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models", quiet or run is None) as progress,
+    ):
         return audit_dtp(
             model,
             x,

@@ -108,7 +108,7 @@ def synthetic_of_request(
         ids = frame[request.ids].to_numpy()
     begun = run is not None and plan_in(run) is not None
     with (
-        told_how_to_go_on(run),
+        told_how_to_go_on(run, asdict(request)),
         bar("Making tables", quiet) as progress,
         bar("Attacking", quiet) as scoring,
     ):

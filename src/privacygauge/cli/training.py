@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,7 +22,7 @@ from privacygauge.classifier.trainer import Trainer
 from privacygauge.cli.models import NETWORKS, absolute, imported, named
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.user_code import compared_code, names_code
+from privacygauge.cli.user_code import code_in, compared_code, names_code
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError
@@ -100,7 +101,7 @@ def audit_request(
     x = standardised(records.x) if request.model in NETWORKS else records.x
     fitted = _fitted(request, records, run if recorded else None)
     shadows = _shadows(request, trainer, x, records, run, jobs, quiet)
-    with told_how_to_go_on(run), bar("Training models", quiet) as progress:
+    with told_how_to_go_on(run, asdict(request)), bar("Training models", quiet) as progress:
         return audit_model(
             trainer,
             x,
@@ -259,11 +260,15 @@ def _provenance(request: TrainingRequest, records: Records) -> dict[str, str]:
 
 
 @contextmanager
-def told_how_to_go_on(run: Path | None) -> Iterator[None]:
-    """Say how to go on when the run is interrupted."""
+def told_how_to_go_on(run: Path | None, options: Mapping[str, object]) -> Iterator[None]:
+    """Say how to go on when the run is interrupted; code that options name is named again."""
     try:
         yield
     except KeyboardInterrupt:
         if run is not None:
-            print(f"\nprivacygauge: go on with: privacygauge resume {run.parent}", file=sys.stderr)
+            again = [
+                f"--{name} {shlex.quote(str(text))}" for name, text in code_in(options).items()
+            ]
+            told = " ".join(["privacygauge resume", str(run.parent), *again])
+            print(f"\nprivacygauge: go on with: {told}", file=sys.stderr)
         raise

@@ -31,6 +31,11 @@ def names_code(option: str, value: object) -> bool:
     return ":" in value and not (option == "generator" and is_named(value))
 
 
+def code_in(options: Mapping[str, object]) -> dict[str, str]:
+    """Return those of a command's options that name code of the user's."""
+    return {n: str(options[n]) for n in OPTIONS if names_code(n, options.get(n))}
+
+
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
     """Return digests of the code that options name, the same as those that a run began with.
 
@@ -46,9 +51,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
     InputError
         If the run was made with other code: one line that says what has changed.
     """
-    here = {
-        name: _pieces(str(given[name])) for name in OPTIONS if names_code(name, given.get(name))
-    }
+    here = {name: _pieces(text) for name, text in code_in(given).items()}
     there = {} if run is None else _recorded(run)
     for name in here:
         if name in there:
@@ -113,6 +116,8 @@ def _pieces(name: str) -> dict[str, str]:
     if name.startswith(COMMAND):
         return {"the command": digest(name.removeprefix(COMMAND).strip())}
     place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
     path = Path(place)
     is_file = place.endswith(".py")
     if is_file and not path.is_file():

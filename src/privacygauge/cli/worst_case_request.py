@@ -108,7 +108,10 @@ def worst_case_of_request(
     records = drawn(found, request.records, request.data, request.seed)
     trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
-    with told_how_to_go_on(run), bar("Training models, each in every way", quiet) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models, each in every way", quiet) as progress,
+    ):
         return compare_worst_cases(
             trainer,
             x,

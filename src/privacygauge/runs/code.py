@@ -33,8 +33,6 @@ _COMPILED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _OWN = "privacygauge"
 _PYTHON = frozenset((_OWN, *sys.builtin_module_names, *sys.stdlib_module_names))
-_HAS_DOCSTRING = 0x4000000
-"""The flag of Python 3.13; before it, a function's first constant is its docstring or None."""
 
 
 @dataclass(frozen=True)
@@ -399,14 +397,13 @@ def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
 
 def _bytecode(code: types.CodeType) -> str:
     """Return all that a function does: no docstring, no lines, no addresses."""
-    own = bool(code.co_flags & inspect.CO_OPTIMIZED) and not code.co_name.startswith("<")
-    told = bool(code.co_flags & _HAS_DOCSTRING) if sys.version_info >= (3, 13) else own
-    documented = told and isinstance(next(iter(code.co_consts), None), str)
-    constants = [_constant(value) for value in code.co_consts[int(documented) :]]
-    n_given = code.co_argcount + code.co_kwonlyargcount
-    named = code.co_varnames[:n_given], code.co_names, code.co_freevars
-    head = f"{code.co_flags & ~_HAS_DOCSTRING} {code.co_exceptiontable.hex()}"
-    return f"{head} {code.co_code.hex()} {constants} {named}"
+    # By value: a docstring among the constants moves the places of the others.
+    steps = [
+        (i.opname, _constant(i.argval) if i.opcode in dis.hasconst else i.arg)
+        for i in dis.get_instructions(code)
+    ]
+    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_names
+    return f"{named} {code.co_freevars} {code.co_exceptiontable.hex()} {steps}"
 
 
 def _constant(value: object) -> str:
