@@ -352,7 +352,8 @@ def test_changed_code_is_refused_by_every_kind_of_run(users, tmp_path, text, pla
     with pytest.raises(InputError, match="was made with other code") as found:
         play(users(text.replace("K", "2")), run)
     told = str(found.value)
-    assert "users_own.depth has changed; restore the code, or choose another folder" in told
+    assert "was made with other code: users_own.depth" in told
+    assert told.endswith("changed; restore the code, or choose another folder for a new run")
     assert len(told.splitlines()) == 1
     # Restored, it goes on.
     assert play(users(text.replace("K", "1")), run).to_json() == first.to_json()

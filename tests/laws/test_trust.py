@@ -40,28 +40,25 @@ net = Networks(make, epochs=2, batch_size=10)
 ROWS = ("--data", "t.csv", "--label", "sick", "--drop", "trained", "--jobs", 1)
 FEW = ("--targets", "3,", "--shadows", 8, "--tests", 8, "--size", 40, "--jobs", 1)
 MADE = "command: sh -c 'cat > /dev/null; cat t.csv' sh {n}"
+TREE, NET = ("--model", "FILE.py:tree", *ROWS), ("--model", "NETS.py:net", *ROWS)
+KNOWN = ("--data", "t.csv", "--label", "sick", "--member", "trained", "--jobs", 1, "--shadows", 4)
+CANARIES = ("--canaries", 4, "--models", 4, "--fpr", "0.2")
 KINDS = {
-    "classifier": ("classifier", "--model", "FILE.py:tree", *ROWS, "--shadows", 4),
-    "classifier, networks": ("classifier", "--model", "NETS.py:net", *ROWS, "--shadows", 4),
+    "classifier": ("classifier", *TREE, "--shadows", 4),
+    "classifier, networks": ("classifier", *NET, "--shadows", 4),
     "classifier, fitted": (
-        ("classifier", "--model", "logistic", "--fitted", "FILE.py:fitted")
-        + ("--data", "t.csv", "--label", "sick", "--jobs", 1, "--member", "trained", "--shadows", 4)
+        *("classifier", "--model", "logistic", "--fitted", "FILE.py:fitted"),
+        *KNOWN,
     ),
     "defend": (
-        ("defend", "--model", "FILE.py:tree", *ROWS)
-        + ("--defence", "removal:0.2", "--shadows", 2, "--defence", "rounding:1")
+        *("defend", *TREE, "--shadows", 2),
+        *("--defence", "removal:0.2", "--defence", "rounding:1"),
     ),
-    "worst-case": (
-        ("worst-case", "--model", "FILE.py:tree", *ROWS, "--canaries", 4, "--models", 4)
-        + ("--fpr", "0.2", "--wrong-label", "least-likely")
-    ),
-    "worst-case, networks": (
-        ("worst-case", "--model", "NETS.py:net", *ROWS, "--canaries", 4, "--models", 4)
-        + ("--fpr", "0.2", "--defence", "dp-sgd:8")
-    ),
+    "worst-case": ("worst-case", *TREE, *CANARIES, "--wrong-label", "least-likely"),
+    "worst-case, networks": ("worst-case", *NET, *CANARIES, "--defence", "dp-sgd:8"),
     "dtp": (
-        ("dtp", "--model", "FILE.py:tree", *ROWS, "--measure", 3, "--queries", 5)
-        + ("--training-sets", 1, "--vary", 2)
+        *("dtp", *TREE, "--measure", 3, "--queries", 5),
+        *("--training-sets", 1, "--vary", 2),
     ),
     "synthetic": ("synthetic", "t.csv", "--generator", "FILE.py:rows", *FEW),
     "synthetic, a program": ("synthetic", "t.csv", "--generator", MADE, *FEW),

@@ -130,12 +130,18 @@ def report(
         refuse_with({"--json": json, "--fail-above": fail_above})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
-        model_card(run, own, lambda: _finished(run, True)[2]().to_json(), name, dataset, out)
+        model_card(run, own, lambda: _finished_audit(run).to_json(), name, dataset, out)
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
     place, command, work = _finished(run, quiet)
     raise typer.Exit(_written(work, command, place, "loky", out, json, quiet, fail_above))
+
+
+def _finished_audit(run: Path) -> Rendered:
+    """Return the audit of a finished run; nothing is trained."""
+    _, _, work = _finished(run, True)
+    return work()
 
 
 def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Rendered]]:

@@ -83,7 +83,7 @@ def code_of(*things: object) -> Code:
     """
     reach = _Reach()
     for thing in things:
-        reach.of(thing, "what is trained")
+        reach.held(thing, "what is trained")
     while reach.waiting:
         reach.waiting.popleft()()
     pieces = {name: digest(" ".join(sorted(found))) for name, found in sorted(reach.pieces.items())}
@@ -92,7 +92,8 @@ def code_of(*things: object) -> Code:
 
 def changed(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
     """Return which pieces on both sides have changed, in a few words; None where none has."""
-    names = [name for name in there if name in here and there[name] != here[name]]
+    differing = [name for name in there if name in here and there[name] != here[name]]
+    names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
     return f"{_some(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
 
 
@@ -218,7 +219,7 @@ class _Reach:
             # Its settings are in the plan, as it describes them: only what is not ours counts.
             further = value.reached() if own and hasattr(value, "reached") else ()
             for part in (*_state(value).values(), *further):
-                self._held(part, owner)
+                self.held(part, owner)
             return named
         # What runs here is the user's, and may raise anything.
         try:
@@ -227,7 +228,7 @@ class _Reach:
             self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
             return named
 
-    def _held(self, value: Any, owner: str) -> None:
+    def held(self, value: Any, owner: str) -> None:
         text = self.of(value, owner)
         described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
         if not isinstance(value, described) and _package_of(_module_of(type(value))) != _OWN:
