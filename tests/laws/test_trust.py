@@ -34,12 +34,12 @@ NETS = """
 import torch
 from privacygauge import Networks
 def make(d, c):
-    return torch.nn.Linear(d, c)
+    return torch.nn.Sequential(torch.nn.Linear(d, 3), torch.nn.Tanh(), torch.nn.Linear(3, c))
 net = Networks(make, epochs=2, batch_size=10)
 """
 ROWS = ("--data", "t.csv", "--label", "sick", "--drop", "trained", "--jobs", 1)
 FEW = ("--targets", "3,", "--shadows", 8, "--tests", 8, "--size", 40, "--jobs", 1)
-MADE = "command: sh -c 'cat > /dev/null; cat t.csv' sh {n}"
+MADE = "command: sh -c 'cat > /dev/null; head -n $(($1 + 1)) t.csv' sh {n}"
 TREE, NET = ("--model", "FILE.py:tree", *ROWS), ("--model", "NETS.py:net", *ROWS)
 KNOWN = ("--data", "t.csv", "--label", "sick", "--member", "trained", "--jobs", 1, "--shadows", 4)
 CANARIES = ("--canaries", 4, "--models", 4, "--fpr", "0.2")
