@@ -370,6 +370,7 @@ def test_a_warning_names_what_cannot_be_compared(users, tmp_path):
     assert not any("code not checked" in line for line in kept.warnings)
 
 
+@pytest.mark.slow
 def test_changed_weights_are_refused(users, tmp_path):
     torch = pytest.importorskip("torch")
     from privacygauge.classifier.networks import Networks
@@ -391,6 +392,7 @@ def test_changed_weights_are_refused(users, tmp_path):
         audit_model(nets, *records(), n_shadows=4, run=tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_changed_data_are_refused(tmp_path):
     from sklearn.tree import DecisionTreeClassifier
 
