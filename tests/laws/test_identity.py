@@ -16,7 +16,8 @@ from privacygauge.audit.holdout import attack_holdout
 from privacygauge.audit.model import audit_model
 from privacygauge.audit.worst_case_comparison import compare_worst_cases
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed, code_of
+from privacygauge.runs.code import changed
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import read_run
 from tests.synthetic.made_tables import frame_of
 

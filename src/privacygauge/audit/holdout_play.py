@@ -18,10 +18,10 @@ from privacygauge.holdout.analysts import Play, Trials, play
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.priors import Knowledge
-from privacygauge.runs.code import code_of
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import open_run
 
 Progress = Callable[[int, int], None]

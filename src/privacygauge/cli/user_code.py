@@ -12,7 +12,8 @@ from typing import Any
 
 from privacygauge.cli.models import absolute
 from privacygauge.errors import InputError
-from privacygauge.runs.code import changed, on_one_side, version_of
+from privacygauge.runs.code import changed, on_one_side
+from privacygauge.runs.owners import version_of
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
 from privacygauge.runs.store import read_run
 from privacygauge.synthetic.generators.named import is_named

@@ -6,22 +6,14 @@ Comments, docstrings and line breaks do not count.
 from __future__ import annotations
 
 import ast
-import functools
 import hashlib
-import site
-import sysconfig
 from collections.abc import Iterator, Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path
 
+from privacygauge.runs.owners import is_installed
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-
-@functools.cache
-def is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python, to an installed package or to PrivacyGauge."""
-    places = Path(file).absolute(), Path(file).resolve()
-    return any(place.is_relative_to(root) for place in places for root in _installed())
 
 
 def files_beside(path: Path) -> dict[str, Path]:
@@ -134,12 +126,3 @@ def _bound(node: ast.stmt) -> str | None:
     targets = [node.target] if isinstance(node, ast.AnnAssign | ast.AugAssign) else targets
     only = targets[0] if len(targets) == 1 else None
     return only.id if isinstance(only, ast.Name) else None
-
-
-@functools.cache
-def _installed() -> tuple[Path, ...]:
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    known = sysconfig.get_paths()
-    given = [known[name] for name in names] + [*site.getsitepackages(), site.getusersitepackages()]
-    roots = {Path(place) for place in given} | {Path(place).resolve() for place in given}
-    return (*roots, Path(__file__).resolve().parents[1])

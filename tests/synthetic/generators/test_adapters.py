@@ -17,7 +17,7 @@ import pytest
 from joblib import Parallel, delayed
 
 from privacygauge.errors import InputError
-from privacygauge.runs.code import code_of
+from privacygauge.runs.reach import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.origin import origin

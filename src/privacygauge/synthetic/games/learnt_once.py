@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.runs.code import code_of
 from privacygauge.runs.plan import ArraySpec, Plan
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import open_run
 from privacygauge.synthetic.games.releases import Making, settings_of
 from privacygauge.synthetic.table import Table

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from privacygauge.core import seeds
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
-from privacygauge.runs.code import code_of
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Tables
 from privacygauge.synthetic.games.game import Game

@@ -16,9 +16,9 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.runs.code import code_of
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
