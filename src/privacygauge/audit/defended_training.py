@@ -44,6 +44,7 @@ from privacygauge.core.game import Attack
 from privacygauge.core.versions import own_version, versions
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.report.defences.findings import AfterEpoch, ComparedDefence
+from privacygauge.runs.store import unchecked_code
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -166,6 +167,7 @@ def audit_training_defences(
         failed,
         asked,
         n_shadows,
+        unchecked_code(run),
         command,
         {
             "model": trainer.name,
@@ -182,6 +184,7 @@ def _audited(
     failed: Sequence[Skipped],
     asked: Asked,
     n_shadows: int,
+    told: Sequence[str],
     command: str,
     provenance: Mapping[str, str],
 ) -> DefenceAudit:
@@ -206,7 +209,7 @@ def _audited(
         asked.seed,
         asked.level,
         (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
-        tuple(_warnings(without.last, defended, n_shadows)),
+        (*_warnings(without.last, defended, n_shadows), *told),
         command=command,
         version=own_version(),
         provenance={**versions("torch" if without.last.pool.logits else None), **provenance},

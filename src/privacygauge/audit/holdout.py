@@ -28,6 +28,7 @@ from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.report.holdout.findings import AttackFindings, Guarded, Result
+from privacygauge.runs.store import unchecked_code
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +179,7 @@ def attack_holdout(
         honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
         honest,
         (),
-        _caveats(contest, trials),
+        (*_caveats(contest, trials), *unchecked_code(run)),
         {**versions(), **(provenance or {})},
     )
 

@@ -24,6 +24,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
+from privacygauge.runs.store import unchecked_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +32,8 @@ class Fitted:
     """A model that exists already, and which records it was trained on."""
 
     model: object
-    """With ``predict_proba``, a PyTorch module, or a function from features to probabilities or
-    logits; see `answers_of`."""
+    """With ``predict_proba``, a PyTorch module, a function from features to probabilities or
+    logits (see `answers_of`), or its predictions."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
 
@@ -133,6 +134,7 @@ def audit_model(
         seed=seed,
         run=run,
         weights=weights,
+        existing=existing,
         invocation=invocation,
         n_jobs=n_jobs,
         progress=progress,
@@ -146,7 +148,7 @@ def audit_model(
         attacks=attacks,
         estimator=estimator,
         drawn=existing is None,
-        warnings=failures(trained.failed, n_shadows),
+        warnings=[*failures(trained.failed, n_shadows), *unchecked_code(run)],
         seed=seed,
         level=level,
         command=command,
@@ -223,6 +225,8 @@ def audit_pool(
 
 def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
+    if isinstance(fitted.model, Predictions):
+        return replace(fitted.model, member=member)
     given: dict[str, Any] = {**answers_of(fitted.model, x, int(y.max()) + 1)}
     return predictions(labels=y, member=member, name="target model", **given)
 

@@ -24,13 +24,13 @@ from privacygauge.errors import InputError
 from privacygauge.report.synthetic.findings import SyntheticFindings, Targets
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import plan_in
+from privacygauge.runs.store import plan_in, unchecked_code
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.games import game_named
-from privacygauge.synthetic.games.releases import Making, make_releases
+from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases
 from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from privacygauge.synthetic.generators.foreign import require_sendable
@@ -192,8 +192,9 @@ def audit_synthetic(
         require_sendable(made_by, made_by.name)
     if before is not None:
         before(making)
-    use = utility_of(making, label)
     with kept_or_scratch(run) as folder:
+        open_releases(chosen, setting, made_by, folder, invocation=invocation)
+        use = utility_of(making, label, f"{folder}/utility")
         releases = make_releases(
             chosen,
             setting,
@@ -231,7 +232,7 @@ def audit_synthetic(
         foreseen(about, played[headline.attack], level),
         use,
         (*skipped, *([use] if isinstance(use, Skipped) else [])),
-        (*advice(table), *warnings_of(making, schema, level)),
+        (*advice(table), *warnings_of(making, schema, level), *unchecked_code(run)),
         {**versions("pandas"), **(provenance or {})},
     )
 

@@ -20,6 +20,7 @@ from privacygauge.evaluate.worst_case import WorstCaseFindings
 from privacygauge.report.numbers import rate
 from privacygauge.report.worst_case import training
 from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.store import unchecked_code
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -162,6 +163,6 @@ def audit_worst_case(
         found.seed,
         found.level,
         found.skipped,
-        found.warnings,
+        (*found.warnings, *unchecked_code(run)),
         chosen,
     )

@@ -41,7 +41,7 @@ from privacygauge.report.worst_case.findings import (
     ComparedWorstCases,
     resolved,
 )
-from privacygauge.runs.store import plan_in, read_run
+from privacygauge.runs.store import plan_in, read_run, unchecked_code
 
 NAME = "worst_case"
 """What runs are called."""
@@ -176,7 +176,7 @@ def compare_worst_cases(
         trainings=tuple(trainings),
         n_together=asked.n_together,
         skipped=(*failed, *trainings[0].found.skipped),
-        warnings=tuple(_warnings(trainings, chosen)),
+        warnings=(*_warnings(trainings, chosen), *unchecked_code(run)),
         seed=seed,
         level=level,
         command=command,

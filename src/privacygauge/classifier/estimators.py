@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import sys
@@ -61,9 +60,13 @@ class Estimators:
         return False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the estimator's class and parameters, and the code that makes it."""
+        """Return the estimator's class and parameters, and the name of what makes it."""
         made = self.make(0)
-        return {"model": _described(made), "made by": _source(self.make)}
+        return {"model": _described(made), "made by": _origin(self.make)}
+
+    def reached(self) -> tuple[object, ...]:
+        """Return what else is run: the estimator that `make` returns."""
+        return (self.make(0),)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
@@ -104,8 +107,8 @@ class Function:
         return False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the function's name and a hash of its code."""
-        return {"trained by": _source(self.train_one)}
+        """Return the function's name."""
+        return {"trained by": _origin(self.train_one)}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
@@ -332,17 +335,10 @@ def _described(model: object) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
-def _source(function: object) -> str:
+def _origin(function: object) -> str:
     inner = getattr(function, "func", function)
-    if not inspect.isfunction(inner):
-        return _ADDRESS.sub("", f"{type(inner).__module__}.{type(inner).__qualname__}")
-    try:
-        text = inspect.getsource(inner)
-    except OSError:
-        text = inner.__code__.co_code.hex()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    extra = "" if inner is function else _ADDRESS.sub("", f" {getattr(function, 'args', ())}")
-    return f"{inner.__module__}.{inner.__qualname__} {digest}{extra}"
+    named = inner if inspect.isfunction(inner) else type(inner)
+    return _ADDRESS.sub("", f"{named.__module__}.{named.__qualname__}")
 
 
 def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:

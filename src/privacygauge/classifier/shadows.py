@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.stacking import models_a_task, stacked
@@ -106,6 +107,7 @@ def train_shadows(
     seed: int = 0,
     run: str | Path | None = None,
     weights: str | Path | None = None,
+    existing: Predictions | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -130,6 +132,8 @@ def train_shadows(
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
         not trained again for their weights.
+    existing : Predictions, optional
+        Of the model that the shadow models are for, where it exists already: kept with the run.
     invocation : mapping, optional
         How to start the run again, kept in its folder.
     n_jobs : int, optional
@@ -153,6 +157,7 @@ def train_shadows(
             seed=seed,
             run=folder,
             weights=None if weights is None else Path(weights).absolute(),
+            existing=existing,
             invocation=invocation,
             n_jobs=n_jobs,
             progress=progress,
@@ -171,6 +176,7 @@ def train_all(
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
     weights: Path | None = None,
+    existing: Predictions | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -191,6 +197,8 @@ def train_all(
         Random states; derived from `seed` and the number of the model where nothing is given.
     weights : Path, optional
         Folder for the weights of networks.
+    existing : Predictions, optional
+        Of a model that is not trained here, to keep with the run.
     """
     if weights is not None:
         require_weights(trainer)
@@ -203,6 +211,9 @@ def train_all(
         "label": Static(("record",), y[asked]),
         "row": Static(("record",), asked),
     }
+    if existing is not None:
+        given = "target_logits" if existing.logits else "target"
+        static[given] = Static(("record", "class"), existing.values)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
@@ -235,6 +246,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         units_a_task=together,
         arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
         settings=settings,
+        code=code_behind(cohort, trainer),
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from privacygauge.core.seeds import non_negative
 from privacygauge.errors import InputError
+from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
@@ -82,6 +83,8 @@ class Plan:
     """The results by name, at least one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """All else the result depends on, as JSON values: options, the data's checksum."""
+    code: Code = field(default_factory=Code)
+    """The user's code that computes it."""
 
     def __post_init__(self) -> None:
         _check_name(self.name, "name")
@@ -132,7 +135,9 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as canonical JSON: keys sorted, no spaces."""
-        return canonical({part.name: getattr(self, part.name) for part in fields(self)})
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        code = parts.pop("code").to_mapping()
+        return canonical({**parts, **({"code": code} if code else {})})
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -146,7 +151,8 @@ class Plan:
         try:
             parts = json.loads(text)
             arrays = {name: ArraySpec(**spec) for name, spec in parts.pop("arrays").items()}
-            return cls(arrays=arrays, **parts)
+            code = Code.of_mapping(parts.pop("code", {}))
+            return cls(arrays=arrays, code=code, **parts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"the text does not describe a plan: {error}") from error
 
@@ -168,7 +174,7 @@ def difference(there: Plan, here: Plan) -> str | None:
         left, right = a.get(name, _ABSENT), b.get(name, _ABSENT)
         if _telling(left) != _telling(right):
             return f"{name} is {_shown(left)} there and {_shown(right)} here"
-    return None
+    return on_one_side(there.code.digests, here.code.digests)
 
 
 def canonical(value: object) -> str:
@@ -213,6 +219,7 @@ def _fixed(value: Any) -> Any:
 def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
     # What a user sets comes first: it most often explains the rest.
     parts = json.loads(plan.to_json())
+    parts.get("code", {}).pop("digests", None)
     yield from _parts(parts.pop("settings"), ())
     yield from _parts(parts, ())
 

@@ -16,6 +16,7 @@ from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Tables
 from privacygauge.synthetic.games.game import Game
@@ -155,8 +156,21 @@ def make_releases(
         If the game needs more records, the folder holds another run, or the generator returns
         something else than it should.
     """
+    opened = open_releases(game, setting, generator, run, invocation=invocation)
+    complete(opened, Making(game, setting, generator), n_jobs=n_jobs, progress=progress)
+    return Releases(opened, setting.table.schema)
+
+
+def open_releases(
+    game: Game,
+    setting: Setting,
+    generator: Generator,
+    run: str | Path,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run of all synthetic tables of a game; see `make_releases`."""
     game.check(setting)
-    work = Making(game, setting, generator)
     n_tables = game.n_tables(setting)
     plan = Plan(
         name="synthetic",
@@ -166,10 +180,9 @@ def make_releases(
         units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)),
         arrays=Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
         settings=settings_of(game, setting, generator),
+        code=code_of(game, generator),
     )
-    opened = open_run(run, plan, invocation=invocation)
-    complete(opened, work, n_jobs=n_jobs, progress=progress)
-    return Releases(opened, setting.table.schema)
+    return open_run(run, plan, invocation=invocation)
 
 
 def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str, Any]:
