@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +34,10 @@ from privacygauge.evaluate.claim_bounds import (
     rates_curve,
     steps,
 )
+from privacygauge.evaluate.direction import Inverted, inverted
 from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.roc import auc
+from privacygauge.report import direction
 from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
 
 if TYPE_CHECKING:
@@ -173,6 +176,7 @@ def audit_privacy_claim(
     else:
         p_value = 1.0
         found = _many_runs(transcript, claim, seed, level)
+    turned = _inverted(transcript, design, claim, seed, level)
     return ClaimAudit(
         command,
         own_version(),
@@ -186,9 +190,36 @@ def audit_privacy_claim(
         found.curve,
         rows,
         found.skipped,
-        _warnings(rows, p_value),
+        (*_warnings(rows, p_value), *direction.warnings(turned)),
         {**versions("pandas"), **(provenance or {})},
+        turned,
     )
+
+
+def _inverted(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> tuple[Inverted, ...]:
+    """Return the scores where they are higher for canaries that were left out.
+
+    Where few canaries are guessed, their area may say nothing: reversed scores that refute the
+    claim do.
+    """
+    scored = [("score", transcript)]
+    reverse = replace(transcript, score=np.negative(transcript.score))
+    bounds = _bounds(reverse, design, claim, seed, level)[0]
+    if any(bound.refutes(claim) for bound in bounds):
+        return (Inverted("score", auc(transcript, level)),)
+    return inverted(scored, level)
+
+
+def _bounds(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
+    if isinstance(design, ManyRuns):
+        return rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+    numbers = _numbers(design, len(transcript))
+    found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+    return one_run_bounds(found, claim.delta, level)
 
 
 def _one_run(

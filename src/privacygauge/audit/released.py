@@ -17,6 +17,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.report import direction
 from privacygauge.report.synthetic.released_findings import Corrected, ReleasedFindings
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.copies import closest_records, copies
@@ -178,7 +179,7 @@ def audit_released(
         None if played is None else played.records,
         use,
         (*unplayed, *skipped, *left_out),
-        facts.caveats(tables, blind, copied, together),
+        (*facts.caveats(tables, blind, copied, together), *_inverted(played)),
         {**versions("pandas"), **(provenance or {})},
         corrected,
     )
@@ -242,6 +243,10 @@ def _checked(
 
 def _given(tables: Released) -> tuple[Table, Table, Table | None]:
     return tables.real, tables.synthetic, tables.holdout
+
+
+def _inverted(played: Membership | None) -> tuple[str, ...]:
+    return () if played is None else direction.warnings(played.headline.inverted)
 
 
 def _membership(
