@@ -20,10 +20,10 @@ from privacygauge.language.texts import Texts, numbered, picked, texts_of
 
 SHORT = (10, 20)
 """Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
-_ROUNDING = 1e-3
-"""The probability of a token may be computed as a little more than 1."""
 LONG = (21, 60)
 """Tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+_ROUNDING = 1e-3
+"""The probability of a token may be computed as a little more than 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.report import verdict as shared
 from privacygauge.report.claim.findings import ClaimFindings
 from privacygauge.report.claim.words import claimed, exact, so_many
 from privacygauge.report.numbers import rate, rounded_down
+from privacygauge.report.verdict import UNKNOWN as UNTOLD
 from privacygauge.report.verdict import Verdict, untold
 
 STANDS, IF_GAUSSIAN, REFUTED = GRADES = ("not refuted", "refuted on an assumption", "refuted")
@@ -14,7 +14,7 @@ STANDS, IF_GAUSSIAN, REFUTED = GRADES = ("not refuted", "refuted on an assumptio
 UNKNOWN = "could not have told"
 """The grade where no attack on so many canaries could have refuted the claim."""
 
-REVERSED = shared.UNKNOWN
+REVERSED = UNTOLD
 """The grade where scores are higher for canaries that were left out."""
 
 _NO_PROOF = (
