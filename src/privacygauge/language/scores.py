@@ -36,7 +36,8 @@ class TextScores:
     sample: Texts = field(repr=False)
     """(n,) Ids of the samples, all different."""
     energy_target: Floats
-    """(n,) Energy under the audited model, at least 0: lower means more likely."""
+    """(n,) Energy under the audited model: lower means more likely. At least 0, unless it was
+    standardised over a patient's samples."""
     member: Bools
     """(n,) True where the sample was in the audited model's training data."""
     population: Bools
@@ -55,7 +56,7 @@ class TextScores:
     """(n,) each: further signals by name, such as ``min-k``; higher means more likely a member."""
 
     def __post_init__(self) -> None:
-        target = _energies(self.energy_target, "energy_target")
+        target = checks.floats(self.energy_target, "energy_target")
         n = len(target)
         checked: dict[str, object] = {
             "sample": texts_of(self.sample, "sample", n),
@@ -64,7 +65,7 @@ class TextScores:
             "population": checks.bools(self.population, "population", length=n),
         }
         if self.energy_reference is not None:
-            reference = _energies(self.energy_reference, "energy_reference", n)
+            reference = checks.floats(self.energy_reference, "energy_reference", length=n)
             checked["energy_reference"] = reference
         if self.group is not None:
             checked["group"] = texts_of(self.group, "group", n)
