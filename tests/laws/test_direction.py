@@ -65,12 +65,13 @@ def audited(member: np.ndarray, **columns: np.ndarray) -> pg.LanguageAudit:
     return pg.audit_language({**given, "member": member, **further})
 
 
-@pytest.mark.parametrize("exposed", [0.06, 0.15, 0.3])
-def test_few_records_at_one_end_are_a_leak_or_cannot_be_told(exposed: float) -> None:
-    member, score = signals(np.random.default_rng(0), exposed)
-    assert verdict_of(audited(member, own=score)).grade not in (NONE, UNKNOWN)
-    for found in (audited(member, own=-score), audited(~member, own=score)):
-        assert verdict_of(found).grade == UNKNOWN
+@pytest.mark.parametrize("exposed", [0.03, 0.06, 0.15])
+def test_few_records_at_one_end_are_no_safety_at_the_other_end(exposed: float) -> None:
+    for seed in range(times(6)):
+        member, score = signals(np.random.default_rng(seed), exposed)
+        assert verdict_of(audited(member, own=score)).grade not in (NONE, UNKNOWN)
+        assert verdict_of(audited(member, own=-score)).grade == UNKNOWN
+        assert verdict_of(audited(~member, own=score)).grade == UNKNOWN
 
 
 def test_a_leak_that_was_found_keeps_its_grade_and_a_warning_names_the_inverted_attack() -> None:

@@ -76,7 +76,11 @@ def _audit_one(
 
 
 def headline(
-    played: Sequence[tuple[Play, Evaluation]], *, seed: int = 0, level: float = 0.95
+    played: Sequence[tuple[Play, Evaluation]],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    looks: int | None = None,
 ) -> Headline:
     """Return the result that the verdict speaks of.
 
@@ -88,6 +92,9 @@ def headline(
         Fixes on which records the attack behind epsilon is chosen.
     level : float
         In (0, 1).
+    looks : int, optional
+        What is said of inverted attacks holds for so many looks together; for as many as there
+        are attacks where nothing is given.
 
     Returns
     -------
@@ -116,7 +123,7 @@ def headline(
     turned = inverted(
         [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],
         level,
-        looks=len(played),
+        looks=looks or len(played),
     )
     if not turned and accuracy.low <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)

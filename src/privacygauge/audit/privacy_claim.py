@@ -23,6 +23,7 @@ from privacygauge.evaluate.claim import (
     PrivacyClaim,
     coins_p_value,
     default_guesses,
+    divided,
     guessed,
 )
 from privacygauge.evaluate.claim_bounds import (
@@ -176,7 +177,8 @@ def audit_privacy_claim(
     else:
         p_value = 1.0
         found = _many_runs(transcript, claim, seed, level)
-    turned = _inverted(transcript, design, claim, seed, level)
+    refuted = any(bound.refutes(claim) for bound in found.bounds)
+    turned = () if refuted else _inverted(transcript, design, claim, seed, level)
     return ClaimAudit(
         command,
         own_version(),
@@ -204,22 +206,27 @@ def _inverted(
     Where few canaries are guessed, their area may say nothing: reversed scores that refute the
     claim do.
     """
-    scored = [("score", transcript)]
+    # Two looks: the area, and the bounds.
+    if turned := inverted([("score", transcript)], level, looks=2):
+        return turned
     reverse = replace(transcript, score=np.negative(transcript.score))
-    bounds = _bounds(reverse, design, claim, seed, level)[0]
-    if any(bound.refutes(claim) for bound in bounds):
-        return (Inverted("score", auc(transcript, level)),)
-    return inverted(scored, level)
+    if not _refutes(reverse, design, claim, seed, level):
+        return ()
+    return (Inverted("score", auc(transcript, divided(level, 2))),)
 
 
-def _bounds(
+def _refutes(
     transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
-) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
+) -> bool:
     if isinstance(design, ManyRuns):
-        return rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
-    numbers = _numbers(design, len(transcript))
-    found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
-    return one_run_bounds(found, claim.delta, level)
+        bounds, _ = rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+    else:
+        numbers = _numbers(design, len(transcript))
+        found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+        # Where no more than half of the guesses are right, nothing is refuted.
+        better = np.any(2 * found.n_right > found.n_guesses)
+        bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
+    return any(bound.refutes(claim) for bound in bounds)
 
 
 def _one_run(

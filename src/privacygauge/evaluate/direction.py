@@ -77,7 +77,7 @@ def inverted(
     """
     together = looks or len(played)
     each = divided(level, together)
-    method = "" if together == 1 else f", Bonferroni over {together} attacks"
+    method = "" if together == 1 else f", Bonferroni over {together} looks"
     areas = ((title, auc(transcript, each)) for title, transcript in played)
     return below_chance(
         (title, replace(area, level=level, method=f"{area.method}{method}"))
@@ -103,11 +103,13 @@ def inverted_at_one_end(
     seed : int
         As in `audit_epsilon`.
     """
-    mirrored = [(title, t, mirror) for title, t in played for mirror in mirrors(t)]
-    bound, chosen = audit_epsilon([mirror for _, _, mirror in mirrored], level=level, seed=seed)
-    told = {title: t for title, t, mirror in mirrored if _leaks(mirror, level)}
-    if bound.low > 0:
-        told.setdefault(*mirrored[chosen][:2])
+    told: dict[str, Transcript] = {}
+    # Both mirrors of all attacks: those of one kind are about the same sides.
+    for kind in zip(*(mirrors(t) for _, t in played), strict=True):
+        bound, chosen = audit_epsilon(kind, level=level, seed=seed)
+        for place, (mirror, (title, transcript)) in enumerate(zip(kind, played, strict=True)):
+            if (place == chosen and bound.low > 0) or _leaks(mirror, level):
+                told[title] = transcript
     each = divided(level, len(played))
     return tuple(Inverted(title, auc(t, each)) for title, t in told.items())
 

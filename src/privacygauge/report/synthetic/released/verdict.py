@@ -53,7 +53,7 @@ def verdict(f: ReleasedFindings) -> Verdict:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return Verdict(UNKNOWN, headline, _void(f), advice(f, None))
     found = grades(f)
-    grade = gravest(found.values())
+    grade = gravest((*found.values(), *((UNKNOWN,) if f.corrected.inverted else ())))
     if grade == UNKNOWN:
         return Verdict(UNKNOWN, direction.HEADLINE, _inverted(f), direction.ADVICE)
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
@@ -79,8 +79,6 @@ def grades(f: ReleasedFindings) -> dict[str, str]:
 
 def beyond_grade(beyond: Estimate) -> str:
     """Return the grade for what goes beyond a control, by its lower end."""
-    if beyond.high < 0:
-        return UNKNOWN
     # An advantage of so much is a balanced accuracy of half of it above one half.
     return grade_of(0.5 + beyond.low / 2)
 
@@ -133,21 +131,16 @@ def _by_attacks(f: ReleasedFindings) -> str:
 
 
 def _inverted(f: ReleasedFindings) -> tuple[str, ...]:
-    """Return what says more about the holdout than about the real records; empty if nothing."""
-    looked = zip(
-        (*map(named, (r for r in f.risks)), "copying"),
-        (*f.corrected.risks, f.corrected.copies),
-        strict=True,
-    )
-    more = [name for name, beyond in looked if beyond is not None and beyond.high < 0]
+    """Return why nothing can be told where more is given away about the holdout."""
     attacks = () if f.headline is None else f.headline.inverted
-    told = direction.sentences(attacks) if attacks else (direction.LIKELY, direction.OPEN)
-    if not more:
-        return told if attacks else ()
+    why = direction.sentences(attacks) if attacks else (direction.LIKELY, direction.OPEN)
+    if not f.corrected.inverted:
+        return why
+    named = ", ".join(map(plain, f.corrected.inverted))
     return (
-        "The table gives away more about the holdout than about the real records, by "
-        f"{', '.join(more)} {_together(f)}.",
-        *told,
+        f"The table gives away more about the holdout than about the real records, by {named} "
+        f"{_together(f)}.",
+        *why,
     )
 
 
