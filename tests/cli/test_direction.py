@@ -33,6 +33,7 @@ def energies():
     )
 
 
+@pytest.mark.slow
 def test_no_metric_of_a_swapped_audit_passes(energies, tmp_path, capsys):
     path, report = tmp_path / "energies.csv", tmp_path / "report"
     swapped = energies.assign(member=1 - energies["member"])
@@ -69,6 +70,7 @@ def test_a_reversed_score_passes_no_privacy_claim(tmp_path, capsys):
         assert json.loads(done.stdout)["verdict"]["grade"] == "cannot be told"
 
 
+@pytest.mark.slow
 def test_swapped_members_of_predictions_pass_no_gate(tmp_path, capsys):
     target = made_up(300, leak=2.0)
     pg.save_predictions(replace(target, member=~target.member), tmp_path / "target.npz")
