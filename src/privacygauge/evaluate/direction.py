@@ -12,7 +12,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.claim import divided
 from privacygauge.evaluate.epsilon import audit_epsilon
 from privacygauge.evaluate.evaluation import best_accuracy
-from privacygauge.evaluate.rate_at_fpr import FEW, exposed, tprs_at_fprs
+from privacygauge.evaluate.rate_at_fpr import FEW, exposed, may_expose, tprs_at_fprs
 from privacygauge.evaluate.roc import auc, roc
 
 Scored = tuple[str, Transcript]
@@ -126,4 +126,5 @@ def _leaks(transcript: Transcript, level: float) -> bool:
     curve, independent = roc(transcript), transcript.independent
     if best_accuracy(curve, level, independent=independent).low > 0.5:
         return True
-    return exposed(tprs_at_fprs(curve, FEW, level, independent=independent)) is not None
+    few = [fpr for fpr in FEW if may_expose(curve, fpr)]
+    return exposed(tprs_at_fprs(curve, few, level, independent=independent)) is not None

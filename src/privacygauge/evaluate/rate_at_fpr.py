@@ -121,6 +121,15 @@ def exposed(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
     return max(some, key=lambda rate: rate.estimate.low / rate.fpr, default=None)
 
 
+def may_expose(curve: Roc, fpr: float) -> bool:
+    """Return whether so many members are found at a rate that `exposed` may count it.
+
+    It is known without an interval, whose lower end is never above the rate itself.
+    """
+    hits, _ = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
+    return hits >= TIMES * fpr * curve.n_in
+
+
 def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:
     """Return (true, false) positives of the lowest threshold with at most `count` false ones."""
     if count >= curve.n_out:
