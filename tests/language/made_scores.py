@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from privacygauge.language.scores import TextScores, text_scores
@@ -24,7 +25,7 @@ def made_scores(
     for kind, n in enumerate(patients):
         size = rng.integers(sizes[0], sizes[1] + 1, n)
         group = np.repeat(np.arange(n), size)
-        base = rng.normal(2.0 - shift * (kind == 0), 0.3, n)[group]
+        base = rng.normal(9.0 - shift * (kind == 0), 0.3, n)[group]
         reference = base + rng.normal(0, 0.6, len(group))
         own = rng.normal(0, 0.1, n)[group] + rng.normal(0, 0.5, len(group))
         target = 0.8 * reference + own - leak * (kind == 0)
@@ -45,8 +46,9 @@ def made_scores(
 def few_scores(draw: st.DrawFn) -> TextScores:
     """Return a few samples with many ties, groups of unequal size and a population."""
     n = draw(st.integers(3, 40))
-    value = st.integers(-3, 3).map(float)
+    value = st.integers(0, 6).map(float)
     energies = [draw(st.lists(value, min_size=n, max_size=n)) for _ in range(2)]
+    assume(energies[0] != energies[1])
     kind = [0, 1, 2, *draw(st.lists(st.integers(0, 2), min_size=n - 3, max_size=n - 3))]
     group = [f"{k}-{draw(st.integers(0, 3))}" for k in kind]
     return text_scores(

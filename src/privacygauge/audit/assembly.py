@@ -26,6 +26,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import GameDescription, Records
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.report import direction
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
@@ -85,8 +86,10 @@ def assemble(
     risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
+    best = headline(played, seed=seed, level=level)
     told = [*warnings, *caveats.unresolved(rounds, has_shadow)]
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
+    told += direction.warnings(best.inverted)
     left_out = [result for result in results if isinstance(result, Skipped)]
     return Audit(
         request.command,
@@ -95,7 +98,7 @@ def assemble(
         level,
         game,
         tuple(evaluation for _, evaluation in played),
-        headline(played, seed=seed, level=level),
+        best,
         risk,
         table,
         _records(target, played, risk_scores, request.contents),

@@ -12,6 +12,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.direction import inverted, inverted_at_one_end
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
 from privacygauge.evaluate.findings import Headline
@@ -75,7 +76,11 @@ def _audit_one(
 
 
 def headline(
-    played: Sequence[tuple[Play, Evaluation]], *, seed: int = 0, level: float = 0.95
+    played: Sequence[tuple[Play, Evaluation]],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    looks: int | None = None,
 ) -> Headline:
     """Return the result that the verdict speaks of.
 
@@ -87,12 +92,16 @@ def headline(
         Fixes on which records the attack behind epsilon is chosen.
     level : float
         In (0, 1).
+    looks : int, optional
+        What is said of inverted attacks holds for so many looks together; for as many as there
+        are attacks where nothing is given.
 
     Returns
     -------
     Headline
         The attack with the highest lower end, its interval corrected for the choice; epsilon
-        from attack and threshold that were chosen on other records.
+        from attack and threshold that were chosen on other records; the attacks that tell the
+        sides apart the wrong way round.
     """
     # Bonferroni: the interval of the best of m attacks must hold for all m.
     each = 1 - (1 - level) / len(played)
@@ -110,4 +119,12 @@ def headline(
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     limit = largest_certifiable_epsilon(decisions.n_in // 2, decisions.n_out // 2, level)
-    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit)
+    scored = [(e.title, p.transcript) for p, e in played]
+    turned = inverted(
+        [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],
+        level,
+        looks=looks or len(played),
+    )
+    if not turned and accuracy.low <= 0.5 and bound.low <= 0:
+        turned = inverted_at_one_end(scored, level, seed=seed)
+    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit, turned)

@@ -26,9 +26,11 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
+from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.rates import mean
+from privacygauge.report import direction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +58,8 @@ class CandidateAudit:
     """Attacks that could not be played, and why."""
     level: float
     """Of every interval."""
+    warnings: tuple[str, ...] = ()
+    """What may mislead."""
 
     @property
     def pdtp(self) -> Floats | None:
@@ -164,4 +168,5 @@ def _evaluated(
         mean(dealt.test_accuracy, level, unit="target models"),
         tuple(result for result in results if isinstance(result, Skipped)),
         level,
+        direction.warnings(inverted([(e.title, p.transcript) for p, e in played], level)),
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from privacygauge.audit import caveats
-from privacygauge.audit.defence_comparison import can_be_undone, compared
+from privacygauge.audit.defence_comparison import can_be_undone, compared, warnings_of
 from privacygauge.audit.defence_judging import Asked, Found, judged
 from privacygauge.audit.rendered import Rendered
 from privacygauge.classifier.defences.defence import Defence
@@ -268,7 +268,7 @@ def _audit_of(
         asked.seed,
         asked.level,
         tuple(result for result in undefended.results if isinstance(result, Skipped)),
-        tuple(setting.warnings),
+        (*setting.warnings, *warnings_of(none, beside)),
         command=setting.command,
         version=own_version(),
         provenance={**versions(), **setting.provenance},

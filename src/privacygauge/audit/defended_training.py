@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.defence_comparison import can_be_undone, compared, n_together
+from privacygauge.audit.defence_comparison import (
+    can_be_undone,
+    compared,
+    n_together,
+    warnings_of,
+)
 from privacygauge.audit.defence_judging import Asked, Found, judged
 from privacygauge.audit.defences import DefenceAudit, require_different
 from privacygauge.audit.defended_models import (
@@ -209,7 +214,7 @@ def _audited(
         asked.seed,
         asked.level,
         (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
-        (*_warnings(without.last, defended, n_shadows), *told),
+        (*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
         command=command,
         version=own_version(),
         provenance={**versions("torch" if without.last.pool.logits else None), **provenance},

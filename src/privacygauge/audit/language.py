@@ -26,7 +26,8 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.thresholds import FPRS
-from privacygauge.report.language.findings import LanguageFindings
+from privacygauge.report import direction
+from privacygauge.report.language.findings import LanguageFindings, UnitFindings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -146,6 +147,13 @@ def audit_language(
         energies_of(given),
         rows,
         (*suite.skipped, *not_played, *no_lengths),
-        tuple(warnings_of(given, samples, controls)),
+        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
         {**versions(), **(provenance or {})},
     )
+
+
+def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> tuple[str, ...]:
+    found = direction.warnings(samples.headline.inverted)
+    if isinstance(patients, Skipped):
+        return found
+    return (*found, *direction.warnings(patients.headline.inverted, "Patient by patient"))

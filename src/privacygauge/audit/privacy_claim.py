@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ from privacygauge.evaluate.claim import (
     PrivacyClaim,
     coins_p_value,
     default_guesses,
+    divided,
     guessed,
 )
 from privacygauge.evaluate.claim_bounds import (
@@ -34,7 +35,10 @@ from privacygauge.evaluate.claim_bounds import (
     rates_curve,
     steps,
 )
+from privacygauge.evaluate.direction import Inverted, inverted
 from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.roc import auc
+from privacygauge.report import direction
 from privacygauge.report.claim.findings import CanaryScores, ClaimFindings
 
 if TYPE_CHECKING:
@@ -173,6 +177,8 @@ def audit_privacy_claim(
     else:
         p_value = 1.0
         found = _many_runs(transcript, claim, seed, level)
+    refuted = any(bound.refutes(claim) for bound in found.bounds)
+    turned = () if refuted else _inverted(transcript, design, claim, seed, level)
     return ClaimAudit(
         command,
         own_version(),
@@ -186,9 +192,41 @@ def audit_privacy_claim(
         found.curve,
         rows,
         found.skipped,
-        _warnings(rows, p_value),
+        (*_warnings(rows, p_value), *direction.warnings(turned)),
         {**versions("pandas"), **(provenance or {})},
+        turned,
     )
+
+
+def _inverted(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> tuple[Inverted, ...]:
+    """Return the scores where they are higher for canaries that were left out.
+
+    Where few canaries are guessed, their area may say nothing: reversed scores that refute the
+    claim do.
+    """
+    # Two looks: the area, and the bounds.
+    if turned := inverted([("score", transcript)], level, looks=2):
+        return turned
+    reverse = replace(transcript, score=np.negative(transcript.score))
+    if not _refutes(reverse, design, claim, seed, level):
+        return ()
+    return (Inverted("score", auc(transcript, divided(level, 2))),)
+
+
+def _refutes(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> bool:
+    if isinstance(design, ManyRuns):
+        bounds, _ = rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+    else:
+        numbers = _numbers(design, len(transcript))
+        found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+        # Where no more than half of the guesses are right, nothing is refuted.
+        better = np.any(2 * found.n_right > found.n_guesses)
+        bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
+    return any(bound.refutes(claim) for bound in bounds)
 
 
 def _one_run(

@@ -17,9 +17,10 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.report import direction
 from privacygauge.report.synthetic.released_findings import Corrected, ReleasedFindings
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.copies import closest_records, copies
+from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import linkability
@@ -152,10 +153,7 @@ def audit_released(
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(tried) + 1)
-    corrected = Corrected(
-        tuple(risk_of(found, together) for found in tried),
-        facts.copied_beyond(copied, together),
-    )
+    corrected = _corrected(tried, copied, together)
     game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
     unplayed = (game,) if played is None else ()
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
@@ -178,7 +176,7 @@ def audit_released(
         None if played is None else played.records,
         use,
         (*unplayed, *skipped, *left_out),
-        facts.caveats(tables, blind, copied, together),
+        (*facts.caveats(tables, blind, copied, together), *_inverted(played)),
         {**versions("pandas"), **(provenance or {})},
         corrected,
     )
@@ -242,6 +240,27 @@ def _checked(
 
 def _given(tables: Released) -> tuple[Table, Table, Table | None]:
     return tables.real, tables.synthetic, tables.holdout
+
+
+def _corrected(tried: Sequence[Hits], copied: Copies, level: float) -> Corrected:
+    """Return the risks and the copies at a level that allows for all of them."""
+    # Beside the membership attacks: half of the error for each.
+    stricter = 1 - (1 - level) / 2
+    found, lower = (
+        (*(risk_of(hits, each) for hits in tried), facts.copied_beyond(copied, each))
+        for each in (level, stricter)
+    )
+    names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
+    inverted = (
+        name
+        for name, beyond in zip(names, lower, strict=True)
+        if beyond is not None and beyond.high < 0
+    )
+    return Corrected(found[:-1], found[-1], tuple(inverted))
+
+
+def _inverted(played: Membership | None) -> tuple[str, ...]:
+    return () if played is None else direction.warnings(played.headline.inverted)
 
 
 def _membership(

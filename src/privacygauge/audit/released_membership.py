@@ -79,7 +79,8 @@ def audit_membership(
     )
     game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
     evaluations = tuple(evaluation for _, evaluation in played)
-    best = headline(played, seed=seed, level=level)
+    # Beside the risks and the copies: half of the error for each.
+    best = headline(played, seed=seed, level=level, looks=2 * len(played))
     unseen = replace(unseen, auc=cross_fitted(unseen.auc))
     return Membership(game, evaluations, best, unseen, records)
 

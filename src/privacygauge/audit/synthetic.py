@@ -21,6 +21,8 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.evaluate.by_target import AttackEvaluation
+from privacygauge.report import direction
 from privacygauge.report.synthetic.findings import SyntheticFindings, Targets
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
@@ -232,9 +234,18 @@ def audit_synthetic(
         foreseen(about, played[headline.attack], level),
         use,
         (*skipped, *([use] if isinstance(use, Skipped) else [])),
-        (*advice(table), *warnings_of(making, schema, level), *unchecked_code(run)),
+        (
+            *advice(table),
+            *warnings_of(making, schema, level),
+            *unchecked_code(run),
+            *_inverted(played),
+        ),
         {**versions("pandas"), **(provenance or {})},
     )
+
+
+def _inverted(played: Sequence[AttackEvaluation]) -> tuple[str, ...]:
+    return tuple(text for attack in played for text in direction.warnings(attack.inverted))
 
 
 def _scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:

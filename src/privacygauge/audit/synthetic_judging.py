@@ -39,7 +39,14 @@ def evaluated(
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored))
         played.append(
-            evaluate_targets(attack.name, rows, level, variant=attack.variant, notes=notes)
+            evaluate_targets(
+                attack.name,
+                rows,
+                level,
+                variant=attack.variant,
+                notes=notes,
+                n_attacks=len(scores.attacks),
+            )
         )
     if not played:
         raise InputError(f"no attack could be played: {next(iter(skipped)).reason}")

@@ -33,6 +33,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings, attacked_targets
+from privacygauge.report import direction
 
 FPRS = (0.1, 0.01, 0.001)
 """The false-positive rates that are reported."""
@@ -140,7 +141,13 @@ def judged(
         asked.seed,
         asked.level,
         found[0][1],
-        tuple(failures(np.flatnonzero(~finite), len(finite))),
+        (*failures(np.flatnonzero(~finite), len(finite)), *_inverted([x for x, _ in found])),
+    )
+
+
+def _inverted(groups: Sequence[TargetRisk]) -> tuple[str, ...]:
+    return tuple(
+        text for group in groups for text in direction.warnings(group.inverted, group.name)
     )
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable
@@ -49,6 +50,8 @@ class Headline:
     """The attack behind that bound."""
     epsilon_limit: float
     """The largest bound that so many records could ever show."""
+    inverted: tuple[Inverted, ...] = ()
+    """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 
 
 @dataclass(frozen=True, eq=False)

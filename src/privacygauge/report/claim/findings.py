@@ -12,6 +12,7 @@ from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.findings import Fact
 
 
@@ -59,6 +60,9 @@ class ClaimFindings:
     """What may mislead."""
     provenance: Mapping[str, str]
     """Versions, hashes of the inputs, platform."""
+    inverted: tuple[Inverted, ...] = ()
+    """The scores, where they are higher for canaries that were left out; or would refute the claim
+    if they were reversed."""
 
     @property
     def n_in(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.report.claim import plots, views
 from privacygauge.report.claim.findings import ClaimFindings
-from privacygauge.report.claim.verdict import GRADES, UNKNOWN, verdict
+from privacygauge.report.claim.verdict import GRADES, verdict
 from privacygauge.report.claim.words import claimed, sample
 from privacygauge.report.html import environment
 from privacygauge.report.svg import Picture, picture
@@ -24,7 +24,7 @@ def render_html(f: ClaimFindings) -> str:
         The page asks for nothing from outside and runs no script.
     """
     found = verdict(f)
-    scale = (UNKNOWN,) if found.grade == UNKNOWN else GRADES
+    scale = GRADES if found.grade in GRADES else (found.grade,)
     return (
         environment()
         .get_template("claim.html.j2")
@@ -33,7 +33,7 @@ def render_html(f: ClaimFindings) -> str:
             verdict=found,
             grades=scale,
             severity=scale.index(found.grade),
-            unknown=found.grade == UNKNOWN,
+            unknown=found.grade not in GRADES,
             cards=views.cards(f),
             claimed=claimed(f.claim),
             sample=sample(f),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from privacygauge.errors import InputError
-from privacygauge.report.claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN
+from privacygauge.report.claim.verdict import IF_GAUSSIAN, REFUTED, REVERSED, STANDS, UNKNOWN
 from privacygauge.report.claim.words import exact
 from privacygauge.report.numbers import Shown, at_least, count
 from privacygauge.report.register.line import (
@@ -22,7 +22,13 @@ from privacygauge.report.register.line import (
 )
 from privacygauge.report.register.reading import Columns, Part
 
-SEVERITIES = {REFUTED: GRAVE, IF_GAUSSIAN: MODERATE, UNKNOWN: UNTOLD, STANDS: NOTHING}
+SEVERITIES = {
+    REFUTED: GRAVE,
+    IF_GAUSSIAN: MODERATE,
+    UNKNOWN: UNTOLD,
+    REVERSED: UNTOLD,
+    STANDS: NOTHING,
+}
 """Of the grades."""
 
 _UNSAID = (

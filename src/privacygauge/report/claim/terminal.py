@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 from privacygauge.report.claim.findings import ClaimFindings
 from privacygauge.report.claim.tables import lines
-from privacygauge.report.claim.verdict import GRADES, UNKNOWN, verdict
+from privacygauge.report.claim.verdict import GRADES, REVERSED, UNKNOWN, verdict
 from privacygauge.report.tables import not_done
 from privacygauge.report.terminal import figures, opening, stacked, text
 
 if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType
 
-_COLOURS = dict(zip((*GRADES, UNKNOWN), ("green", "red", "red", "yellow"), strict=True))
+_COLOURS = {
+    **dict(zip(GRADES, ("green", "red", "red"), strict=True)),
+    UNKNOWN: "yellow",
+    REVERSED: "yellow",
+}
 
 
 def terminal_summary(f: ClaimFindings) -> RenderableType:

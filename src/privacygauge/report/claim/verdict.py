@@ -5,13 +5,17 @@ from __future__ import annotations
 from privacygauge.report.claim.findings import ClaimFindings
 from privacygauge.report.claim.words import claimed, exact, so_many
 from privacygauge.report.numbers import rate, rounded_down
-from privacygauge.report.verdict import Verdict
+from privacygauge.report.verdict import UNKNOWN as UNTOLD
+from privacygauge.report.verdict import Verdict, untold
 
 STANDS, IF_GAUSSIAN, REFUTED = GRADES = ("not refuted", "refuted on an assumption", "refuted")
 """From mild to grave."""
 
 UNKNOWN = "could not have told"
 """The grade where no attack on so many canaries could have refuted the claim."""
+
+REVERSED = UNTOLD
+"""The grade where scores are higher for canaries that were left out."""
 
 _NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
@@ -32,9 +36,12 @@ def verdict(f: ClaimFindings) -> Verdict:
         Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
         assumption where only the Gaussian one is. Where neither is, and the bound that assumes
         nothing could not have been, the audit could not have told; else the claim stands. All
-        bounds hold together at the level of the findings.
+        bounds hold together at the level of the findings. A claim that is not refuted does not
+        stand where scores are higher for canaries that were left out: it cannot be told.
     """
     found = grade(f)
+    if found == REVERSED:
+        return untold(f.inverted)
     sentences = {
         REFUTED: _refuted,
         IF_GAUSSIAN: _if_gaussian,
@@ -45,11 +52,13 @@ def verdict(f: ClaimFindings) -> Verdict:
 
 
 def grade(f: ClaimFindings) -> str:
-    """Return one of `GRADES`, or `UNKNOWN`."""
+    """Return one of `GRADES`, or `UNKNOWN`, or `REVERSED`."""
     if f.free.refutes(f.claim):
         return REFUTED
     if f.gaussian is not None and f.gaussian.refutes(f.claim):
         return IF_GAUSSIAN
+    if f.inverted:
+        return REVERSED
     return STANDS if f.free.could_refute(f.claim) else UNKNOWN
 
 
