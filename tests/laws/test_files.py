@@ -163,7 +163,7 @@ def bombs_in(folder: Path, n_bytes: int) -> Path:
     long = pa.DictionaryArray.from_arrays(np.zeros(1_001, np.int32), text)
     names = ["label", "text", "account"]
     pq.write_table(
-        pa.table({name: long for name in names}), folder / "texts.parquet", store_schema=False
+        pa.table(dict.fromkeys(names, long)), folder / "texts.parquet", store_schema=False
     )
     return folder
 

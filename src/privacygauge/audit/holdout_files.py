@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
-from privacygauge.datasets.reading import Content, read_array, read_content
+from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 
 LABEL_FILES = ".npy, .npz (one array, or one called labels) or .csv and .parquet (one column)"

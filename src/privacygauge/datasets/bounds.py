@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 from pathlib import Path
 from typing import IO
@@ -46,7 +47,7 @@ def check_size(path: Path | str, there: int, promised: int) -> None:
         )
 
 
-def read_unpacked(stream: IO[bytes], path: Path, there: int) -> bytes:
+def read_unpacked(stream: IO[bytes] | gzip.GzipFile, path: Path, there: int) -> bytes:
     """Return all bytes of a stream that unpacks a file of `there` bytes, checked as it unpacks.
 
     Raises

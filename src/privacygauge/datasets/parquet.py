@@ -52,7 +52,9 @@ def read_columns(path: Path, names: Collection[str] | None = None) -> pa.Table:
         there = [x for x in file.schema_arrow.names if names is None or x in names]
         _check_cells(file.metadata, path)
         _check_texts(path, file.schema_arrow, there)
-        return file.read(columns=there, use_pandas_metadata=names is None)
+        table = file.read(columns=there, use_pandas_metadata=names is None)
+        table.validate(full=True)  # texts may not be UTF-8
+        return table
 
 
 def _check_cells(index: Any, path: Path) -> None:
