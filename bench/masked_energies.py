@@ -10,7 +10,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +137,14 @@ def work(model: str, texts: str, pattern: str, by: str) -> Callable[[], list[flo
 def save(models: Path, texts: Path, n: int) -> None:
     """Write the models and n texts, once for all that read them."""
     if not texts.exists():
-        models.mkdir(exist_ok=True)
-        texts.write_text(json.dumps(made_texts(save_models("4 layers of 256", models), n)))
+        texts.write_text(json.dumps(made_texts(saved(models), n)))
+
+
+@cache
+def saved(models: Path) -> list[str]:
+    """Save the common table's models, once, and return their words."""
+    models.mkdir()
+    return save_models("4 layers of 256", models)
 
 
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
