@@ -155,7 +155,7 @@ def audit_defences(
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     ]
     told = progress or _nothing
-    undefended = asked.of(PredictionGame(target, shadow))
+    undefended = asked.of(PredictionGame(target, shadow)).telling()
     told(1, len(defences) + 1)
     results = []
     for done, defence in enumerate(defences, start=2):
@@ -214,7 +214,7 @@ def audit_defended(
         PredictionGame(answers, shadow),
         PredictionGame(answers, own),
     )
-    undefended = asked.of(games.undefended)
+    undefended = asked.of(games.undefended).telling()
     result = judged(name, "", games, undefended, asked)
     setting = _Setting(target, _AT_HAND, warnings, command, provenance or {})
     return _audit_of(undefended, [result], [False], asked, setting)
@@ -232,6 +232,7 @@ def _asked(
     checks.level(level)
     seeds.non_negative(seed)
     caveats.require_other_rows(target, shadow)
+    caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
     return Asked(tuple(suite), estimator, seed, level)
 

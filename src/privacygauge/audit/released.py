@@ -157,7 +157,7 @@ def audit_released(
         facts.copied_beyond(copied, together),
     )
     game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
-    unplayed = (game,) if played is None else ()
+    unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
     return ReleasedAudit(
