@@ -10,7 +10,7 @@ from joblib import Parallel, cpu_count, delayed
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
-from privacygauge.core.transcript import TIED, Decisions, tied
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
@@ -87,23 +87,26 @@ def _audit_one(attack: Attack, rounds: Sequence[Round], seed: int, level: float)
         level,
         variant=attack.variant,
         thresholds=attack.thresholds,
-        notes=(*played.notes, *_one_sided(played.decisions)),
+        notes=(*played.notes, *_untold(played)),
     )
     return played, evaluation
 
 
-def _one_sided(decisions: Decisions) -> tuple[str, ...]:
-    """Return what to say of guesses that are all the same."""
-    if decisions.guess.all() or not decisions.guess.any():
-        side = "a member" if decisions.guess[0] else "a non-member"
-        return (f"Its threshold calls every record {side}: the guesses tell nothing.",)
+def _untold(played: Play) -> tuple[str, ...]:
+    """Return what to say of scores, or of guesses, that are all the same."""
+    if tied(played.transcript.score):
+        return (f"It {TIED}.",)
+    guess = played.decisions.guess
+    if guess.all() or not guess.any():
+        side = "a member" if guess[0] else "a non-member"
+        return (f"Its threshold calls every record {side}, so the guesses tell nothing.",)
     return ()
 
 
 def telling(results: Sequence[Result]) -> list[Result]:
     """Return results with those skipped whose scores are all the same.
 
-    Behind a defence such scores are what it achieved, and are kept.
+    Beside a defence they are kept, with a note: they may be what it achieved.
     """
     return [
         Skipped(result[1].title, TIED)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audit.attacks import Result, audit, headline, played_of, telling
+from privacygauge.audit.attacks import Result, audit, headline, played_of
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import Predictions
@@ -41,10 +41,6 @@ class Found:
     """The privacy risk score, assessed."""
     scores: Floats
     """(n,) The score of every record, in the file's order."""
-
-    def telling(self) -> Found:
-        """Return it without attacks whose scores are all the same."""
-        return replace(self, results=telling(self.results))
 
 
 @dataclass(frozen=True, eq=False)

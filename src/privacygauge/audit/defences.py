@@ -155,7 +155,7 @@ def audit_defences(
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
     ]
     told = progress or _nothing
-    undefended = asked.of(PredictionGame(target, shadow)).telling()
+    undefended = asked.of(PredictionGame(target, shadow))
     told(1, len(defences) + 1)
     results = []
     for done, defence in enumerate(defences, start=2):
@@ -214,7 +214,7 @@ def audit_defended(
         PredictionGame(answers, shadow),
         PredictionGame(answers, own),
     )
-    undefended = asked.of(games.undefended).telling()
+    undefended = asked.of(games.undefended)
     result = judged(name, "", games, undefended, asked)
     setting = _Setting(target, _AT_HAND, warnings, command, provenance or {})
     return _audit_of(undefended, [result], [False], asked, setting)

@@ -185,7 +185,7 @@ def _audited(
     command: str,
     provenance: Mapping[str, str],
 ) -> DefenceAudit:
-    undefended = asked.of(PoolGame(without.last.target, without.last.pool)).telling()
+    undefended = asked.of(PoolGame(without.last.target, without.last.pool))
     results = [_judged(one, without.last, undefended, asked) for one in defended]
     beside = len(without.epochs) - 1
     together = n_together(len(played(undefended.results)), len(results), beside)
