@@ -33,8 +33,10 @@ from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
 from privacygauge.language.score_files import load_text_scores
 from privacygauge.language.text_files import load_texts
-from privacygauge.runs.store import read_run
+from privacygauge.runs.plan import Plan
+from privacygauge.runs.store import Run, open_run, read_run
 from privacygauge.synthetic.frames import read_schema, read_table
+from tests.runs.sample import plan, static
 from tests.thorough import times
 
 N = 12
@@ -413,10 +415,70 @@ def test_a_file_that_is_no_file_is_refused_in_one_line(tmp_path):
         assert "is a device or a pipe" in told(READERS[reader], tmp_path / name)
 
 
-def test_a_run_that_promises_too_much_is_refused_in_one_line(tmp_path):
+def test_a_run_whose_plan_is_damaged_is_refused_in_one_line(tmp_path):
     for content in (b"[" * 100_000, b'{"format": ' * 50_000, b"\xff" * 100, b"9" * 5_000):
         (tmp_path / "run.json").write_bytes(content)
         assert "holds no run" in told(read_run, tmp_path)
-    report = tmp_path / "report.json"
-    report.write_text(json.dumps({"schema": "[" * 100}))
-    assert told(READERS["report"], report)
+
+
+@pytest.mark.parametrize(
+    ("n_units", "record", "chunk"), [(10**15, 10, 10), (2, 10**15, 10), (10**5, 10**5, 1)]
+)
+def test_a_run_that_promises_too_much_is_refused_in_one_line(n_units, record, chunk):
+    spec = {"dims": ["m", "r"], "shape": [n_units, record], "dtype": "bool", "chunks": [chunk]}
+    parts = {"name": "x", "seed": 0, "n_units": n_units, "unit": "m", "units_a_task": 1}
+    text = json.dumps({**parts, "arrays": {"a": spec}})
+    with pytest.raises(InputError, match="at most 10,000,000 chunks") as caught:
+        Plan.from_json(text)
+    assert "\n" not in str(caught.value)
+
+
+def test_arrays_of_a_run_are_those_of_its_plan_or_refused_in_one_line(tmp_path):
+    run = open_run(tmp_path, plan(), static())
+    kept = tmp_path / "observations.zarr" / "prediction" / "zarr.json"
+    whole = kept.read_text()
+    for changed in (
+        whole.replace("17,", "1700000000000,"),
+        whole.replace("float32", "float64"),
+        "[" * 100_000,
+        "{}",
+    ):
+        assert changed != whole
+        kept.write_text(changed)
+        assert "has no readable array prediction" in told(lambda _: run.array("prediction"), kept)
+
+
+def test_chunks_that_are_not_arrays_are_refused_in_one_line(tmp_path):
+    run = open_run(tmp_path, plan(), static())
+    folder = tmp_path / "observations.zarr" / "prediction" / "c" / "0" / "0"
+    folder.mkdir(parents=True)
+    for content in (b"", b"\x28\xb5\x2f\xfd" + b"\xff" * 40, bytes(10_000)):
+        (folder / "0").write_bytes(content)
+        assert "no readable array" in told(lambda _: run.array("prediction")[:], folder)
+
+
+@pytest.mark.slow
+def test_a_damaged_array_of_a_run_is_read_or_refused_in_one_line(tmp_path):
+    run = open_run(tmp_path, plan(), static())
+    files = sorted(x for x in (tmp_path / "observations.zarr").rglob("*") if x.is_file())
+    for kept in files:
+        whole = kept.read_bytes()
+        _damage(run, kept)
+        kept.write_bytes(whole)
+
+
+def _damage(run: Run, kept: Path) -> None:
+    @given(damaged(kept.read_bytes()))
+    @settings(max_examples=times(40), deadline=None, suppress_health_check=list(HealthCheck))
+    def check(content: bytes) -> None:
+        kept.write_bytes(content)
+        said = ""
+        try:
+            read_run(run.path)
+            for name in (*plan().arrays, *static()):
+                run.array(name)[:]
+        except InputError as error:
+            said = str(error)
+        assert "\n" not in said
+
+    check()
