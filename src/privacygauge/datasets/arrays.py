@@ -182,7 +182,7 @@ def read_npy(path: Path, what: str) -> NDArray[Any]:
     try:
         with path.open("rb") as stream:
             return read_array(stream, path.stat().st_size, path)
-    except (HeadError, OSError, MemoryError) as error:
+    except (HeadError, MemoryError) as error:
         raise InputError(
             f"{path} is damaged or no npy file of numbers ({_reason(error)}): write the {what} "
             "with numpy.save"
@@ -220,7 +220,7 @@ def read_npz(path: Path) -> Content:
             with zipfile.ZipFile(stream) as archive:
                 members = _members(archive, path)
                 return {name: _member(archive, info, path) for name, info in members.items()}
-    except InputError:
+    except (InputError, PermissionError):
         raise
     except damaged as error:
         raise InputError(f"{path} is damaged or no npz file ({_reason(error)})") from error
