@@ -54,7 +54,7 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
     for found, k, n in (
         (decision.recall(guesses, level), tp, guesses.n_in),
         (decision.false_positive_rate(guesses, level), fp, guesses.n_out),
-        (decision.precision(guesses, level), tp, tp + fp),
+        (decision.sample_precision(guesses, level), tp, tp + fp),
     ):
         if n == 0:
             assert isinstance(found, Skipped)
@@ -64,7 +64,42 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
             )  # fmt: skip
     assert decision.recall(guesses).value == recall_score(guesses.secret, guesses.guess)
     if tp + fp:
-        assert decision.precision(guesses).value == precision_score(guesses.secret, guesses.guess)
+        found = decision.sample_precision(guesses)
+        assert found.value == precision_score(guesses.secret, guesses.guess)
+
+
+@given(decisions(), LEVELS)
+def test_precision_is_that_of_a_balanced_pool(guesses: Decisions, level: float) -> None:
+    found, sample = decision.precision(guesses, level), decision.sample_precision(guesses, level)
+    if not guesses.guess.any():
+        assert found == sample == Skipped("precision", "no record was guessed to be a member")
+        return
+    tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
+    assert found.value == pytest.approx(tpr / (tpr + fpr))
+    ppv = decision.positive_predictive_value(guesses, 0.5, level)
+    assert found.value == pytest.approx(ppv.value)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert (found.n, found.level) == (sample.n, level)
+    assert ("equal sides" in found.method) == (guesses.n_in != guesses.n_out)
+    if guesses.n_in == guesses.n_out:
+        assert found == sample
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_precision_does_not_hang_on_how_many_the_file_holds(inside: int, outside: int) -> None:
+    found = decision.precision(of_counts(3 * inside, 7 * inside, outside, 9 * outside))
+    assert found.value == pytest.approx(0.3 / (0.3 + 0.1))
+
+
+@pytest.mark.parametrize(("n_in", "n_out"), [(200, 50), (50, 200), (400, 20), (30, 30)])
+def test_precision_at_equal_sides_covers(n_in: int, n_out: int) -> None:
+    rng, games = np.random.default_rng(0), 2_000
+    hits, alarms = rng.binomial(n_in, 0.4, games), rng.binomial(n_out, 0.2, games)
+    held = [
+        not decision.precision(of_counts(h, n_in - h, a, n_out - a)).excludes(2 / 3)
+        for h, a in zip(hits, alarms, strict=True)
+    ]
+    assert np.sum(held) >= stats.binom.ppf(1e-4, games, 0.95)
 
 
 @given(decisions(), st.floats(0.001, 0.999), LEVELS)
@@ -90,7 +125,8 @@ def test_the_predictive_value_is_bayes_theorem(
 def test_for_as_many_members_as_at_hand_the_predictive_value_is_the_precision() -> None:
     guesses = of_counts(30, 10, 20, 100)
     ppv = decision.positive_predictive_value(guesses, 40 / 160)
-    assert ppv.value == pytest.approx(decision.precision(guesses).value) == 0.6
+    assert ppv.value == pytest.approx(decision.sample_precision(guesses).value) == 0.6
+    assert decision.precision(guesses).value == pytest.approx(0.75 / (0.75 + 20 / 120))
 
 
 def test_predictive_values_come_at_three_priors() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audit import caveats
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import audit, headline, played_of, telling
 from privacygauge.audit.result import Audit
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import top_probability
@@ -79,10 +79,9 @@ def assemble(
         What is known already.
     """
     seed, level = request.seed, request.level
-    results = audit(rounds, attacks, seed=seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played: give at least one that fits predictions")
+    caveats.require_different(target)
+    results = telling(audit(rounds, attacks, seed=seed, level=level))
+    played = played_of(results)
     risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.attacks import audit
+from privacygauge.audit.attacks import audit, played_of, telling
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -25,7 +25,6 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
-from privacygauge.errors import InputError
 from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
@@ -147,10 +146,8 @@ def audit_candidates(
 def _evaluated(
     game: CandidateGame, dealt: CandidateRound, suite: Sequence[Attack], level: float
 ) -> CandidateAudit:
-    results = audit([dealt.round], suite, seed=game.seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played in the candidate-set game")
+    results = telling(audit([dealt.round], suite, seed=game.seed, level=level))
+    played = played_of(results, "give at least one that fits the candidate-set game")
     found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
     pdtp = dealt.pdtp
     correlations = (

@@ -84,6 +84,15 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
         )
 
 
+def require_different(target: Predictions) -> None:
+    """Raise where the model answers the same to all records: there is nothing to attack."""
+    if (target.values == target.values[0]).all():
+        raise InputError(
+            "the target's predictions are the same for every record, so no attack can tell records "
+            "apart: give the model's own outputs, one row a record"
+        )
+
+
 def accuracies(
     target: SidesOfAModel, shadow: SidesOfAModel | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:

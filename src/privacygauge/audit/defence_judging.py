@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import Result, audit, headline, played_of
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import Predictions
@@ -16,7 +16,6 @@ from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import (
     AttackedDefence,
     JudgedDefence,
@@ -24,15 +23,12 @@ from privacygauge.evaluate.defences import (
     accuracy_lost,
     risk_quantiles,
 )
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Fact, Headline
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 
 WORST = 10
 """So many of the riskiest records are named."""
-
-Result = tuple[Play, Evaluation] | Skipped
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +67,7 @@ class Asked:
 
     def headline(self, found: Found) -> Headline:
         """Return the best attack, corrected for the choice."""
-        played = [result for result in found.results if not isinstance(result, Skipped)]
-        if not played:
-            raise InputError("no attack could be played: give at least one that fits predictions")
-        return headline(played, seed=self.seed, level=self.level)
+        return headline(played_of(found.results), seed=self.seed, level=self.level)
 
     def _risk(self, game: TargetGame) -> tuple[Risk, Floats]:
         """Return the privacy risk score of a game with a shadow: one round, in the file's order."""

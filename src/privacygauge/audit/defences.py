@@ -232,6 +232,7 @@ def _asked(
     checks.level(level)
     seeds.non_negative(seed)
     caveats.require_other_rows(target, shadow)
+    caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
     return Asked(tuple(suite), estimator, seed, level)
 

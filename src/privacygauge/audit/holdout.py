@@ -232,6 +232,11 @@ def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
 def _classes(truth: checks.Ints, logits: np.ndarray | None, classes: int | None) -> int:
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
+    if (truth == truth[0]).all():
+        raise InputError(
+            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
+            "there is nothing to guess"
+        )
     if logits is None:
         return max(2, int(truth.max()) + 1) if classes is None else classes
     if logits.ndim != 2 or len(logits) != len(truth):

@@ -13,6 +13,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Play
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
@@ -130,12 +131,20 @@ def suite_of(scores: TextScores, asked: Asked) -> Suite:
         found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
         chosen = (*chosen, mean)
     by_label = {threshold.label: threshold for threshold in chosen}
-    attacks = tuple(x for x in found if isinstance(x, EnergyAttack))
-    return Suite(
-        attacks,
-        tuple(by_label[attack.variant] for attack in attacks),
-        tuple(x for x in found if isinstance(x, Skipped)),
-    )
+    played = [
+        Skipped(x.name, TIED)
+        if isinstance(x, EnergyAttack) and tied(signal(scores, x.signal)[scores.judged])
+        else x
+        for x in found
+    ]
+    attacks = tuple(x for x in played if isinstance(x, EnergyAttack))
+    skipped = tuple(dict.fromkeys(x for x in played if isinstance(x, Skipped)))
+    if not attacks:
+        raise InputError(
+            f"no attack could be played ({skipped[0].name} {skipped[0].reason}): give the energies "
+            "of each text"
+        )
+    return Suite(attacks, tuple(by_label[attack.variant] for attack in attacks), skipped)
 
 
 def unit_findings(

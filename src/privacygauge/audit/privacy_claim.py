@@ -13,7 +13,7 @@ from privacygauge.audit.rendered import Rendered
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, tied
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
@@ -170,6 +170,11 @@ def audit_privacy_claim(
     seeds.non_negative(seed)
     claim = PrivacyClaim(epsilon, delta)
     rows = as_canaries(canaries)
+    if tied(rows.score):
+        raise InputError(
+            "canaries: every score is the same, which ranks nothing and can refute no claim: give "
+            "the scores of an attack"
+        )
     transcript = Transcript(rows.score, rows.member)
     if isinstance(design, OneRun):
         p_value = _checked_coins(rows)

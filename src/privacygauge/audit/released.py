@@ -155,7 +155,7 @@ def audit_released(
     together = 1 - (1 - level) / (len(tried) + 1)
     corrected = _corrected(tried, copied, together)
     game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
-    unplayed = (game,) if played is None else ()
+    unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
     return ReleasedAudit(

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from privacygauge.audit.attacks import headline
+from privacygauge.audit.attacks import headline, played_of, telling
 from privacygauge.core import seeds
-from privacygauge.core.estimate import Estimate
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
@@ -37,6 +37,8 @@ class Membership:
     """An attack that never sees the synthetic table."""
     records: Records
     """The scores of every judged record."""
+    skipped: tuple[Skipped, ...]
+    """Attacks whose scores are all the same."""
 
 
 def audit_membership(
@@ -63,7 +65,8 @@ def audit_membership(
     signals = membership(released, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
     seen = judged(released, seeds.stream(seed, "judged"))
-    played = [_played(found, seed, level) for found in signals]
+    results = telling([_played(found, seed, level) for found in signals])
+    played = played_of(results, "give records that differ")
     _, unseen = _played(blind(seen, seeds.stream(seed, "blind")), seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
     secret = played[0][0].transcript.secret
@@ -82,7 +85,8 @@ def audit_membership(
     # Beside the risks and the copies: half of the error for each.
     best = headline(played, seed=seed, level=level, looks=2 * len(played))
     unseen = replace(unseen, auc=cross_fitted(unseen.auc))
-    return Membership(game, evaluations, best, unseen, records)
+    skipped = tuple(result for result in results if isinstance(result, Skipped))
+    return Membership(game, evaluations, best, unseen, records, skipped)
 
 
 def cross_fitted(auc: Estimate) -> Estimate:

@@ -8,10 +8,12 @@ import numpy as np
 
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.evaluation import title
 from privacygauge.report.synthetic.findings import Group, Headline, Targets
 from privacygauge.synthetic.games.scores import Scored, Scores
 from privacygauge.synthetic.selection import Selection
@@ -38,6 +40,9 @@ def evaluated(
         scored = [x for x in found if isinstance(x, Scored)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored))
+        if all(tied(row.score) for row in rows):
+            skipped[Skipped(title(attack.name, attack.variant, ""), TIED)] = None
+            continue
         played.append(
             evaluate_targets(
                 attack.name,
@@ -49,7 +54,8 @@ def evaluated(
             )
         )
     if not played:
-        raise InputError(f"no attack could be played: {next(iter(skipped)).reason}")
+        first = next(iter(skipped))
+        raise InputError(f"no attack could be played: {first.name} {first.reason}")
     return tuple(played), tuple(skipped)
 
 

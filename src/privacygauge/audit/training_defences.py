@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import audit, headline, played_of
 from privacygauge.audit.privacy_claim import ClaimAudit, audit_privacy_claim
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.classifier.defences.early_stopping import first_epoch, nearest_epoch
@@ -229,10 +229,7 @@ def _point(
     level: float,
 ) -> EpochRisk:
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    results = audit(rounds, attacks, seed=seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played: give at least one that fits predictions")
+    played = played_of(audit(rounds, attacks, seed=seed, level=level))
     right = target.values.argmax(axis=1) == target.labels
     return EpochRisk(
         epoch,

@@ -28,7 +28,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rates import proportion
@@ -175,6 +175,9 @@ def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tup
                 skipped.setdefault(i, answer)
             else:
                 scores[i].append(answer.value)
+    for i, attack in enumerate(asked.attacks):
+        if i not in skipped and tied(np.concatenate(scores[i])):
+            skipped[i] = Skipped(attack.name, TIED)
     found = tuple(
         attacked_targets(
             title(attack.name, attack.variant, ""),
@@ -187,7 +190,11 @@ def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tup
         if i not in skipped
     )
     if not found:
-        raise InputError("no attack could be played: give at least one on signals or worlds")
+        reasons = [f" ({x.name} {x.reason})" for x in skipped.values()]
+        raise InputError(
+            f"no attack could be played{''.join(reasons[:1])}: give at least one on signals or "
+            "worlds"
+        )
     return TargetRisk(name, pool.n_targets, len(pool), found), tuple(skipped.values())
 
 

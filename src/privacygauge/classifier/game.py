@@ -60,11 +60,12 @@ class PredictionGame:
     """Predictions of the adversary's model on records of its own."""
 
     def __post_init__(self) -> None:
-        if min(self.target.n_in, self.target.n_out) < 2:
-            raise InputError(
-                f"at least 2 members and 2 non-members are needed, got {self.target.n_in} and "
-                f"{self.target.n_out}"
-            )
+        for name, side in (("target", self.target), ("shadow", self.shadow)):
+            if side is not None and min(side.n_in, side.n_out) < 2:
+                raise InputError(
+                    f"{name}: at least 2 members and 2 non-members are needed, got {side.n_in} "
+                    f"and {side.n_out}"
+                )
         if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
             raise InputError(
                 f"the shadow predictions have {self.shadow.n_classes} classes, the target's "

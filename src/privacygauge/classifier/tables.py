@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.datasets.reading import Content, plain, read_content
+from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.reading import plain, read_content
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:

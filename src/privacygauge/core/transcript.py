@@ -11,6 +11,14 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
+TIED = "gives every record the same score, so it ranks nothing"
+"""Why an attack is skipped whose scores are `tied`."""
+
+
+def tied(score: Floats) -> bool:
+    """Return whether all scores are equal: areas and rates of such a ranking are not results."""
+    return bool((score == score.flat[0]).all()) if score.size else True
+
 
 def _nothing() -> Ints:
     return np.empty(0, np.int64)

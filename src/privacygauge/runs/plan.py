@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -19,6 +20,8 @@ from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
+MOST_CHUNKS = 10_000_000
+"""The files of a run, which may come from somebody else: more of them are no honest plan."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,11 @@ class ArraySpec:
             )
         _check_dtype(self.dtype)
 
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks a task writes."""
+        return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -97,6 +105,7 @@ class Plan:
             raise InputError("arrays must hold at least one array, got none")
         for name, spec in self.arrays.items():
             self._check_array(name, spec)
+        self._check_size()
         object.__setattr__(self, "settings", _fixed(json.loads(canonical(self.settings))))
 
     def _check_array(self, name: str, spec: ArraySpec) -> None:
@@ -105,6 +114,14 @@ class Plan:
             raise InputError(
                 f"the first dimension of {name} must be {self.unit} of length {self.n_units}, "
                 f"got {spec.dims[0]} of length {spec.shape[0]}"
+            )
+
+    def _check_size(self) -> None:
+        chunks = self.n_tasks * sum(spec.n_chunks for spec in self.arrays.values())
+        if chunks > MOST_CHUNKS:
+            raise InputError(
+                f"a run must have at most {MOST_CHUNKS:,} chunks, got {chunks:,}: compute more "
+                "units a task, or choose larger chunks"
             )
 
     def __eq__(self, other: object) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,25 +31,11 @@ from privacygauge.runs.encoding import chunk_files, chunk_keys, metadata, requir
 from privacygauge.runs.folder import Folder, folders_below, located
 from privacygauge.runs.plan import Plan, Task, difference
 from privacygauge.runs.record import Record, record_in
+from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
 _INSIDE = ("attributes", "privacygauge")
-
-
-class Rows(Protocol):
-    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its values."""
-
-    def __getitem__(self, rows: Any, /) -> Any:
-        """Return the rows as a numpy array."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +72,13 @@ class Run:
             require_plain(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")
             store = self.folder.store()
             place = f"{_GROUP}/{name}"
-            return cast(Rows, zarr.open_array(store, path=place, mode="r", zarr_format=3))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{self.path} has no readable array {name}: start the run again to repair it"
-            ) from error
+            rows = cast(Rows, zarr.open_array(store, path=place, mode="r", zarr_format=3))
+        except UNREADABLE as error:
+            raise unreadable(self.path, name) from error
+        spec = self.plan.arrays.get(name)
+        if spec is not None and (rows.shape, rows.dtype) != (spec.shape, np.dtype(spec.dtype)):
+            raise unreadable(self.path, name)
+        return StoredRows(rows, self.path, name)
 
     def missing(self, *, verify: bool = True) -> list[Task]:
         """Return the tasks that are still to be computed, in order.
