@@ -261,7 +261,7 @@ def test_without_a_reference_the_loss_is_all(leaking):
     names = {s.name for s in found.skipped}
     assert names >= {"likelihood-ratio", "reference control", "matched attack", "blind control"}
     assert found.energies.signal == "loss"
-    assert "none of the three controls" in found.warnings[0]
+    assert "no control of the texts" in found.warnings[0]
     assert "was not checked" in " ".join(verdict(found).sentences)
 
 
