@@ -1,4 +1,4 @@
-"""However many texts a patient has, nothing is found where nothing leaks."""
+"""However many texts a patient has: no leak is found where there is none, one is where it is."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from privacygauge.audit.language import LanguageAudit, audit_language
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.language.verdict import UNKNOWN, verdict
 from privacygauge.report.verdict import NONE
 from tests.language.made_scores import Sizes, sized_scores
-from tests.thorough import times
+from tests.thorough import quarter
 
 CELLS = [
     ((2, 20, 5), 0.0),
@@ -64,10 +64,27 @@ def alarms(found: LanguageAudit) -> set[str]:
 def test_unequal_numbers_of_texts_are_no_leak(
     sizes: tuple[Sizes, Sizes, Sizes], correlation: float, population: int
 ) -> None:
-    games = times(80)
+    games = quarter(200)
     found = Counter[str]()
     for seed in range(games):
         found.update(alarms(audited(seed, sizes, correlation, population, 0.0)))
     # Every interval may leave chance out in 5% of games, the verdict of two units in 5% as well.
     most = binom.ppf(1 - 1e-4, games, 0.05)
     assert {name: n for name, n in found.items() if n > most} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("correlation", [0.0, 0.5])
+@pytest.mark.parametrize(("sizes", "compared"), [((2, 20, 5), 2), ((10, 5, 20), 5), ((4, 4, 4), 4)])
+def test_a_leak_is_found_as_far_as_the_texts_that_are_compared_show_it(
+    sizes: tuple[int, int, int], compared: int, correlation: float
+) -> None:
+    games, leak = quarter(200), 0.6
+    truth = norm.cdf(leak / np.sqrt(2 * (correlation + (1 - correlation) / compared)))
+    found = [audited(seed, sizes, correlation, 100, leak) for seed in range(games)]
+    areas = [audit.patients.evaluations[0].auc for audit in found]
+    covered = sum(not area.excludes(truth) for area in areas)
+    assert covered >= binom.ppf(1e-4, games, 0.95)
+    error = np.std([area.value for area in areas]) / np.sqrt(games)
+    assert abs(np.mean([area.value for area in areas]) - truth) < 4.5 * error
+    assert sum(verdict(audit).grade not in (NONE, UNKNOWN) for audit in found) >= 0.9 * games
