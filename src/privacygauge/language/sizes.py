@@ -87,9 +87,10 @@ def sizes_differ(first: Ints, second: Ints, level: float = 0.95) -> bool:
     if mannwhitneyu(first, second, method="asymptotic").pvalue < error:
         return True
     upto, ours = (np.searchsorted(np.sort(x), cuts, side="right") for x in (both, first))
-    law = hypergeom(len(both), upto, len(first))
-    tail = np.minimum(law.cdf(ours), law.sf(ours - 1))
-    return bool(2 * tail.min() * len(cuts) < error)
+    # Many in one kind is few in the other: two lower tails.
+    few = hypergeom.cdf(ours, len(both), upto, len(first))
+    many = hypergeom.cdf(upto - ours, len(both), upto, len(second))
+    return bool(2 * np.minimum(few, many).min() * len(cuts) < error)
 
 
 def _kept(size: Ints, member: Bools, population: Bools, noise: Floats, level: float) -> Ints:
