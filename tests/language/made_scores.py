@@ -42,6 +42,45 @@ def made_scores(
     )
 
 
+Sizes = int | tuple[int, ...]
+"""Texts of every patient, or several numbers one of which each patient has."""
+
+
+def sized_scores(
+    rng: np.random.Generator,
+    sizes: tuple[Sizes, Sizes, Sizes],
+    *,
+    patients: tuple[int, int, int] = (100, 100, 0),
+    correlation: float = 0.0,
+    leak: float = 0.0,
+) -> TextScores:
+    """Return energies of members, non-members and population with given numbers of texts.
+
+    `correlation` is that of two texts of a patient, both in the likelihood ratio and in the
+    reference energy; `leak` lowers the members' energy by so many standard deviations of the
+    likelihood ratio of a text.
+    """
+    parts = []
+    for kind, (n, size) in enumerate(zip(patients, sizes, strict=True)):
+        group = np.repeat(np.arange(n), rng.choice(np.atleast_1d(size), n))
+        reference, own = (
+            np.sqrt(correlation) * rng.normal(size=n)[group]
+            + np.sqrt(1 - correlation) * rng.normal(size=len(group))
+            for _ in range(2)
+        )
+        target = reference + own - leak * (kind == 0)
+        parts.append((np.full(len(group), kind), group, target, reference))
+    kind, group, target, reference = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return text_scores(
+        [f"s{row}" for row in range(len(kind))],
+        target,
+        kind == 0,
+        energy_reference=reference,
+        group=[f"p{a}-{b}" for a, b in zip(kind, group, strict=True)],
+        population=kind == 2,
+    )
+
+
 @st.composite
 def few_scores(draw: st.DrawFn) -> TextScores:
     """Return a few samples with many ties, groups of unequal size and a population."""

@@ -40,7 +40,7 @@ class LanguageAudit(Rendered, LanguageFindings):
     REPORT = "privacygauge.report.language"
 
     def __repr__(self) -> str:
-        best, fired = self.headline, ", ".join(self.controls.fired)
+        best, fired = self.headline, ", ".join(self.controls.void)
         honest = f"; NOT HONEST, fired: {fired}" if fired else ""
         return (
             f"<LanguageAudit of {len(self.records.member):,} samples: {best.attack.title} has "
@@ -82,7 +82,7 @@ def audit_language(
     seed : int
         All random draws derive from it.
     level : float
-        Of every interval, in (0, 1); those of the three controls hold together at this level.
+        Of every interval, in (0, 1); those of the four controls hold together at this level.
     command : str
         What the report names as its origin.
     provenance : mapping of str to str, optional
@@ -130,8 +130,8 @@ def audit_language(
     patients = patients_of(given, asked)
     lengths, no_lengths = lengths_of(given, asked)
     controls = controls_of(given, seed, level)
-    several = (patients, controls.reference, controls.blind, controls.matched)
-    not_played = tuple(x for x in several if isinstance(x, Skipped))
+    of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
+    not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
     return LanguageAudit(
         command,

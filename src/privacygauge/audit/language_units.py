@@ -18,8 +18,9 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.attacks import EnergyAttack, energy_attacks
-from privacygauge.language.patients import by_patient
+from privacygauge.language.patients import by_patient, whole_patients
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
+from privacygauge.language.sizes import even_sizes
 from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
 from privacygauge.language.thresholds import (
     MeanTrainThreshold,
@@ -198,13 +199,15 @@ def patients_of(scores: TextScores, asked: Asked) -> tuple[UnitFindings, Patient
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):
         return Skipped(_PATIENTS, "every patient has one sample: it is the level of samples")
+    drawn = seeds.stream(asked.seed, "language", "texts of a patient")
     try:
-        patients = by_patient(scores)
+        compared = even_sizes(whole_patients(scores), drawn, asked.level)
+        patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
         return Skipped(_PATIENTS, str(error))
     notes = tuple(note for note in patients.notes if note not in scores.notes)
-    return replace(found, notes=notes), _rows(scores, patients)
+    return replace(found, notes=notes), _rows(compared, patients)
 
 
 def lengths_of(

@@ -256,7 +256,7 @@ def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) 
             return None
         return measured(attacks_of(findings, findings.patients), f"{_OF_PATIENTS[name]}{dot}{low}")
 
-    fired = findings.controls.fired
+    fired = findings.controls.void
     if not limits or not fired:
         return _lines(limits, measure, language.verdict(findings))
     honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"

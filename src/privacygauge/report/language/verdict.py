@@ -33,7 +33,7 @@ def verdict(f: LanguageFindings) -> Verdict:
         one side with at most half of what the level allows. It cannot be told either where
         neither finds a leak, but one of them takes members for non-members.
     """
-    if f.controls.fired:
+    if f.controls.void:
         return Verdict(UNKNOWN, DISHONEST, _void(f), advice(f, None))
     units = units_of(f)
     found = [verdict_of_attacks(attacks_of(f, unit)) for unit in units]
@@ -81,6 +81,7 @@ def _checked(f: LanguageFindings) -> str:
         )
     told = f"The {'control' if len(names) == 1 else 'controls'} ({', '.join(names)}) found no "
     told += "difference between members and non-members beside membership"
+    told += " and their numbers of texts" if "sizes" in f.controls.fired else ""
     reference = f.controls.reference
     if not isinstance(reference, Skipped):
         told += (
