@@ -1,0 +1,95 @@
+"""Units: the people behind the rows, who are what is protected and what is independent."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+
+
+def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
+    """Return the number of each row's unit, counted from 0 in the order of first appearance.
+
+    Parameters
+    ----------
+    labels : array_like, shape (n,)
+        Names or numbers of the units; equal ones are one unit.
+    name : str
+        What the message calls them.
+    length : int, optional
+        The length that is required.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        0..n-1 where all labels differ.
+
+    Raises
+    ------
+    InputError
+        If the labels are no vector of that length, or one is missing.
+
+    Examples
+    --------
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    given = checks.present(checks.vector(labels, name, length=length), name)
+    values = given.astype(str) if given.dtype == object else given
+    _, first, index = np.unique(values, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[index]
+
+
+def worth(unit: Ints) -> int:
+    """Return how many independent rows these are worth if all rows of a unit are alike.
+
+    Kish (1965): ``n^2 / sum of squared sizes``, rounded down; n where no unit repeats, the number
+    of units where all have the same size, and fewer where a few units hold most of the rows.
+
+    Examples
+    --------
+    >>> worth(np.array([0, 0, 1, 1])), worth(np.array([0, 0, 0, 1]))
+    (2, 1)
+    """
+    n = len(unit)
+    if checks.n_distinct(unit) == n:
+        return n
+    _, size = np.unique(unit, return_counts=True)
+    return int(n * n // np.sum(size.astype(np.int64) ** 2))
+
+
+def sums(unit: Ints, values: Floats) -> Floats:
+    """Return the sum of the values of each unit, in ascending order of the units' numbers."""
+    _, index = np.unique(unit, return_inverse=True)
+    return np.bincount(index, weights=values)
+
+
+def equal_rows(values: NDArray[np.generic], labels: ArrayLike) -> Ints:
+    """Return the same number for rows that are equal to the last bit, values and label alike.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, d)
+    labels : array_like, shape (n,)
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        As in `numbered`.
+    """
+    rows = np.ascontiguousarray(values)
+    keys = rows.view([("", f"V{rows.dtype.itemsize * rows.shape[1]}")]).ravel()
+    _, same = np.unique(keys["f0"], return_inverse=True)
+    return numbered(same * (1 + int(np.max(labels, initial=0))) + np.asarray(labels, np.int64))
+
+
+def on_both_sides(unit: Ints, member: Bools) -> Bools:
+    """Return which rows belong to a unit that has members and non-members, (n,)."""
+    _, index = np.unique(unit, return_inverse=True)
+    inside, outside = (np.bincount(index, weights=side) > 0 for side in (member, ~member))
+    both: Bools = (inside & outside)[index]
+    return both
