@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import signals
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.errors import InputError
@@ -57,10 +58,12 @@ class PredictionGame:
     """Predictions of the adversary's model on records of its own."""
 
     def __post_init__(self) -> None:
-        if min(self.target.n_in, self.target.n_out) < 2:
+        units, member = self.target.units, self.target.member
+        n_in, n_out = checks.n_distinct(units[member]), checks.n_distinct(units[~member])
+        if min(n_in, n_out) < 2:
+            of = "" if self.target.unit is None else " of different units"
             raise InputError(
-                f"at least 2 members and 2 non-members are needed, got {self.target.n_in} and "
-                f"{self.target.n_out}"
+                f"at least 2 members and 2 non-members{of} are needed, got {n_in} and {n_out}"
             )
         if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
             raise InputError(
@@ -80,7 +83,7 @@ class PredictionGame:
             everything = np.arange(len(self.target))
             shadow = Rows(self.shadow, np.arange(len(self.shadow)))
             return [self._round(values, everything, signals(self.shadow), shadow)]
-        first = crossfit_halves(self.target.labels, self.target.member, rng)
+        first = crossfit_halves(self.target.labels, self.target.member, rng, self.target.units)
         parts = np.flatnonzero(first), np.flatnonzero(~first)
         return [
             self._round(values, judged, values, Rows(self.target, learnt))
@@ -99,6 +102,7 @@ class PredictionGame:
             {name: x[index] for name, x in shadow_values.items()},
             source.member[index],
             source.labels[index],
+            source.units[index],
         )
         observation = PredictionObservation(
             {name: x[judged] for name, x in values.items()},
@@ -107,10 +111,12 @@ class PredictionGame:
             rows=Rows(self.target, judged),
             shadow_rows=learnt,
         )
-        return Round(observation, self.target.member[judged], judged)
+        return Round(observation, self.target.member[judged], judged, self.target.units[judged])
 
 
-def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bools:
+def crossfit_halves(
+    labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
+) -> Bools:
     """Return which records are in the first of two halves, even in every class and side.
 
     Parameters
@@ -118,13 +124,18 @@ def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bo
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
     rng : numpy.random.Generator
+    unit : ndarray of int, shape (n,), optional
+        Whose records they are; each has a unit of its own where nothing is given.
 
     Returns
     -------
     ndarray of bool, shape (n,)
-        Among the records of one class and side the halves differ by at most one.
+        All records of a unit are in one half. Among the units whose first record is of one class
+        and side the halves differ by at most one.
     """
-    order = np.lexsort((rng.random(len(labels)), labels, member))
-    first = np.empty(len(labels), np.bool_)
-    first[order] = np.arange(len(labels)) % 2 == int(rng.integers(2))
-    return first
+    units = np.arange(len(labels)) if unit is None else unit
+    _, one, index = np.unique(units, return_index=True, return_inverse=True)
+    order = np.lexsort((rng.random(len(one)), labels[one], member[one]))
+    first = np.empty(len(one), np.bool_)
+    first[order] = np.arange(len(one)) % 2 == int(rng.integers(2))
+    return first[index]

@@ -81,7 +81,7 @@ class PoolGame:
             self.pool,
         )
         ids = everything if self.target_ids is None else self.target_ids
-        return Round(observation, self.target.member, ids)
+        return Round(observation, self.target.member, ids, self.target.units)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,11 +31,15 @@ class Shadow:
     """(s,) True for a record that the adversary trained on."""
     stratum: Ints
     """(s,) The group in which signals are comparable: the class label of a classifier."""
+    unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """(s,) Whom each record is about; each has a unit of its own where nothing is given."""
 
     def __post_init__(self) -> None:
         member = checks.bools(self.member, "member")
         n = len(member)
+        unit = np.arange(n) if len(self.unit) == 0 else self.unit
         object.__setattr__(self, "member", member)
+        object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
         object.__setattr__(self, "stratum", checks.classes(self.stratum, "stratum", length=n))
         object.__setattr__(self, "signals", _signals(self.signals, n))
         if member.all() or not member.any():

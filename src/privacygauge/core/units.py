@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.seeds import stream
+
+_BLOCK = 1 << 16
+"""Entries of a matrix that are worked on at a time."""
 
 
 def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
@@ -37,6 +43,8 @@ def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None
     [0, 1, 0]
     """
     given = checks.present(checks.vector(labels, name, length=length), name)
+    if given.dtype.kind in "iu" and np.all(given[1:] > given[:-1]):
+        return np.arange(len(given))
     values = given.astype(str) if given.dtype == object else given
     _, first, index = np.unique(values, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
@@ -68,23 +76,34 @@ def sums(unit: Ints, values: Floats) -> Floats:
     return np.bincount(index, weights=values)
 
 
-def equal_rows(values: NDArray[np.generic], labels: ArrayLike) -> Ints:
-    """Return the same number for rows that are equal to the last bit, values and label alike.
+def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
+    """Return a number for each row that is the same for rows equal in so many digits.
 
     Parameters
     ----------
     values : ndarray, shape (n, d)
-    labels : array_like, shape (n,)
+        Numbers; all of equal rows round alike, so that batches of another size change nothing.
+    digits : int
+        After the decimal point.
 
     Returns
     -------
-    ndarray of int, shape (n,)
-        As in `numbered`.
+    ndarray of uint64, shape (n,)
+        Different rows share one with a probability of about 2^-64.
     """
-    rows = np.ascontiguousarray(values)
-    keys = rows.view([("", f"V{rows.dtype.itemsize * rows.shape[1]}")]).ravel()
-    _, same = np.unique(keys["f0"], return_inverse=True)
-    return numbered(same * (1 + int(np.max(labels, initial=0))) + np.asarray(labels, np.int64))
+    n, d = values.shape
+    factor = stream(0, "fingerprints").integers(2**63, size=d, dtype=np.uint64) * 2 + 1
+    found = np.empty(n, np.uint64)
+    step = max(1, _BLOCK // max(d, 1))
+    for start in range(0, n, step):
+        block = np.array(values[start : start + step], np.float64) * 10.0**digits
+        # Adding 0 makes one zero of both.
+        bits = (np.rint(block) + 0.0).view(np.uint64)
+        bits ^= bits >> np.uint64(29)
+        bits *= factor
+        bits ^= bits >> np.uint64(32)
+        found[start : start + step] = (bits * factor[::-1]).sum(axis=1, dtype=np.uint64)
+    return found
 
 
 def on_both_sides(unit: Ints, member: Bools) -> Bools:

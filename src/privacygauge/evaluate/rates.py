@@ -128,9 +128,7 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
 
 
-def mean(
-    values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None = None
-) -> Estimate:
+def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None = None) -> Estimate:
     """Return the mean of values with Student's interval; unbounded for a single unit.
 
     Parameters

@@ -11,7 +11,7 @@ from scipy.special import ndtri
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.calibration import Reliability, reliability
