@@ -109,5 +109,6 @@ def headline(
     )
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
-    limit = largest_certifiable_epsilon(*(n // 2 for n in decisions.independent), level)
+    n_in, n_out = decisions.independent
+    limit = largest_certifiable_epsilon(n_in // 2, n_out // 2, level)
     return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audit.attacks import audit
+from privacygauge.audit.units import owners, twice
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -56,6 +57,8 @@ class CandidateAudit:
     """Attacks that could not be played, and why."""
     level: float
     """Of every interval."""
+    warnings: tuple[str, ...] = ()
+    """What may mislead."""
 
     @property
     def pdtp(self) -> Floats | None:
@@ -93,6 +96,7 @@ def audit_candidates(
     design: PerTargetDesign | SharedDesign | None = None,
     measurements: int = 0,
     attacks: Sequence[Attack] | None = None,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -119,6 +123,9 @@ def audit_candidates(
         retraining for any other model.
     attacks : sequence of Attack, optional
         The suite of `candidate_attacks` where nothing is given.
+    unit : array_like, shape (n,), optional
+        The person behind each candidate: all rows of a person fall in the same half, and
+        intervals go by person.
     run, n_jobs, progress, seed, level
         As in `audit_model`.
 
@@ -134,14 +141,22 @@ def audit_candidates(
     seeds.non_negative(seed)
     features, labels = require_records(x, y)
     chosen = SharedDesign() if design is None else design
-    game = CandidateGame(as_trainer(model), features, labels, iterations, n_targets, chosen, seed)
+    owner = owners(unit, None, len(labels))
+    game = CandidateGame(
+        as_trainer(model), features, labels, iterations, n_targets, chosen, seed, owner
+    )
+    warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    return _evaluated(game, dealt, suite, level)
+    return _evaluated(game, dealt, suite, level, warnings)
 
 
 def _evaluated(
-    game: CandidateGame, dealt: CandidateRound, suite: Sequence[Attack], level: float
+    game: CandidateGame,
+    dealt: CandidateRound,
+    suite: Sequence[Attack],
+    level: float,
+    warnings: Sequence[str],
 ) -> CandidateAudit:
     results = audit([dealt.round], suite, seed=game.seed, level=level)
     played = [result for result in results if not isinstance(result, Skipped)]
@@ -164,4 +179,5 @@ def _evaluated(
         mean(dealt.test_accuracy, level, unit="target models"),
         tuple(result for result in results if isinstance(result, Skipped)),
         level,
+        tuple(warnings),
     )

@@ -124,25 +124,28 @@ def _costs(
     before: Predictions, after: Predictions, level: float
 ) -> tuple[tuple[Fact, ...], Estimate]:
     p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
-    moved = np.abs(q - p).sum(axis=1)
+    moved, unit = np.abs(q - p).sum(axis=1), before.units
     facts = [
         Fact(
             f"accuracy on {side} {when} the defence",
-            proportion((answers.argmax(axis=1) == before.labels)[rows], level=level),
+            proportion((answers.argmax(axis=1) == before.labels)[rows], unit[rows], level),
         )
         for side, rows in (("members", before.member), ("non-members", ~before.member))
         for when, answers in (("without", p), ("with", q))
     ]
     changed = p.argmax(axis=1) != q.argmax(axis=1)
     facts += [
-        Fact("share of records whose predicted class changed", proportion(changed, level=level)),
-        Fact("share of answers that were changed", proportion(moved > 0, level=level)),
+        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
+        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
     ]
-    return tuple(facts), mean(moved, level, unit="records")
+    return tuple(facts), mean(moved, level, unit="records", owner=unit)
 
 
 def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
-    rows = np.argsort(-after, kind="stable")[:WORST]
+    order = np.argsort(-after, kind="stable")
+    # One row a unit, the worst of it.
+    _, first = np.unique(target.units[order], return_index=True)
+    rows = order[np.sort(first)][:WORST]
     return tuple(
         WorstRecord(
             str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
-from privacygauge.audit.units import owners, settled, with_unit
+from privacygauge.audit.units import owners, settled, twice, with_unit
 from privacygauge.classifier.estimators import as_trainer, probabilities_of, require_records
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.pool import Pool, probabilities
@@ -143,6 +143,7 @@ def audit_model(
         n_jobs=n_jobs,
         progress=progress,
     )
+    of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
     return audit_pool(
@@ -152,7 +153,7 @@ def audit_model(
         attacks=attacks,
         estimator=estimator,
         drawn=existing is None,
-        warnings=failures(trained.failed, n_shadows),
+        warnings=[*failures(trained.failed, n_shadows), *of_units],
         seed=seed,
         level=level,
         command=command,

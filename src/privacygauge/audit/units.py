@@ -52,6 +52,8 @@ def settled(
     """
     if target.unit is not None:
         return target, _of_units(target.units, target.member)
+    if drawn and features is not None:  # `twice` says it before coins are drawn
+        return target, []
     found = _equal(target, features)
     what = "features" if features is not None else "predictions"
     warnings = found.on_both_sides(what, target.member)

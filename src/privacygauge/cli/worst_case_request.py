@@ -61,6 +61,8 @@ class WorstCaseRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def __post_init__(self) -> None:
         if self.wrong_label not in WRONG_LABELS:
@@ -94,7 +96,9 @@ def worst_case_of_request(
     request: WorstCaseRequest, run: Path | None, *, jobs: int, quiet: bool
 ) -> WorstCaseComparison:
     """Return the comparison that was asked for, training what `run` does not hold yet."""
-    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    found = load_records(
+        request.data, request.label, ids=request.ids, unit=request.unit, drop=request.drop
+    )
     records = drawn(found, request.records, request.data, request.seed)
     trainer = as_trainer(named(request.model))
     x = standardised(records.x) if request.model in NETWORKS else records.x
@@ -109,6 +113,7 @@ def worst_case_of_request(
             label=WRONG_LABELS[request.wrong_label](trainer),
             n_models=request.models,
             fprs=request.fprs,
+            unit=records.unit,
             delta=request.delta,
             run=run,
             n_jobs=jobs,

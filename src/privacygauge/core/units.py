@@ -73,7 +73,7 @@ def worth(unit: Ints) -> int:
 def sums(unit: Ints, values: Floats) -> Floats:
     """Return the sum of the values of each unit, in ascending order of the units' numbers."""
     _, index = np.unique(unit, return_inverse=True)
-    return np.bincount(index, weights=values)
+    return np.bincount(index, weights=values).astype(np.float64, copy=False)
 
 
 def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
@@ -92,7 +92,8 @@ def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
         Different rows share one with a probability of about 2^-64.
     """
     n, d = values.shape
-    factor = stream(0, "fingerprints").integers(2**63, size=d, dtype=np.uint64) * 2 + 1
+    drawn = stream(0, "fingerprints").integers(2**63, size=d, dtype=np.uint64)
+    factor = np.asarray(drawn * 2 + 1, np.uint64)
     found = np.empty(n, np.uint64)
     step = max(1, _BLOCK // max(d, 1))
     for start in range(0, n, step):

@@ -233,10 +233,8 @@ def risk_quantiles(before: Risk, after: Risk, level: float = 0.95) -> tuple[Risk
     return tuple(
         RiskQuantile(
             share,
-            *(
-                quantile(risk.member_scores, share, level, worth=risk.independent)
-                for risk in (before, after)
-            ),
+            quantile(before.member_scores, share, level, worth=before.independent),
+            quantile(after.member_scores, share, level, worth=after.independent),
         )
         for share in RISK_QUANTILES
     )

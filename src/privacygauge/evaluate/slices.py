@@ -194,9 +194,10 @@ def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side
     inside, rest = side & rows, side & ~rows
     n, n_rest = _worth(decisions, inside), _worth(decisions, rest)
     # Rounded against the slice; the counts at hand, to the digit, where no unit repeats.
-    hits = np.count_nonzero(inside & right) * n // max(np.count_nonzero(inside), 1)
-    others = -(-np.count_nonzero(rest & right) * n_rest // max(np.count_nonzero(rest), 1))
-    return _Side(n + n_rest, int(hits + others), n, int(hits))
+    hits = int(np.count_nonzero(inside & right)) * n // max(int(np.count_nonzero(inside)), 1)
+    others = int(np.count_nonzero(rest & right)) * n_rest
+    others = -(-others // max(int(np.count_nonzero(rest)), 1))
+    return _Side(n + n_rest, hits + others, n, hits)
 
 
 @dataclass(frozen=True)
