@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from privacygauge.audit.attacks import headline
 from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
@@ -63,8 +64,10 @@ def audit_membership(
     signals = membership(released, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
     seen = judged(released, seeds.stream(seed, "judged"))
-    played = [_played(found, seed, level) for found in signals]
-    _, unseen = _played(blind(seen, seeds.stream(seed, "blind")), seed, level)
+    real, others = released.units
+    unit = np.concatenate([real, others[seen.nonmember_rows]])
+    played = [_played(found, unit, seed, level) for found in signals]
+    _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
     secret = played[0][0].transcript.secret
     records = Records(
@@ -102,9 +105,9 @@ def cross_fitted(auc: Estimate) -> Estimate:
     return Estimate(auc.value, low, high, auc.level, auc.n, method)
 
 
-def _played(found: Signals, seed: int, level: float) -> tuple[Play, Evaluation]:
+def _played(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
     score = np.concatenate([found.members, found.nonmembers])
-    transcript = Transcript(score, np.arange(len(score)) < len(found.members))
+    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)
     evaluation = evaluate(
         found.name, transcript, decisions, level, variant=found.variant, thresholds="global"

@@ -51,22 +51,43 @@ def settled(
         equal class count as one unit if they also share their side, all but one in a hundred.
     """
     if target.unit is not None:
-        return target, _of_units(target.units, target.member)
+        return target, said_of_units(target.units, target.member)
     if drawn and features is not None:  # `twice` says it before coins are drawn
         return target, []
-    found = _equal(target, features)
-    what = "features" if features is not None else "predictions"
-    warnings = found.on_both_sides(what, target.member)
-    if drawn or not found.are_units(target.member):
-        return target, warnings
-    unit = found.unit(target.member)
+    what = "predictions" if features is None else "features"
+    keys = _prediction_keys(target) if features is None else _keys(features)
+    unit, warnings = equal_rows(keys, target.labels, target.member, what, drawn=drawn)
+    return target if unit is None else replace(target, unit=checks.frozen(unit)), warnings
+
+
+def equal_rows(
+    keys: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
+) -> tuple[Ints | None, list[str]]:
+    """Return the units that equal rows make, None where they are no units, and what to say.
+
+    Parameters
+    ----------
+    keys : ndarray, shape (n,)
+        The same for equal rows.
+    labels : ndarray of int, shape (n,)
+    member : ndarray of bool, shape (n,)
+    what : str
+        What is equal.
+    drawn : bool
+        As in `settled`.
+    """
+    found = _Equal(units.numbered(keys), labels)
+    warnings = found.on_both_sides(what, member)
+    if drawn or not found.are_units(member):
+        return None, warnings
+    unit = found.unit(member)
     n, repeated = len(unit), int(np.count_nonzero(_repeated(unit)))
-    warnings.append(
+    return unit, [
+        *warnings,
         f"{repeated:,} of {n:,} rows have {what} and a class that occur more than once on their "
         f"side: equal rows count as one, so that {checks.n_distinct(unit):,} units are left; "
-        f"{_WAY_OUT}"
-    )
-    return replace(target, unit=checks.frozen(unit)), warnings
+        f"{_WAY_OUT}",
+    ]
 
 
 def with_unit(target: Predictions, unit: ArrayLike | str | None) -> Predictions:
@@ -95,7 +116,7 @@ def twice(x: NDArray[Any], y: Ints) -> list[str]:
     ]
 
 
-def _of_units(unit: Ints, member: Bools) -> list[str]:
+def said_of_units(unit: Ints, member: Bools) -> list[str]:
     """Return what is to be said of units that are given."""
     n, n_units = len(unit), checks.n_distinct(unit)
     if n_units == n:
@@ -155,16 +176,13 @@ class _Equal:
         ]
 
 
-def _equal(target: Predictions, features: NDArray[Any] | None) -> _Equal:
-    """Return which rows are equal; near-certain predictions are all different."""
-    if features is not None:
-        return _Equal(units.numbered(_keys(features)), target.labels)
-    keys = units.fingerprints(target.values)
-    same = units.numbered(keys).astype(np.int64)
+def _prediction_keys(target: Predictions) -> NDArray[Any]:
+    """Return the same number for equal predictions; near-certain ones are all different."""
+    same = units.numbered(units.fingerprints(target.values))
     if not target.logits:
         sure = _sure(target)
         same[sure] = len(same) + np.flatnonzero(sure)
-    return _Equal(units.numbered(same), target.labels)
+    return same
 
 
 def _sure(target: Predictions) -> Bools:
