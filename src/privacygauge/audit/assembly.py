@@ -220,7 +220,7 @@ def _records(
         order = result.transcript.target
         scores[evaluation.title] = _in_file_order(result.transcript.score, order)
         guesses[evaluation.title] = _in_file_order(result.decisions.guess, order)
-    return Records(target.ids, target.member, scores, guesses, risk, contents)
+    return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
 
 
 def _in_file_order(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:

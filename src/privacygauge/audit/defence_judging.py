@@ -16,6 +16,7 @@ from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
+from privacygauge.core.units import foremost
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import (
     AttackedDefence,
@@ -142,10 +143,7 @@ def _costs(
 
 
 def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
-    order = np.argsort(-after, kind="stable")
-    # One row a unit, the worst of it.
-    _, first = np.unique(target.units[order], return_index=True)
-    rows = order[np.sort(first)][:WORST]
+    rows = foremost(after, target.unit, WORST)
     return tuple(
         WorstRecord(
             str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])

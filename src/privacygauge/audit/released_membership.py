@@ -64,8 +64,8 @@ def audit_membership(
     signals = membership(released, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
     seen = judged(released, seeds.stream(seed, "judged"))
-    real, others = released.units
-    unit = np.concatenate([real, others[seen.nonmember_rows]])
+    of_real, of_holdout = released.units
+    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
     played = [_played(found, unit, seed, level) for found in signals]
     _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
@@ -79,6 +79,7 @@ def audit_membership(
             name: np.concatenate([real[rows[0]], others[rows[1]]])
             for name, (real, others) in show.items()
         },
+        unit=unit,
     )
     game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
     evaluations = tuple(evaluation for _, evaluation in played)

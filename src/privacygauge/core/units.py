@@ -76,6 +76,21 @@ def sums(unit: Ints, values: Floats) -> Floats:
     return np.bincount(index, weights=values).astype(np.float64, copy=False)
 
 
+def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
+    """Return the rows of the highest values, falling, at most `most`, and one of each unit.
+
+    Examples
+    --------
+    >>> foremost(np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1]), 2).tolist()
+    [0, 2]
+    """
+    order = np.argsort(-values, kind="stable")
+    if unit is None:
+        return order[:most]
+    _, first = np.unique(unit[order], return_index=True)
+    return order[np.sort(first)[:most]]
+
+
 def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
     """Return a number for each row that is the same for rows equal in so many digits.
 
