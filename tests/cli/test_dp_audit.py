@@ -91,3 +91,14 @@ def test_bad_options_are_refused_in_one_line(canaries, options, message):
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_a_column_names_the_people_behind_canaries(tmp_path):
+    rng = np.random.default_rng(0)
+    member = np.repeat(rng.random(100) < 0.5, 3)
+    path = tmp_path / "canaries.npz"
+    np.savez(path, score=rng.normal(size=300), member=member, who=np.arange(300) // 3)
+    found = json.loads(done(path, "--epsilon", 1, "--unit", "who", "--json", "-", "--quiet").stdout)
+    assert found["n_in"] + found["n_out"] == 100
+    refused = done(path, "--epsilon", 1, "--unit", "whose")
+    assert isinstance(refused.exception, InputError)

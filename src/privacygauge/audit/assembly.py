@@ -114,12 +114,13 @@ def _right_predictions(
     """Return what target and shadow model predict rightly, from the signals of the rounds."""
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
+    ours = caveats.SidesOfAModel.of(right, secret, np.concatenate([r.unit for r in rounds]))
     # Without a shadow file the shadow records are the target's own other half.
     shadow = rounds[0].observation.shadow if has_shadow else None
     if shadow is None:
-        return (right[secret], right[~secret]), None
+        return ours, None
     known = shadow.signals["correctness"] == 1.0
-    return (right[secret], right[~secret]), (known[shadow.member], known[~shadow.member])
+    return ours, caveats.SidesOfAModel.of(known, shadow.member, shadow.unit)
 
 
 def _risk(
@@ -221,7 +222,7 @@ def _records(
         order = result.transcript.target
         scores[evaluation.title] = _in_file_order(result.transcript.score, order)
         guesses[evaluation.title] = _in_file_order(result.decisions.guess, order)
-    return Records(target.ids, target.member, scores, guesses, risk, contents)
+    return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
 
 
 def _in_file_order(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:

@@ -177,7 +177,8 @@ def headline(
     )
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
-    limit = largest_certifiable_epsilon(decisions.n_in // 2, decisions.n_out // 2, level)
+    n_in, n_out = decisions.independent
+    limit = largest_certifiable_epsilon(n_in // 2, n_out // 2, level)
     scored = [(e.title, p.transcript) for p, e in played]
     turned = inverted(
         [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],

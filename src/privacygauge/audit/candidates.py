@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audit.attacks import audit, played_of, telling
+from privacygauge.audit.units import owners, twice
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -96,6 +97,7 @@ def audit_candidates(
     design: PerTargetDesign | SharedDesign | None = None,
     measurements: int = 0,
     attacks: Sequence[Attack] | None = None,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -122,6 +124,9 @@ def audit_candidates(
         retraining for any other model.
     attacks : sequence of Attack, optional
         The suite of `candidate_attacks` where nothing is given.
+    unit : array_like, shape (n,), optional
+        The person behind each candidate: all rows of a person fall in the same half, and
+        intervals go by person.
     run, n_jobs, progress, seed, level
         As in `audit_model`.
 
@@ -137,14 +142,22 @@ def audit_candidates(
     seeds.non_negative(seed)
     features, labels = require_records(x, y)
     chosen = SharedDesign() if design is None else design
-    game = CandidateGame(as_trainer(model), features, labels, iterations, n_targets, chosen, seed)
+    owner = owners(unit, None, len(labels))
+    game = CandidateGame(
+        as_trainer(model), features, labels, iterations, n_targets, chosen, seed, owner
+    )
+    warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    return _evaluated(game, dealt, suite, level)
+    return _evaluated(game, dealt, suite, level, warnings)
 
 
 def _evaluated(
-    game: CandidateGame, dealt: CandidateRound, suite: Sequence[Attack], level: float
+    game: CandidateGame,
+    dealt: CandidateRound,
+    suite: Sequence[Attack],
+    level: float,
+    warnings: Sequence[str],
 ) -> CandidateAudit:
     results = telling(audit([dealt.round], suite, seed=game.seed, level=level))
     played = played_of(results, "give at least one that fits the candidate-set game")
@@ -165,5 +178,8 @@ def _evaluated(
         mean(dealt.test_accuracy, level, unit="target models"),
         tuple(result for result in results if isinstance(result, Skipped)),
         level,
-        direction.warnings(inverted([(e.title, p.transcript) for p, e in played], level)),
+        (
+            *warnings,
+            *direction.warnings(inverted([(e.title, p.transcript) for p, e in played], level)),
+        ),
     )

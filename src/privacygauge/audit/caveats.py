@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools
+from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -19,8 +20,21 @@ from privacygauge.evaluate.findings import Fact, GameDescription
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 
-SidesOfAModel = tuple[Bools, Bools]
-"""Which members, and which non-members, a model predicts rightly."""
+
+@dataclass(frozen=True, eq=False)
+class SidesOfAModel:
+    """Which members, and which non-members, a model predicts rightly."""
+
+    right: tuple[Bools, Bools]
+    """Of the members and of the non-members."""
+    units: tuple[Ints, Ints]
+    """Whose they are."""
+
+    @classmethod
+    def of(cls, right: Bools, member: Bools, unit: Ints) -> SidesOfAModel:
+        """Return the sides of a model that predicts some rows rightly."""
+        return cls((right[member], right[~member]), (unit[member], unit[~member]))
+
 
 UNRESOLVED = 0.001
 """Smaller shares of saturated predictions are not worth a warning."""
@@ -102,12 +116,14 @@ def accuracies(
     """
     facts, warnings = [], []
     for name, model in (("target", target), ("shadow", shadow)):
-        for side, hits in zip(_SIDES, model or (), strict=False):
-            estimate = proportion(hits, level=level)
+        given = () if model is None else zip(_SIDES, model.right, model.units, strict=True)
+        for side, hits, units in given:
+            estimate = proportion(hits, units, level)
             facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
     if shadow is not None:
-        for side, ours, theirs in zip(_SIDES, target, shadow, strict=True):
-            gap = difference(ours, theirs, level)
+        for i, side in enumerate(_SIDES):
+            owners = target.units[i], shadow.units[i]
+            gap = difference(target.right[i], shadow.right[i], level, owners=owners)
             if gap.excludes(0.0) and abs(gap.value) > 0.02:
                 warnings.append(
                     f"the target's accuracy on {side} differs from the shadow model's by "
@@ -128,8 +144,6 @@ def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
             f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
             "than 10 false positives are expected there, and the intervals are wide"
         )
-    if len(np.unique(target.ids)) < len(target):
-        warnings.append("some ids occur more than once: rows are told apart by their position")
     return warnings
 
 

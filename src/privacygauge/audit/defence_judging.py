@@ -16,6 +16,7 @@ from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
+from privacygauge.core.units import foremost
 from privacygauge.evaluate.defences import (
     AttackedDefence,
     JudgedDefence,
@@ -117,25 +118,25 @@ def _costs(
     before: Predictions, after: Predictions, level: float
 ) -> tuple[tuple[Fact, ...], Estimate]:
     p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
-    moved = np.abs(q - p).sum(axis=1)
+    moved, unit = np.abs(q - p).sum(axis=1), before.units
     facts = [
         Fact(
             f"accuracy on {side} {when} the defence",
-            proportion((answers.argmax(axis=1) == before.labels)[rows], level=level),
+            proportion((answers.argmax(axis=1) == before.labels)[rows], unit[rows], level),
         )
         for side, rows in (("members", before.member), ("non-members", ~before.member))
         for when, answers in (("without", p), ("with", q))
     ]
     changed = p.argmax(axis=1) != q.argmax(axis=1)
     facts += [
-        Fact("share of records whose predicted class changed", proportion(changed, level=level)),
-        Fact("share of answers that were changed", proportion(moved > 0, level=level)),
+        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
+        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
     ]
-    return tuple(facts), mean(moved, level, unit="records")
+    return tuple(facts), mean(moved, level, unit="records", owner=unit)
 
 
 def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
-    rows = np.argsort(-after, kind="stable")[:WORST]
+    rows = foremost(after, target.unit, WORST)
     return tuple(
         WorstRecord(
             str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
+from privacygauge.audit.units import owners, settled, twice, with_unit
 from privacygauge.classifier.estimators import answers_of, as_trainer, require_records
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.pool import Pool, probabilities
@@ -49,6 +50,7 @@ def audit_model(
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     weights: str | Path | None = None,
     n_jobs: int | None = None,
@@ -88,6 +90,9 @@ def audit_model(
         Groups to look at beside the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. One coin puts all records
+        of a person in, and intervals go by person.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
     weights : str or Path, optional
@@ -125,11 +130,13 @@ def audit_model(
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     existing = None if fitted is None else _predicted(fitted, features, labels)
+    owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
         features,
         labels,
         n_shadows=n_shadows,
+        unit=owner,
         with_target=existing is None,
         seed=seed,
         run=run,
@@ -139,16 +146,17 @@ def audit_model(
         n_jobs=n_jobs,
         progress=progress,
     )
+    of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
     return audit_pool(
-        _named(target, ids, slices),
+        _named(target, ids, slices, owner),
         trained.pool,
         features=features,
         attacks=attacks,
         estimator=estimator,
         drawn=existing is None,
-        warnings=[*failures(trained.failed, n_shadows), *unchecked_code(run)],
+        warnings=[*failures(trained.failed, n_shadows), *unchecked_code(run), *of_units],
         seed=seed,
         level=level,
         command=command,
@@ -165,6 +173,7 @@ def audit_pool(
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     show_columns: Sequence[str] = (),
+    unit: ArrayLike | str | None = None,
     drawn: bool = False,
     warnings: Sequence[str] = (),
     seed: int = 0,
@@ -186,7 +195,7 @@ def audit_pool(
         The records themselves, for attacks that look at them.
     attacks : sequence of Attack, optional
         The suite of `pool_attacks` where nothing is given.
-    estimator, slices, show_columns, drawn, seed, level, command, provenance
+    estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str
         What the reader has to know beside.
@@ -202,10 +211,11 @@ def audit_pool(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    target = as_predictions(target, "target")
+    target = with_unit(as_predictions(target, "target"), unit)
     pool = as_pool(pool, "pool")
     if pool.logits != target.logits:
         target, pool = _as_probabilities(target, pool)
+    target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
@@ -219,7 +229,7 @@ def audit_pool(
         Request(estimator, columns, contents, seed, level, command, about),
         has_shadow=True,
         skipped=unsliced,
-        warnings=[*warnings, *_few(pool)],
+        warnings=[*warnings, *of_units, *_few(pool)],
     )
 
 
@@ -240,9 +250,12 @@ def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Poo
 
 
 def _named(
-    target: Predictions, ids: ArrayLike | None, slices: Mapping[str, ArrayLike] | None
+    target: Predictions,
+    ids: ArrayLike | None,
+    slices: Mapping[str, ArrayLike] | None,
+    unit: Ints | None,
 ) -> Predictions:
-    if ids is None and not slices:
+    if ids is None and not slices and unit is None:
         return target
     given: dict[str, Any] = {"logits" if target.logits else "probs": target.values}
     return predictions(
@@ -250,6 +263,7 @@ def _named(
         member=target.member,
         ids=target.ids if ids is None else ids,
         columns=slices,
+        unit=unit,
         name="target model",
         **given,
     )

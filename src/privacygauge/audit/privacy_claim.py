@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audit.canaries import CanariesLike, as_canaries
+from privacygauge.audit.canaries import CanariesLike, as_canaries, by_unit
 from privacygauge.audit.rendered import Rendered
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
@@ -116,6 +116,7 @@ def audit_privacy_claim(
     delta: float = 0.0,
     *,
     design: OneRun | ManyRuns = ONE_RUN,
+    unit: str = "unit",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -134,6 +135,10 @@ def audit_privacy_claim(
         Claimed, in [0, 1).
     design : OneRun or ManyRuns
         Whether all rows come from one training, or each from its own.
+    unit : str
+        The column that names the person behind each canary, where there is one; in one run equal
+        ids are one person otherwise. A person's canaries share one coin and are guessed together,
+        by their mean score.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -169,7 +174,7 @@ def audit_privacy_claim(
     checks.level(level)
     seeds.non_negative(seed)
     claim = PrivacyClaim(epsilon, delta)
-    rows = as_canaries(canaries)
+    rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, OneRun))
     if tied(rows.score):
         raise InputError(
             "canaries: every score is the same, which ranks nothing and can refute no claim: give "

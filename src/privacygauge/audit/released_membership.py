@@ -12,6 +12,7 @@ from scipy.special import expit, logit
 
 from privacygauge.audit.attacks import headline, played_of, telling
 from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
@@ -65,9 +66,11 @@ def audit_membership(
     signals = membership(released, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
     seen = judged(released, seeds.stream(seed, "judged"))
-    results = telling([_played(found, seed, level) for found in signals])
+    of_real, of_holdout = released.units
+    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
+    results = telling([_played(found, unit, seed, level) for found in signals])
     played = played_of(results, "give records that differ")
-    _, unseen = _played(blind(seen, seeds.stream(seed, "blind")), seed, level)
+    _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
     secret = played[0][0].transcript.secret
     records = Records(
@@ -79,6 +82,7 @@ def audit_membership(
             name: np.concatenate([real[rows[0]], others[rows[1]]])
             for name, (real, others) in show.items()
         },
+        unit=unit,
     )
     game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
     evaluations = tuple(evaluation for _, evaluation in played)
@@ -107,9 +111,9 @@ def cross_fitted(auc: Estimate) -> Estimate:
     return Estimate(auc.value, low, high, auc.level, auc.n, method)
 
 
-def _played(found: Signals, seed: int, level: float) -> tuple[Play, Evaluation]:
+def _played(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
     score = np.concatenate([found.members, found.nonmembers])
-    transcript = Transcript(score, np.arange(len(score)) < len(found.members))
+    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)
     evaluation = evaluate(
         found.name, transcript, decisions, level, variant=found.variant, thresholds="global"

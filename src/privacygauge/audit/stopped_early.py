@@ -42,8 +42,8 @@ def _point(epoch: int, models: TrainedAlike, best: BestAttack, level: float) -> 
     right = target.values.argmax(axis=1) == target.labels
     return AfterEpoch(
         epoch,
-        proportion(right[target.member], level=level),
-        proportion(right[~target.member], level=level),
+        proportion(right[target.member], target.units[target.member], level),
+        proportion(right[~target.member], target.units[~target.member], level),
         best,
     )
 

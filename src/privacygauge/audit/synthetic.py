@@ -16,6 +16,7 @@ from privacygauge.audit.rendered import Rendered
 from privacygauge.audit.synthetic_facts import description, utility_of, warnings_of
 from privacygauge.audit.synthetic_judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audit.synthetic_targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audit.units import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
@@ -96,6 +97,7 @@ def audit_synthetic(
     drop: Sequence[str] = (),
     label: str | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     show: Sequence[str] = (),
     before: Callable[[Making], None] | None = None,
     run: str | Path | None = None,
@@ -148,6 +150,9 @@ def audit_synthetic(
         The column to predict where the use of a synthetic table is measured.
     ids : array_like, shape (N,), optional
         Names of the records in the report.
+    unit : array_like, shape (N,), optional
+        The person behind each record; equal ids where nothing is given. A target's person is in a
+        table by the target alone: the other records of that person are in none of its tables.
     show : sequence of str
         Columns to print beside the targets; none otherwise.
     before : callable, optional
@@ -183,7 +188,8 @@ def audit_synthetic(
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
     n_tests = enough_tests(half_width, level) if tests is None else tests
-    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed)
+    owner = owners(unit, ids, len(table))
+    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
     chosen.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     about = _targets(table, known(), setting.targets, named, show)
@@ -228,7 +234,7 @@ def audit_synthetic(
         len(table),
         chosen.n_tables(setting),
         about,
-        tuple(group_of(selection, setting.targets, played, level) for selection in selections),
+        tuple(group_of(selection, setting, played, level) for selection in selections),
         played,
         headline,
         foreseen(about, played[headline.attack], level),
@@ -267,13 +273,14 @@ def _setting(
     game: Game,
     numbers: tuple[int, int, int | None, int | None],
     seed: int,
+    unit: Ints | None,
 ) -> Setting:
     shadows, tests, size, made = numbers
     records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
     if game.name == "shared" and size is None:
         # Coins that say "in" for five deviations more of the targets than half still fit.
         records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed)
+    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
 
 
 def _targets(

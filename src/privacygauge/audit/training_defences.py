@@ -24,6 +24,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.release import coin_flips
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rates import proportion
@@ -162,6 +163,7 @@ def audit_dp_sgd(
     y: ArrayLike,
     *,
     canary: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     claimed: float | None = None,
     delta: float = 1e-5,
     seed: int = 0,
@@ -178,6 +180,9 @@ def audit_dp_sgd(
     canary : array_like of bool, shape (n,), optional
         Records that fair coins put in or leave out; all where nothing is given. The others are
         always in. Records that the model can only know by heart show the most.
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all of a person's canaries in, which are
+        guessed together.
     claimed : float, optional
         The epsilon to be tested; the accountant's where nothing is given.
     delta : float
@@ -207,7 +212,8 @@ def audit_dp_sgd(
     epsilon = defence.epsilon(delta) if claimed is None else claimed
     if not np.isfinite(epsilon):
         raise InputError(f"claimed must be given where there is no noise, got {epsilon}")
-    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"))
+    owner = None if unit is None else numbered(unit, length=len(labels))
+    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"), owner)
     inside[0, ~chosen] = True
     state = int(seeds.stream(seed, "model", 0).integers(2**31))
     asked = np.flatnonzero(chosen)
@@ -217,6 +223,8 @@ def audit_dp_sgd(
         raise InputError("training failed numerically: lower the learning rate")
     known = predictions(logits=logits, labels=labels[asked], member=inside[0, asked])
     canaries = {"score": signals(known)["loss"], "member": known.member, "id": asked}
+    if owner is not None:
+        canaries["unit"] = owner[asked]
     return audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
 
 
@@ -233,8 +241,8 @@ def _point(
     right = target.values.argmax(axis=1) == target.labels
     return EpochRisk(
         epoch,
-        proportion(right[target.member], level=level),
-        proportion(right[~target.member], level=level),
+        proportion(right[target.member], target.units[target.member], level),
+        proportion(right[~target.member], target.units[~target.member], level),
         tuple(evaluation for _, evaluation in played),
         headline(played, seed=seed, level=level).accuracy,
     )

@@ -83,7 +83,7 @@ class PoolGame:
             general.resolved,
         )
         ids = everything if self.target_ids is None else self.target_ids
-        return Round(observation, self.target.member, ids)
+        return Round(observation, self.target.member, ids, self.target.units)
 
     def _shadow(self) -> GeneralShadow:
         resolved = resolution(self.target, self.pool)

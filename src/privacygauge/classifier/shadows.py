@@ -85,16 +85,19 @@ def require_weights(trainer: Trainer) -> Any:
     return trainer
 
 
-def membership(n_shadows: int, n_records: int, seed: int, *, target: bool = True) -> Bools:
+def membership(
+    n_shadows: int, n_records: int, seed: int, *, target: bool = True, unit: Ints | None = None
+) -> Bools:
     """Return who is trained on which records: the target first, then the shadow models.
 
     Independent fair coins, from streams of their own, so that further shadow models change
-    nothing for the earlier ones.
+    nothing for the earlier ones. All records of a unit share their coins.
     """
-    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"))
+    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"), unit)
     if not target:
         return shadow
-    return np.vstack([coin_flips(1, n_records, seeds.stream(seed, "target", "coins")), shadow])
+    own = coin_flips(1, n_records, seeds.stream(seed, "target", "coins"), unit)
+    return np.vstack([own, shadow])
 
 
 def train_shadows(
@@ -103,6 +106,7 @@ def train_shadows(
     y: Ints,
     *,
     n_shadows: int = 16,
+    unit: Ints | None = None,
     with_target: bool = True,
     seed: int = 0,
     run: str | Path | None = None,
@@ -122,6 +126,8 @@ def train_shadows(
         Classes in 0..k-1.
     n_shadows : int
         At least 1.
+    unit : ndarray of int, shape (n,), optional
+        Whose records they are: one coin puts all of a unit in, or leaves all out.
     with_target : bool
         Whether to train a target beside them.
     seed : int
@@ -147,7 +153,7 @@ def train_shadows(
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
-    inside = membership(n_shadows, len(y), seed, target=with_target)
+    inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,

@@ -50,6 +50,8 @@ class DefendRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self) -> Mapping[str, Any]:
         """Return the request as JSON values that hold in every folder."""
@@ -85,6 +87,7 @@ def defend_of_request(
             request.defences,
             n_shadows=request.shadows,
             ids=records.ids,
+            unit=records.unit,
             delta=request.delta,
             run=run,
             n_jobs=jobs,
@@ -102,5 +105,7 @@ def defend_of_request(
 
 
 def _records(request: DefendRequest) -> Records:
-    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    found = load_records(
+        request.data, request.label, ids=request.ids, unit=request.unit, drop=request.drop
+    )
     return drawn(found, request.records, request.data, request.seed)

@@ -16,6 +16,7 @@ from privacygauge.classifier.cost import span
 from privacygauge.cli.models import absolute, imported
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
+from privacygauge.cli.released import unit_of
 from privacygauge.cli.training import invocation_of, told_how_to_go_on
 from privacygauge.cli.user_code import COMMAND, compared_code, names_code
 from privacygauge.core.checks import Ints
@@ -74,6 +75,8 @@ class SyntheticRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self) -> Mapping[str, Any]:
         """Return the request as JSON values, with whole paths."""
@@ -102,6 +105,7 @@ def synthetic_of_request(
     code = {} if recorded else compared_code(asdict(request), run)
     generator = _generator(request.generator, run if recorded else None)
     frame = read_frame(request.data)
+    unit = None if request.unit is None else unit_of(frame, request.unit)
     ids = None
     if request.ids is not None:
         require_columns((request.ids,), list(frame.columns), "--id")
@@ -127,9 +131,10 @@ def synthetic_of_request(
             schema=None if request.schema is None else read_schema(request.schema),
             continuous=request.continuous,
             categorical=request.categorical,
-            drop=(*request.drop, *(() if request.ids is None else (request.ids,))),
+            drop=(*request.drop, *dict.fromkeys(x for x in (request.ids, request.unit) if x)),
             label=request.label,
             ids=ids,
+            unit=unit,
             show=request.show,
             before=None if quiet or begun else lambda making: _tell_cost(making, jobs),
             run=run,

@@ -62,6 +62,8 @@ class TrainingRequest:
     """Of every interval."""
     risk: str = "isotonic"
     """Estimator of the privacy risk score."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self, shadows: int) -> Mapping[str, Any]:
         """Return the request as JSON values, with the number of shadow models that was chosen."""
@@ -111,6 +113,7 @@ def audit_request(
             estimator=ESTIMATORS[request.risk],
             slices=records.columns,
             ids=records.ids,
+            unit=records.unit,
             run=run,
             n_jobs=jobs,
             progress=progress,
@@ -157,6 +160,7 @@ def _records(request: TrainingRequest) -> Records:
         request.label,
         member=request.member,
         ids=request.ids,
+        unit=request.unit,
         drop=request.drop,
     )
     return drawn(records, request.records, request.data, request.seed)

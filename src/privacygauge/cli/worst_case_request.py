@@ -67,6 +67,8 @@ class WorstCaseRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def __post_init__(self) -> None:
         if self.wrong_label not in WRONG_LABELS:
@@ -104,7 +106,9 @@ def worst_case_of_request(
     Where it is `recorded`, the run is finished, and what stands there is read in place of code.
     """
     code = {} if recorded else compared_code(asdict(request), run)
-    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    found = load_records(
+        request.data, request.label, ids=request.ids, unit=request.unit, drop=request.drop
+    )
     records = drawn(found, request.records, request.data, request.seed)
     trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
@@ -122,6 +126,7 @@ def worst_case_of_request(
             label=WRONG_LABELS[request.wrong_label](trainer),
             n_models=request.models,
             fprs=request.fprs,
+            unit=records.unit,
             delta=request.delta,
             run=run,
             n_jobs=jobs,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
@@ -33,12 +33,12 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     -------
     Estimate
         In [0, 1]; 1/2 for guesses that do not depend on membership, however many members
-        there are. `n` is the number of targets.
+        there are. `n` is the number of units.
 
     Notes
     -----
     Song & Mittal (2021), section 3.3. Interval: the two sides' Wilson limits combined by MOVER
-    (Newcombe 1998; Zou & Donner 2008). Where targets repeat, Wilson's interval at the number of
+    (Newcombe 1998; Zou & Donner 2008). Where units repeat, Wilson's interval at the number of
     independent rows that carry as much information: a target that leaks is guessed rightly both
     as a member and as a non-member, so the sides are not independent.
     """
@@ -157,7 +157,7 @@ def predictive_values(
 def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: float) -> Estimate:
     """Return the share of `rows` that are `hit`, of which there are `hits`."""
     if decisions.repeated:
-        return rates.proportion(hit[rows], decisions.target[rows], level)
+        return rates.proportion(hit[rows], decisions.unit[rows], level)
     return rates.share(hits, int(np.count_nonzero(rows)), level)
 
 
@@ -171,10 +171,9 @@ def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
     influence = np.empty(len(decisions))
     for rows in (decisions.secret, ~decisions.secret):
         influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
-    _, unit = np.unique(decisions.target, return_inverse=True)
-    sums = np.bincount(unit, weights=influence)
-    n = len(sums)
-    variance = float(np.sum(sums**2)) * n / max(n - 1, 1)
+    of_units = units.sums(decisions.unit, influence)
+    n = len(of_units)
+    variance = float(np.sum(of_units**2)) * n / max(n - 1, 1)
     effective = float(n)
     if variance > 0:
         effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
@@ -70,6 +70,8 @@ class Records:
     """(n,) Privacy risk score at even odds, in [0, 1]."""
     contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns of the user's data; filled only when the user asked for them."""
+    unit: Ints | None = None
+    """(n,) The person behind each record; None where each is a person of its own."""
 
 
 @dataclass(frozen=True)

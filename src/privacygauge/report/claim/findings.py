@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
@@ -26,6 +26,8 @@ class CanaryScores:
     """(n,) True where the canary was put in."""
     score: Floats
     """(n,) Higher means more likely put in."""
+    unit: Ints | None = None
+    """(n,) Whose canaries they are; None where each has a unit of its own."""
 
 
 @dataclass(frozen=True, eq=False)

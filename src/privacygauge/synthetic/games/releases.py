@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.runs.execute import Progress, complete
@@ -197,6 +198,7 @@ def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str,
         "held": setting.sizes.held,
         "targets": setting.targets.tolist(),
         "data": digest_of(setting.table),
+        **({} if setting.unit is None else {"units": digest_of_units(setting.unit)}),
         "versions": {"privacygauge": own_version(), **versions()},
     }
 
@@ -207,6 +209,11 @@ def digest_of(table: Table) -> str:
     digest.update(f"{table.values.shape}".encode())
     digest.update(np.ascontiguousarray(table.values).data)
     return digest.hexdigest()
+
+
+def digest_of_units(unit: Ints) -> str:
+    """Return a hash of the people behind the records."""
+    return hashlib.sha256(np.ascontiguousarray(unit).data).hexdigest()
 
 
 def _check(made: Table, learnt: Table, n: int, name: str) -> None:
