@@ -80,9 +80,7 @@ def test_guesses_are_counted_on_the_rows_of_the_transcript():
     transcript = Transcript(rng.normal(size=30), np.arange(30) % 3 == 0)
     numbers = np.array([1, 4, 15])
     found = guessed(transcript, numbers, np.random.default_rng(1))
-    expected = right_guesses(
-        transcript.score, transcript.secret, numbers, np.random.default_rng(1)
-    )
+    expected = right_guesses(transcript.score, transcript.secret, numbers, np.random.default_rng(1))
     assert found.n_right.tolist() == expected.tolist()
     assert (found.n_canaries, found.n_guesses.tolist()) == (30, [1, 4, 15])
 
