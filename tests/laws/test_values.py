@@ -1,0 +1,54 @@
+"""Every value of the mathematics is frozen, and those that hold arrays compare by identity."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import re
+from dataclasses import FrozenInstanceError, fields, is_dataclass
+
+import pytest
+
+import privacygauge.core
+import privacygauge.evaluate
+
+ARRAY = re.compile(r"\b(Floats|Bools|Ints|NDArray)\b")
+
+
+def values() -> list[type]:
+    """Return every dataclass of core and evaluate."""
+    found = []
+    for package in (privacygauge.core, privacygauge.evaluate):
+        for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(info.name)
+            found += [c for c in vars(module).values() if isinstance(c, type) and is_dataclass(c)
+                      and c.__module__ == info.name]  # fmt: skip
+    return found
+
+
+VALUES = values()
+
+
+def holds_arrays(cls: type) -> bool:
+    kinds = [str(field.type) for field in fields(cls)]
+    return any(ARRAY.search(kind) and not kind.startswith("Callable") for kind in kinds)
+
+
+HOLDING_ARRAYS = [cls for cls in VALUES if holds_arrays(cls)]
+
+
+def test_there_are_values_of_both_kinds():
+    assert len(VALUES) > len(HOLDING_ARRAYS) > 10
+
+
+@pytest.mark.parametrize("cls", VALUES, ids=lambda c: c.__name__)
+def test_no_field_can_be_changed(cls):
+    for name in [f.name for f in fields(cls)]:
+        with pytest.raises(FrozenInstanceError):
+            setattr(object.__new__(cls), name, None)
+
+
+@pytest.mark.parametrize("cls", HOLDING_ARRAYS, ids=lambda c: c.__name__)
+def test_what_holds_arrays_compares_by_identity(cls):
+    assert cls.__eq__ is object.__eq__
+    assert cls.__hash__ is object.__hash__
