@@ -52,11 +52,21 @@ def test_with_every_guess_right_it_is_in_closed_form(r, level):
     assert largest_one_run_epsilon(20_000, r, level=level) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("level", [0.1, 0.8, 0.95])
+@pytest.mark.parametrize("delta", [1e-3, 0.1])
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (6, 4, 4), (6, 6, 5), (9, 7, 6), (30, 8, 8)])
+def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):
+    require_the_last_refuted(*sizes, delta, level)
+
+
 @pytest.mark.slow
 @settings(max_examples=times(24), deadline=None)
 @given(counts, deltas, st.sampled_from([0.8, 0.95, 0.999]))
-def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):
-    m, r, v = sizes
+def test_so_it_is_whatever_the_counts(sizes, delta, level):
+    require_the_last_refuted(*sizes, delta, level)
+
+
+def require_the_last_refuted(m, r, v, delta, level):
     beta, bound = 1 - level, float(one_run_epsilon(m, r, v, delta, level))
 
     def refuted(epsilon):
