@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,6 +20,7 @@ from privacygauge.evaluate.risk import (
     at_prior,
 )
 from tests.laws.draws import SEEDS, both_kinds
+from tests.thorough import times
 
 
 def calibrated(n: int, rng: np.random.Generator, prior: float = 0.5):
@@ -159,6 +160,35 @@ def test_the_assessment_holds_a_row_for_every_class_with_both_kinds() -> None:
         [row.generalisation_error for row in risk.classes],
     )
     assert risk.correlation.value == pytest.approx(published.statistic)
+
+
+def naive_mean_risk(inside, outside, prior: float, level: float, above: float):
+    """The members' mean, and the interval that also holds what no constant moves."""
+    a, b = (prior * x / (prior * x + (1 - prior) * (1 - x)) for x in (inside, outside))
+    z = stats.norm.ppf((1 + level) / 2)
+    error = [np.std(x, ddof=1) / np.sqrt(len(x)) if len(x) > 1 else 1.0 for x in (a, b)]
+    value = a.mean() - above
+    other = prior + (1 - prior) * (a.mean() - b.mean()) - above
+    wide = (1 - prior) * np.sqrt(error[0] ** 2 + error[1] ** 2)
+    low = min(value - z * error[0], other - z * wide)
+    return value, low, max(value + z * error[0], other + z * wide), len(a) + len(b)
+
+
+@given(SEEDS, st.integers(2, 12), st.sampled_from([0.5, 0.95]))
+@settings(max_examples=times(20))
+def test_the_mean_risk_has_a_normal_interval_with_and_without_calibration(
+    seed: int, n: int, level: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    score, secret = rng.random(n), both_kinds(n, rng, rng.choice([0.0, 0.5, 1.0]))
+    zeros = np.zeros(n, int)
+    risk = assess_risk(Transcript(score, secret), "made", zeros, zeros > 0, rng, level)
+    inside, outside = score[secret], score[~secret]
+    for prior, above, found in [(0.5, 0.0, risk.mean), *((p, p, x) for p, x in risk.excess)]:
+        expected = naive_mean_risk(inside, outside, prior, level, above)
+        assert (found.value, found.low, found.high, found.n) == pytest.approx(expected)
+        assert found.level == level
+    assert risk.reliability.rmse.level == level
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 from dataclasses import FrozenInstanceError, fields, is_dataclass
+from inspect import get_annotations
 
 import pytest
 
@@ -15,8 +16,13 @@ import privacygauge.evaluate
 ARRAY = re.compile(r"\b(Floats|Bools|Ints|NDArray)\b")
 
 
+def is_value(cls: type) -> bool:
+    private = cls.__name__.startswith("_") or getattr(cls, "_is_protocol", False)
+    return is_dataclass(cls) or (bool(get_annotations(cls)) and not private)
+
+
 def values() -> list[type]:
-    """Return every dataclass of core and evaluate."""
+    """Return every class of core and evaluate with fields, but for protocols and private bases."""
     found = []
     for package in (privacygauge.core, privacygauge.evaluate):
         for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):

@@ -189,5 +189,14 @@ def test_it_is_skipped_with_too_little_to_learn_from() -> None:
     assert Bavaria().score(seen(few), ANY) == Skipped(name, reason)
 
 
+def test_three_targets_with_one_world_on_a_side_are_enough() -> None:
+    rng = np.random.default_rng(2)
+    for alone in (True, False):
+        inside = np.full((3, 3), not alone)
+        inside[0] = alone
+        shown = Worlds(rng.normal(size=3), rng.normal(size=(3, 3)), inside)
+        assert isinstance(Bavaria().score(seen(shown), ANY), Scores)
+
+
 def test_it_is_named() -> None:
     assert (Bavaria().name, Bavaria().variant, Bavaria().thresholds) == ("bavaria", "", "global")
