@@ -45,6 +45,7 @@ def test_worlds_keep_read_only_copies() -> None:
     [
         (np.zeros((2, 4)), np.zeros((2, 4), bool)),
         (np.zeros((2, 3)), np.zeros((3, 3), bool)),
+        (np.zeros((4, 3)), np.zeros((3, 3), bool)),
         (np.zeros(3), np.zeros(3, bool)),
     ],
 )

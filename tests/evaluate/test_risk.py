@@ -218,6 +218,9 @@ def test_what_is_no_probability_is_refused() -> None:
             assess_risk(Transcript(score, [1, 0]), "made", np.zeros(2, int), np.ones(2, bool), rng)
     with pytest.raises(InputError, match="n_bins must be at least 1, got 0"):
         reliability(np.zeros(2), np.array([True, False]), rng, n_bins=0)
+    for secret in (np.ones(2, bool), np.zeros(2, bool)):
+        with pytest.raises(InputError, match="calibration needs members and non-members"):
+            reliability(np.zeros(2), secret, rng)
     for prior in (0.0, 1.0):
         with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
             at_prior(np.zeros(2), prior)
