@@ -58,7 +58,7 @@ class Mutant:
     occurrence: int
 
 
-def skipped_lines(tree: ast.Module) -> set[tuple[int, int]]:
+def skipped_places(tree: ast.Module) -> set[tuple[int, int]]:
     """Return the places (line, column) of annotations and of the keywords of `SAME`."""
     parts: list[ast.AST | None] = []
     for node in ast.walk(tree):
@@ -81,7 +81,7 @@ def mutants_of(path: Path) -> Iterator[tuple[tuple[int, int], Mutant]]:
     from cosmic_ray.operators.provider import OperatorProvider
 
     text = (ROOT / path).read_text(encoding="utf-8")
-    skipped, provider, tree = skipped_lines(ast.parse(text)), OperatorProvider(), get_ast(text)
+    skipped, provider, tree = skipped_places(ast.parse(text)), OperatorProvider(), get_ast(text)
     for name in provider:
         if IMPLAUSIBLE.search(name) or name.startswith("Variable"):
             continue
@@ -147,7 +147,7 @@ def passes(tests: Sequence[str], seconds: float) -> bool:
         with open(os.devnull, "w") as nowhere:
             os.dup2(nowhere.fileno(), 1)
             os.dup2(nowhere.fileno(), 2)
-        code = 1
+        code = int(pytest.ExitCode.INTERNAL_ERROR)
         try:
             code = int(run(tests))
         finally:
@@ -156,11 +156,17 @@ def passes(tests: Sequence[str], seconds: float) -> bool:
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
-            return os.waitstatus_to_exitcode(status) == 0
+            return _passed(os.waitstatus_to_exitcode(status))
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
+
+
+def _passed(code: int) -> bool:
+    if code == pytest.ExitCode.USAGE_ERROR:
+        sys.exit("pytest cannot run these tests, whatever the mutant")
+    return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def run(arguments: Sequence[str]) -> int:
