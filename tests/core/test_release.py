@@ -114,7 +114,7 @@ def test_there_must_be_other_worlds_and_the_one_that_is_played() -> None:
     with pytest.raises(InputError, match="without needs at least two worlds, got 1"):
         one.without(0)
     two = Worlds(np.zeros(1), np.zeros((2, 1)), np.ones((2, 1), bool))
-    for number in (-1, 2):
+    for number in (-1, 2, 3):
         with pytest.raises(InputError, match=rf"number must be in 0\.\.1, got {number}"):
             two.without(number)
 

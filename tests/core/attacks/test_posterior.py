@@ -258,3 +258,16 @@ def test_impossible_estimators_are_refused() -> None:
         Isotonic(-1.0)
     with pytest.raises(InputError, match="the histogram needs a signal of at most 0"):
         Histogram().learn(np.array([-1.0, 0.1]), np.array([True, False]), np.zeros(2, np.int64), 1)
+
+
+def test_classes_that_differ_in_their_share_of_members_only_show_no_risk() -> None:
+    # The signal tells the class, and the class tells who is likely to be a member: the fit of all
+    # classes together would be right more often, and still say nothing about any record.
+    rng = np.random.default_rng(0)
+    stratum = np.repeat([0, 1], 1500)
+    member = rng.random(3000) < np.where(stratum == 1, 0.9, 0.1)
+    signal = rng.normal(size=3000) + 8.0 * stratum
+    posterior = Isotonic().learn(signal, member, stratum, 2)
+    for c in (0, 1):
+        risk = posterior.of(signal[stratum == c], np.full(1500, c))
+        assert risk.mean() == pytest.approx(0.5, abs=0.05)
