@@ -55,7 +55,7 @@ def test_a_share_keeps_its_counts() -> None:
 def clustered(seed: int, rows: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Return hits that units of equal size repeat more or less often."""
     rng = np.random.default_rng(seed)
-    n_units = int(rng.integers(3, 30))
+    n_units = int(rng.integers(2, 30))
     hit = rng.random((n_units, rows)) < rng.beta(0.5, 0.5, (n_units, 1))
     hit[0], hit[1] = True, False
     order = rng.permutation(n_units * rows)
