@@ -205,7 +205,7 @@ def main() -> int:
     """Run the sample and print what survives."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--n", type=int, default=300, help="mutants; default 300")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the sample; default 0")
     parser.add_argument("--only", default="", metavar="PART", help="of paths, as evaluate/claim")
     parser.add_argument("--near", action="store_true", help="only the tests that import the module")
     parser.add_argument("--seconds", type=float, default=180.0, help="for each of the two stages")

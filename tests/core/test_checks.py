@@ -44,6 +44,10 @@ def test_whole_floats_are_integers_and_zeros_and_ones_are_booleans() -> None:
         (checks.integers, [np.inf], "x must be integers, got inf in row 0"),
         (checks.integers, ["1"], "x must be integers, got <U1"),
         (checks.classes, [0, 3, -2], "x must be at least 0, got -2 in row 2"),
+        (checks.classes, [0, -1, -2], "x must be at least 0, got -1 in row 1"),
+        (checks.floats, [0.0, np.inf, np.nan], "x must be finite, got inf in row 1"),
+        (checks.integers, [0.5, 1.5], "x must be integers, got 0.5 in row 0"),
+        (checks.bools, [1, 3, 2], r"x must be true or false \(or 1 and 0\), got 3 in row 1"),
     ],
 )
 def test_a_bad_value_is_named_with_its_row(check, value, message) -> None:

@@ -124,6 +124,16 @@ def test_signals_of_several_queries_are_finite() -> None:
         Worlds(np.full((1, 2), np.inf), np.zeros((1, 1, 2)), np.array([[True]]))
 
 
+@pytest.mark.parametrize("queries", [(), (2,)])
+def test_lists_will_do(queries: tuple[int, ...]) -> None:
+    arrays = np.ones((3, *queries)), np.ones((2, 3, *queries)), np.ones((2, 3), bool)
+    kept = Worlds(*(x.tolist() for x in arrays))
+    for mine, given in zip((kept.signal, kept.worlds, kept.inside), arrays, strict=True):
+        assert mine.tolist() == given.tolist()
+        assert mine.dtype == given.dtype
+        assert not mine.flags.writeable
+
+
 def test_worlds_are_finite() -> None:
     with pytest.raises(InputError, match="worlds must be finite"):
         Worlds(np.zeros(1), np.array([[np.nan]]), np.array([[True]]))

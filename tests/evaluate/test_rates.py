@@ -83,6 +83,14 @@ def test_repeated_units_widen_the_interval_by_the_naive_design_effect(seed: int)
     assert (estimate.n, naive.n) == (len(units), n)
 
 
+def test_two_units_are_enough_to_see_whether_their_rows_are_alike() -> None:
+    unit = np.repeat([0, 1], 6)
+    mixed, alike = np.tile([True, False, True, False, True, False], 2), unit == 0
+    mixed[1] = True
+    assert rates.effective_size(mixed, unit) == 12
+    assert rates.effective_size(alike, unit) == 1
+
+
 @given(SEEDS)
 def test_rows_that_only_repeat_their_unit_add_nothing(seed: int) -> None:
     hit, unit = clustered(seed, rows=1)

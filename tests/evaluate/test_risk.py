@@ -85,6 +85,31 @@ def test_a_score_that_exaggerates_is_found_out() -> None:
     assert found.rmse.value > 0.1
 
 
+def test_the_interval_of_the_distance_holds_what_the_bins_would_draw() -> None:
+    score, secret = calibrated(400, np.random.default_rng(1))
+    found = [
+        reliability(score, secret, np.random.default_rng(0), level=level).rmse
+        for level in (0.5, 0.9, 0.99)
+    ]
+    lows, highs = [x.low for x in found], [x.high for x in found]
+    assert lows == sorted(lows, reverse=True)
+    assert found[0].value < highs[0] < highs[1] < highs[2] < 1
+    # Drawn anew from the shares seen: as far off again, on top of what is seen.
+    odds = np.sum(~secret) / np.sum(secret)
+    rng, drawn = np.random.default_rng(5), []
+    index = np.minimum((score * 10).astype(int), 9)
+    for _ in range(300):
+        squares = []
+        for b in set(index.tolist()):
+            rows = index == b
+            share = rng.binomial(rows.sum(), secret[rows].mean()) / rows.sum()
+            even = share * odds / (share * odds + 1 - share)
+            squares += [(even - score[rows].mean()) ** 2] * rows.sum()
+        drawn.append(np.sqrt(np.mean(squares)))
+    assert highs[1] == pytest.approx(np.quantile(drawn, 0.95), rel=0.15)
+    assert lows[1] == pytest.approx(min(found[0].value, np.quantile(drawn, 0.05)), rel=0.15)
+
+
 def test_scores_of_0_and_1_fall_in_the_outer_bins() -> None:
     found = reliability(np.array([0.0, 1.0]), np.array([False, True]), np.random.default_rng(0))
     assert [(b.low, b.high) for b in found.bins] == [(0.0, 0.1), (0.9, 1.0)]

@@ -313,3 +313,10 @@ def test_the_shrinkage_is_the_strongest_that_predicts_as_well_as_the_best(
     found = Isotonic().learn(signal, member, stratum, 4)
     rows = rng.normal(size=50) * 3 + 2, rng.integers(4, size=50)
     assert found.of(*rows).tolist() == expected.learn(signal, member, stratum, 4).of(*rows).tolist()
+
+
+def test_of_one_kind_alone_every_bin_is_full_or_empty() -> None:
+    signal, zeros = -np.arange(1.0, 6.0), np.zeros(5, np.int64)
+    for member in (np.ones(5, bool), np.zeros(5, bool)):
+        found = Histogram().learn(signal, member, zeros, 1).of(signal, zeros)
+        assert found.tolist() == member.tolist()
