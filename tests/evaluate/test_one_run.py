@@ -173,6 +173,9 @@ def test_the_order_of_the_rows_gives_nothing_away_where_scores_are_equal():
     [
         ((10, 11, 5), r"n_guesses must be in 0..10 \(the canaries\), got 11"),
         ((10, 5, 6), "n_right must be in 0..n_guesses, got 6 of 5"),
+        ((10, 5, -1), "n_right must be in 0..n_guesses, got -1 of 5"),
+        ((10, -1, 0), r"n_guesses must be in 0..10 \(the canaries\), got -1"),
+        ((10, 5, 5, -0.1), r"delta must be in \[0, 1\), got -0.1"),
         ((10, 5, 2.5), "counts of guesses must be integers"),
         ((10, 5, 5, 1.0), r"delta must be in \[0, 1\), got 1.0"),
         ((10, 5, 5, 0.0, 1.0), r"level must be in \(0, 1\), got 1.0"),
@@ -184,5 +187,7 @@ def test_what_cannot_be_is_refused(arguments, message):
 
 
 def test_mu_refuses_what_cannot_be():
-    with pytest.raises(InputError, match="got 6, 5 and 10"):
-        one_run_mu(10, 5, 6)
+    for guesses, right in ((5, 6), (11, 6), (5, -1)):
+        with pytest.raises(InputError, match=f"got {right}, {guesses} and 10"):
+            one_run_mu(10, guesses, right)
+    assert one_run_mu(10, 0, 0) == 0.0
