@@ -46,6 +46,7 @@ def test_the_advantage_is_tpr_minus_fpr(guesses: Decisions, level: float) -> Non
     tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
     assert found.value == pytest.approx(tpr - fpr)
     assert (found.low, found.high) == pytest.approx((2 * accuracy.low - 1, 2 * accuracy.high - 1))
+    assert (found.n, found.level) == (len(guesses), level)
 
 
 @given(decisions(), LEVELS)
@@ -120,6 +121,7 @@ def test_the_predictive_value_is_bayes_theorem(
 
     expected = ppv(tp / n_in, fp / n_out), ppv(tl, fh), ppv(th, fl)
     assert (found.value, found.low, found.high) == pytest.approx(expected)
+    assert (found.n, found.level) == (n_in + n_out, level)
 
 
 def test_for_as_many_members_as_at_hand_the_predictive_value_is_the_precision() -> None:
@@ -174,6 +176,38 @@ def test_balanced_accuracy_of_repeated_targets_covers() -> None:
     # sides are not independent.
     held = [not decision.balanced_accuracy(g).excludes(0.65) for g in repeated_games(60, 10, 400)]
     assert np.sum(held) >= stats.binom.ppf(1e-4, 400, 0.95)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize(("n_targets", "rounds", "seed"), [(2, 2, 0), (3, 4, 1), (20, 5, 2)])
+def test_of_repeated_targets_the_accuracy_has_wilsons_interval_of_what_the_rows_are_worth(
+    n_targets: int, rounds: int, seed: int, level: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    target = rng.integers(n_targets, size=n_targets * rounds)
+    secret = np.arange(len(target)) % 2 == 0
+    guesses = Decisions(secret ^ (rng.random(len(target)) < rng.random(n_targets)[target]), secret,
+                        target)  # fmt: skip
+    right = (guesses.guess == secret).astype(float)
+    sides = {True: right[secret].mean(), False: right[~secret].mean()}
+    value = sum(sides.values()) / 2
+    sums = [
+        sum((right[i] - sides[bool(secret[i])]) / (2 * np.sum(secret == secret[i]))
+            for i in np.flatnonzero(target == t))
+        for t in set(target.tolist())
+    ]  # fmt: skip
+    n = len(sums)
+    variance = sum(x**2 for x in sums) * n / (n - 1)
+    worth = min(max(value * (1 - value) / variance, 1), len(target)) if variance > 0 else n
+    found = decision.balanced_accuracy(guesses, level)
+    assert (found.low, found.high) == pytest.approx(wilson(value * worth, worth, level))
+    assert (found.value, found.n, found.level) == (pytest.approx(value), n, level)
+
+
+def test_where_no_guess_is_wrong_repeated_rows_are_worth_their_targets() -> None:
+    secret = np.arange(24) % 2 == 0
+    found = decision.balanced_accuracy(Decisions(secret, secret, np.arange(24) % 3))
+    assert (found.low, found.high) == wilson(3, 3)
 
 
 def test_of_repeated_targets_n_is_their_number() -> None:
