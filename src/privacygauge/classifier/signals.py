@@ -142,8 +142,10 @@ def _parts(
     resolved: Resolution,
 ) -> _Parts:
     rest = rests[y]
-    # Of two classes, what one leaves is the other.
-    np.log(np.maximum(rests, resolved.least[::-1], out=rests), out=rests)
+    # Only the largest can leave less than is resolved; of two classes it leaves the other one.
+    least = resolved.least[::-1][top[1] % len(resolved.least)]
+    rests[top] = np.maximum(rests[top], least)
+    np.log(rests, out=rests)
     return _Parts(p, log_p, rests, rest, y, top[1] == y[1])
 
 
