@@ -135,6 +135,17 @@ def test_networks_beside_a_model_that_gives_probabilities_are_compared_as_probab
     assert "scaled-logit" in {e.name for e in played(Logits(logits=True), attacks=None).evaluations}
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("trainer", [Counted(), Logits(logits=True)], ids=["probs", "logits"])
+def test_a_fitted_function_may_give_logits(trainer):
+    member = np.arange(60) % 2 == 0
+    model = GaussianNB().fit(X[member], Y[member])
+    probs = played(trainer, fitted=Fitted(model, member))
+    logits = played(trainer, fitted=Fitted(model.predict_log_proba, member))
+    for a, b in zip(logits.evaluations, probs.evaluations, strict=True):
+        assert a.auc.value == pytest.approx(b.auc.value, abs=1e-9), a.title
+
+
 def test_shadow_models_that_failed_are_named_in_the_report():
     x, y = records()
     audit = played(failing([2, 4], SEED), x, y, seed=SEED, n_shadows=5)

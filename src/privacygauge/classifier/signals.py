@@ -98,14 +98,13 @@ class _Parts:
 
 def _from_probs(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
-    y = (row, labels)
-    # Rounding may leave a probability a hair outside of [0, 1].
-    p = np.clip(block, 0.0, 1.0, out=block)
-    top = (row, p.argmax(axis=1))
+    p, top = block, (row, block.argmax(axis=1))
+    # Rounding may leave the largest a hair above 1; the others are below.
+    p[top] = largest = np.minimum(p[top], 1.0)
     log_rest = np.subtract(1.0, p)
     log_p = np.maximum(p, resolved.least)
     np.log(log_p, out=log_p)
-    largest, rest = p[top], log_rest[top]
+    rest = log_rest[top]
     near = rest < resolved.near
     if near.any():
         p[top] = 0.0
@@ -113,7 +112,7 @@ def _from_probs(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
         p[top] = np.where(near, 1.0 - rest, largest)
         log_p[top] = np.where(near, np.log1p(-rest), log_p[top])
         log_rest[top] = rest
-    return _parts(p, log_p, log_rest, y, top, resolved)
+    return _parts(p, log_p, log_rest, (row, labels), top, resolved)
 
 
 def _from_logits(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
@@ -143,8 +142,10 @@ def _parts(
     resolved: Resolution,
 ) -> _Parts:
     rest = rests[y]
-    # Of two classes, what one leaves is the other.
-    np.log(np.maximum(rests, resolved.least[::-1], out=rests), out=rests)
+    # Only the largest can leave less than is resolved; of two classes it leaves the other one.
+    least = resolved.least[::-1][top[1] % len(resolved.least)]
+    rests[top] = np.maximum(rests[top], least)
+    np.log(rests, out=rests)
     return _Parts(p, log_p, rests, rest, y, top[1] == y[1])
 
 
