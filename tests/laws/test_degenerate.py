@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import privacygauge as pg
 from privacygauge.audit.attacks import audit, played_of, telling
 from privacygauge.audit.holdout import attack_holdout
 from privacygauge.audit.privacy_claim import ManyRuns
+from privacygauge.audit.worst_case import audit_worst_case
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions
@@ -24,7 +26,11 @@ from privacygauge.core.game import Scores
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import TIED
 from privacygauge.language.scores import text_scores
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.generators.generator import Silence
+from tests.audit.test_worst_case import FEW, Known, clear_records
 from tests.classifier.made import logits_labels_member, made_up, softmax
+from tests.synthetic.made_tables import frame_of
 
 N, K = 40, 3
 HALF, NOBODY, ONE = np.arange(N) % 2 == 0, np.zeros(N, np.bool_), np.arange(N) == 3
@@ -175,3 +181,35 @@ def test_results_without_a_ranking_say_so_beside_a_defence():
     [(_, found)] = played_of(results)
     assert TIED in found.notes[-1]
     assert telling(results) == [Skipped("entropy (global)", TIED)]
+
+
+class Fixed(Silence):
+    """A generator that gives the same table to everybody."""
+
+    name = "fixed"
+
+    def generate(self, table, n, rng):
+        return super().generate(table, n, np.random.default_rng(0))
+
+
+class Mute(Known):
+    """A learner whose models all say the same."""
+
+    def sureness(self, right, inside, noise):
+        return np.zeros(len(right))
+
+
+@pytest.mark.slow
+def test_a_generator_that_gives_everybody_the_same_table_is_not_judged():
+    frame = frame_of(np.random.default_rng(4), 200, 3, 2)
+    assert "same score" in told(
+        lambda: pg.audit_synthetic(
+            Fixed(), frame, targets=2, shadows=20, tests=20, attacks=[ClosestDistance()]
+        )
+    )
+
+
+@pytest.mark.slow
+def test_models_that_all_say_the_same_are_not_judged_in_the_worst_case():
+    play = partial(audit_worst_case, Mute("ignores labels", 0.0), *clear_records(), **FEW)
+    assert "same score" in told(play)

@@ -36,7 +36,7 @@ _PLAIN = re.compile(r"'([<>|=]?(?:\?|b1|[iu][1248]|f(?:2|4|8|12|16)|c(?:8|16|24|
 _SHAPE = re.compile(r"\(\s*((?:\d{1,18}\s*,\s*)*(?:\d{1,18})?)\s*\)")
 _MOST_EMPTY = 2**24
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_PART = 2**24
+_PART = 2**20
 
 
 class HeadError(ValueError):
