@@ -144,6 +144,14 @@ def test_hundreds_of_thousands_of_scores_cost_no_accuracy() -> None:
     assert audit_epsilon([Transcript(rng.normal(size=200_000) + 3 * secret, secret)])[0].low > 3
 
 
+def test_where_every_non_member_is_above_all_members_the_best_cut_shows_nothing() -> None:
+    score, secret = np.array([1.0, 0.0, 2.0, 3.0, 4.0]), np.arange(5) < 2
+    bound, cut = best_cut(score, secret)
+    # All are called members: nothing is left of the limit of the false-positive rate but 1.
+    assert cut == 0.0
+    assert bound == pytest.approx(np.log(lower_limit(2, 2, 0.025)))
+
+
 @pytest.mark.parametrize("n_in", [511, 512, 513, 1500])
 @pytest.mark.parametrize("worst", [False, True], ids=["first", "last"])
 def test_of_many_cuts_evenly_spread_ones_are_tried_the_ends_among_them(

@@ -58,6 +58,7 @@ def naive_p_value(c, line, most, level, points, corner=0.0):
 @given(counted, lines, deltas, st.sampled_from([0.8, 0.95]))
 @example(Counts(36, 60, 0, 60), Line(1.0, 0.7), 0.0, 0.95)  # 1.5 deviations below the line
 @example(Counts(2, 3, 6, 24), Line(8.0, 0.0), 0.0, 0.2)  # the lowest rate is the worst
+@example(Counts(9, 22, 1, 26), Line(1.0, 0.0), 0.05, 0.2)  # the corner is near the highest rate
 @example(Counts(0, 2, 0, 5), Line(8.0, 0.0), 0.0, 0.2)  # any number of hits is as many
 def test_it_is_where_full_enumeration_stops_to_refute(c, line, delta, level):
     require_the_last_refuted(c, line, delta, level)

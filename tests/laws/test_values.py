@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from copy import deepcopy
 from dataclasses import FrozenInstanceError, fields, is_dataclass
 from inspect import get_annotations
 
@@ -12,6 +13,7 @@ import pytest
 
 import privacygauge.core
 import privacygauge.evaluate
+from tests.laws.catalogue import ATTACKS, ESTIMATORS, label
 
 ARRAY = re.compile(r"\b(Floats|Bools|Ints|NDArray)\b")
 
@@ -52,6 +54,14 @@ def test_no_field_can_be_changed_or_added(cls):
     for name in [f.name for f in fields(cls)] or ["another"]:
         with pytest.raises(FrozenInstanceError):
             setattr(object.__new__(cls), name, None)
+
+
+@pytest.mark.parametrize("strategy", [*ATTACKS, *ESTIMATORS], ids=label)
+def test_strategies_are_equal_to_their_copies(strategy):
+    other = deepcopy(strategy)
+    assert other is not strategy
+    assert other == strategy
+    assert hash(other) == hash(strategy)
 
 
 @pytest.mark.parametrize("cls", HOLDING_ARRAYS, ids=lambda c: c.__name__)
