@@ -68,6 +68,7 @@ def sized_scores(
             + np.sqrt(1 - correlation) * rng.normal(size=len(group))
             for _ in range(2)
         )
+        reference += 12.0  # energies are not negative
         target = reference + own - leak * (kind == 0)
         parts.append((np.full(len(group), kind), group, target, reference))
     kind, group, target, reference = (np.concatenate(part) for part in zip(*parts, strict=True))

@@ -54,7 +54,7 @@ def pool(*, tied: bool = False) -> dict[str, Any]:
 def texts(member: Any = HALF, *, tied: bool = False) -> Any:
     """Return energies of N texts."""
     rng = np.random.default_rng(0)
-    energy, reference = rng.normal(size=(2, N)) * (not tied)
+    energy, reference = np.array([[9.0], [8.0]]) + rng.normal(size=(2, N)) * (not tied)
     return text_scores(
         [f"s{i}" for i in range(N)], energy - (0 if tied else member), member,
         energy_reference=reference, group=[f"g{i}" for i in range(N)],

@@ -107,7 +107,7 @@ def audit_language(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([1, 0], 100)
-    >>> reference = rng.normal(2.0, 0.5, 200)
+    >>> reference = rng.normal(9.0, 0.5, 200)
     >>> target = reference - 0.5 * member + rng.normal(0, 0.5, 200)
     >>> found = audit_language(
     ...     {
