@@ -151,8 +151,9 @@ def test_an_attack_without_a_ranking_is_skipped_and_changes_no_other():
 
 def test_a_signal_without_a_ranking_is_skipped_in_a_language_model():
     scores = texts()
-    flat = {name: getattr(scores, name) for name in ("sample", "energy_target", "member", "group")}
-    found = pg.audit_language({**flat, "energy_reference": scores.energy_target})
+    flat = {name: getattr(scores, name) for name in ("sample", "member", "group")}
+    whole = np.rint(scores.energy_target)  # exact, so that the difference is the same everywhere
+    found = pg.audit_language({**flat, "energy_target": whole, "energy_reference": whole + 1})
     assert "likelihood-ratio" in {s.name for s in found.skipped if s.reason == TIED}
     assert {e.name for e in found.samples.evaluations} == {"loss"}
 
