@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := 2.13.0
+MUTATION := cosmic-ray==8.7.0 parso==0.8.7 stevedore==5.10.0 attrs==26.1.0
 
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow test-versions lint format bench peers docs lock clean
+.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -28,6 +29,9 @@ test-slow: $(VENV)/dev.stamp ## run all tests in full, the long reproductions to
 
 test-versions: ## run a small audit and the fast core tests on the newest Python and on the lowest versions
 	$(PYTHON) tests/versions.py
+
+mutants: $(VENV)/dev.stamp .mutants/stamp ## change the mathematics in 300 places, and see which changes no test notices
+	OMP_NUM_THREADS=1 nice $(BIN)/python tests/mutants.py $(MUTANTS)
 
 lint: $(VENV)/dev.stamp ## check style, format, types and imports
 	$(BIN)/ruff check
@@ -59,8 +63,13 @@ lock: ## write constraints.txt anew from the newest versions
 	cp "$$lock/constraints.txt" constraints.txt
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) .versions privacygauge-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .versions .mutants privacygauge-demo build dist docs/_build .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
 	find src tests bench -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# Apart from the environment: nothing else needs them, and pip would resolve them anew.
+.mutants/stamp: $(VENV)/dev.stamp
+	$(BIN)/pip install -qq --no-deps --upgrade --target .mutants $(MUTATION)
+	@touch $@
 
 $(VENV)/core.stamp: pyproject.toml constraints.txt
 	$(PIP_INSTALL) .

@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from _measure import show
 
+from privacygauge.errors import InputError
+
 HERE = Path(__file__).resolve().parent
 PEERS = "PRIVACYGAUGE_PEERS"
 """The environment variable that names the folder of the peers' environments."""
@@ -68,6 +70,8 @@ class Duel:
     """The largest difference of the two sides' numbers; None where they are not the same."""
     note: str = ""
     """What a reader has to know to judge the ratio."""
+    prepare: Callable[[], object] = list
+    """Writes the files that the sides read; called when the duel is held."""
 
 
 @dataclass(frozen=True)
@@ -183,12 +187,13 @@ def started(side: Side) -> Iterator[Process]:
 def held(duel: Duel) -> Outcome:
     """Return what came of both sides in turns, or why nothing did."""
     try:
+        duel.prepare()
         with started(duel.ours) as ours, started(duel.theirs) as theirs:
             for side in (ours, theirs):
                 side.answer()
                 side.turn()  # imports and caches are warm
             pairs = [(ours.turn(), theirs.turn()) for _ in range(duel.turns)]
-    except SideError as error:
+    except (SideError, InputError) as error:  # data may be missing
         return Outcome(duel, None, None, str(error))
     first, second = (runs(list(side)) for side in zip(*pairs, strict=True))
     return Outcome(duel, first, second)

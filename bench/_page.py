@@ -22,7 +22,7 @@ def line(outcome: Outcome) -> str:
     duel = outcome.duel
     name = f"{duel.path}, {duel.size:,} {duel.unit}: {duel.theirs.name} / {duel.ours.name}"
     if outcome.error:
-        return f"{name}: not run ({outcome.error})"
+        return f"{name}: not run: {outcome.error}"
     row = numbers(outcome)
     goal = f", goal {duel.goal:g}" if duel.goal else ""
     off = "" if row["difference"] is None else f", differ by {row['difference']:.1e}"

@@ -115,11 +115,16 @@ def work(n: int, number: int) -> Callable[[], None]:
     return draw
 
 
+def save(n: int, file: Path) -> None:
+    """Write n people, once for all that read them."""
+    if not file.exists():
+        people(n).to_frame().to_csv(file, index=False)
+
+
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of the common table."""
     for n in (1_000,) if quick else (500, 1_000, 2_000):
         file = folder / f"adult-{n}.csv"
-        people(n).to_frame().to_csv(file, index=False)
         for other in OTHERS:
             if n != 1_000 and other.peer == "datasynthesizer":
                 continue  # seconds a turn at any size
@@ -132,6 +137,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
                 Side(other.ours.name, __file__, "work", {"n": n, "number": number}),
                 Side(other.name, f"peers/{other.peer}.py", "draw", given, other.peer),
                 turns=1 if other.peer == "datasynthesizer" else 2,
+                prepare=partial(save, n, file),
             )
 
 

@@ -10,6 +10,7 @@ import argparse
 import json
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -133,21 +134,34 @@ def work(model: str, texts: str, pattern: str, by: str) -> Callable[[], list[flo
     return lambda: (-looped(loaded, asked, plan)).tolist()
 
 
+def save(models: Path, texts: Path, n: int) -> None:
+    """Write the models and n texts, once for all that read them."""
+    if not texts.exists():
+        texts.write_text(json.dumps(made_texts(saved(models), n)))
+
+
+@cache
+def saved(models: Path) -> list[str]:
+    """Save the common table's models, once, and return their words."""
+    models.mkdir()
+    return save_models("4 layers of 256", models)
+
+
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of the common table: a model of 4 layers of 256, random weights."""
-    (folder / "masked").mkdir()
-    words = save_models("4 layers of 256", folder / "masked")
     model = str(folder / "masked" / "a")
     for n in (2, 8) if quick else (4, 16, 64):
         file = folder / f"texts-{n}.json"
-        file.write_text(json.dumps(made_texts(words, n)))
         given = {"model": model, "texts": str(file)}
+        ready = partial(save, folder / "masked", file, n)
         unit = f"texts of {N_TOKENS} tokens"
         both = [
             Side(name, __file__, "work", {**given, "pattern": "balanced", "by": by})
             for name, by in (("energies", "ours"), ("loop over texts and masks", "loop"))
         ]
-        yield Duel("masked energies, 10 masks", n, unit, *both, goal=3.5, tolerance=1e-4)
+        yield Duel(
+            "masked energies, 10 masks", n, unit, *both, goal=3.5, tolerance=1e-4, prepare=ready
+        )
         yield Duel(
             "masked energies, each token",
             n,
@@ -161,6 +175,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
                 "minicons",
             ),
             tolerance=1e-4,
+            prepare=ready,
         )
 
 

@@ -7,6 +7,7 @@ try one predicate a time of up to three or four columns, ten candidates to link,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -26,19 +27,16 @@ SECRET = "income"
 ATTEMPTS = 500
 
 
-def save(folder: Path, n: int) -> dict[str, str]:
-    """Write three tables of n records each, and return their files."""
+def save(files: dict[str, str], n: int) -> None:
+    """Write three tables of n records each."""
     frame = adult()
     frame = frame[~(frame == "?").any(axis=1)].reset_index(drop=True)
     rows = np.random.default_rng(0).permutation(len(frame))
     parts = {"real": frame.iloc[rows[:n]], "holdout": frame.iloc[rows[n : 2 * n]]}
     table = read_table(parts["real"], categorical=[SECRET])
     made = BayNet().generate(table, n, np.random.default_rng(1)).to_frame()
-    files = {}
     for name, part in {**parts, "synthetic": made}.items():
-        files[name] = str(folder / f"{name}-{n}.csv")
         part.to_csv(files[name], index=False)
-    return files
 
 
 def work(real: str, synthetic: str, holdout: str) -> Callable[[], list[float]]:
@@ -67,7 +65,7 @@ def risks(released: Released) -> list[float]:
 def duels(folder: Path, quick: bool) -> Iterator[Duel]:
     """Return the lines of the common table."""
     for n in (1_000,) if quick else (500, 1_000, 5_000):
-        files = save(folder, n)
+        files = {x: str(folder / f"{x}-{n}.csv") for x in ("real", "synthetic", "holdout")}
         yield Duel(
             "risks of a released table",
             n,
@@ -82,6 +80,7 @@ def duels(folder: Path, quick: bool) -> Iterator[Duel]:
             ),
             turns=2,
             note="the attempts themselves differ: see the page on correctness",
+            prepare=partial(save, files, n),
         )
 
 

@@ -280,9 +280,21 @@ def test_two_attacks_of_one_name_are_refused():
         pg.audit_classifier(made_up(), attacks=(Coin(), Coin()))
 
 
-def test_repeated_ids_are_pointed_out():
-    audit = pg.audit_classifier(made_up(ids=np.zeros(400, int)))
-    assert any("ids occur more than once" in line for line in audit.warnings)
+def test_equal_ids_are_one_unit():
+    ids = np.arange(400) // 2
+    audit = pg.audit_classifier(made_up(ids=ids))
+    assert any("400 rows belong to 200 units" in line for line in audit.warnings)
+    assert audit.headline.accuracy.n == 200
+    named = pg.audit_classifier(made_up(), unit=ids)
+    assert named.headline.accuracy == audit.headline.accuracy
+    by_column = pg.audit_classifier(made_up(columns={"who": ids}), unit="who")
+    assert by_column.headline.accuracy == audit.headline.accuracy
+    assert not any("who" in s.column for s in by_column.slices.slices)
+
+
+def test_all_rows_of_one_unit_are_refused():
+    with pytest.raises(pg.InputError, match="2 non-members of different units are needed, got 1"):
+        pg.audit_classifier(made_up(ids=np.zeros(400, int)))
 
 
 @pytest.mark.slow

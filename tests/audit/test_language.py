@@ -20,7 +20,7 @@ from privacygauge.language.scores import LONG, SHORT, text_scores
 from privacygauge.language.thresholds import cut_at_share
 from privacygauge.report.language.verdict import UNKNOWN, verdict
 from privacygauge.report.verdict import GRADES, LARGE, NONE
-from tests.language.made_scores import few_scores, made_scores
+from tests.language.made_scores import few_scores, made_scores, sized_scores
 from tests.report.test_document import strict
 from tests.thorough import times
 
@@ -153,7 +153,7 @@ def test_without_leak_and_shift_nothing_is_found():
 
 @pytest.mark.slow
 def test_without_leak_and_shift_nothing_is_found_almost_always():
-    # The verdict looks at two units and three controls, each at a level of 95%: in 10% of all
+    # The verdict looks at two units and four controls, each at a level of 95%: in 10% of all
     # audits either may err. Measured: 3 of 200. The limit is missed by luck once in 10^4.
     n = times(200)
     grades = [verdict(audit_language(made(seed, leak=0.0))).grade for seed in range(n)]
@@ -191,6 +191,35 @@ def test_words_that_give_members_away_fire_the_blind_control(leaking):
     controls = controls_of(replace(leaking, text=alike), 0, 0.95)
     assert not isinstance(controls.blind, Skipped)
     assert controls.fired == ()
+
+
+def test_unequal_numbers_of_texts_are_said_and_allowed_for():
+    leaking = sized_scores(np.random.default_rng(0), (2, 20, 5), patients=(60, 60, 60), leak=1.5)
+    found = audit_language(leaking)
+    assert found.controls.fired == ("sizes",)
+    assert found.controls.void == ()
+    assert "NOT HONEST" not in repr(found)
+    told = verdict(found)
+    assert told.grade == LARGE
+    assert "beside membership and their numbers of texts" in " ".join(told.sentences)
+    assert any("2 a patient in the median) from non-members (20)" in x for x in found.warnings)
+    assert any("compared on equally many, drawn at random" in x for x in found.patients.notes)
+    assert set(found.rows.samples.tolist()) == {2}
+    document = strict(found.to_json())
+    assert document["controls"]["sizes"]["fires"]
+    assert document["controls"]["honest"]
+    assert "Control: sizes" in found.summary()
+
+
+def test_the_seed_draws_the_texts_and_nothing_else_changes():
+    scores = sized_scores(np.random.default_rng(0), (2, 20, 0), patients=(30, 30, 0))
+    first, again, other = (audit_language(scores, seed=seed) for seed in (0, 0, 1))
+    assert np.array_equal(first.rows.score, again.rows.score)
+    members = first.rows.member
+    assert np.array_equal(first.rows.score[members], other.rows.score[members])
+    assert not np.array_equal(first.rows.score[~members], other.rows.score[~members])
+    assert first.evaluations[0].auc == other.evaluations[0].auc
+    assert first.controls.sizes == other.controls.sizes
 
 
 # -- laws
@@ -261,7 +290,7 @@ def test_without_a_reference_the_loss_is_all(leaking):
     names = {s.name for s in found.skipped}
     assert names >= {"likelihood-ratio", "reference control", "matched attack", "blind control"}
     assert found.energies.signal == "loss"
-    assert "none of the three controls" in found.warnings[0]
+    assert "no control of the texts" in found.warnings[0]
     assert "was not checked" in " ".join(verdict(found).sentences)
 
 

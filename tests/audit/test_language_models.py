@@ -1,6 +1,7 @@
 """From models and texts to an audit: a planted leak, shared answers, what is wrong in one line."""
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -256,6 +257,15 @@ def test_one_line_for_what_is_wrong(models, change, told):
         audit_masked(**given)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_reference_is_another_model(models, tmp_path):
+    sides = ["pain", "knee"], ["fever", "chills"]
+    twin = shutil.copytree(models[0], tmp_path / "twin")
+    loaded = load_masked(models[0])
+    for target, reference in ((models[0], models[0]), (models[0], twin), (loaded, loaded)):
+        with pytest.raises(InputError, match=r"^target and reference are the same model: give a"):
+            audit_masked(target, reference, *sides)
 
 
 def test_a_folder_of_neither_kind(tmp_path, models):

@@ -105,6 +105,15 @@ def test_what_may_mislead_is_said():
     assert any("1 of" in w for w in audit_leaderboard(replace(whole, scores=off)).warnings)
 
 
+def test_error_rates_given_for_accuracies_are_warned_of(silent):
+    honest = honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
+    bare = replace(honest, answers=None, labels=None)
+    for scores, told in ((bare.scores, False), (1 - bare.scores, True)):
+        found = audit_leaderboard(replace(bare, scores=scores))
+        assert told == any("if these are error rates" in text for text in found.warnings)
+    assert not any("error rates" in text for text in silent.warnings)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -412,3 +412,22 @@ def test_a_risk_is_graded_by_its_corrected_lower_end(leaky, low, grade):
     assert grades(replace(leaky, corrected=corrected))["risks"] == GRADES[grade]
     none = replace(leaky.corrected, risks=(None,) * 9, copies=None)
     assert grades(replace(leaky, corrected=none))["risks"] == NONE
+
+
+def test_people_of_a_released_table_are_told_apart_from_records():
+    rng = np.random.default_rng(0)
+    people = np.repeat(np.arange(60), 3)
+    x = rng.normal(size=(60, 3))[people] + 0.01 * rng.normal(size=(180, 3))
+    frame = pd.DataFrame(x, columns=list("abc"))
+    made = pd.DataFrame(rng.normal(size=(40, 3)), columns=list("abc"))
+    parts = {"real": frame[:90], "synthetic": made, "holdout": frame[90:]}
+    named = audit_released(
+        **parts, unit=people[:90], holdout_unit=people[90:], attempts=30, secrets=["a"]
+    )
+    assert named.headline.accuracy.n == 30 + 15
+    assert any("180 rows belong to 60 units" in line for line in named.warnings)
+    assert {r.attack.n for r in named.risks if r.name in ("linkability", "inference")} <= {
+        *range(1, 31)
+    }
+    with pytest.raises(InputError, match="give unit for the real records too"):
+        audit_released(**parts, holdout_unit=people[90:])

@@ -116,8 +116,9 @@ def test_equal_audits_give_equal_documents_and_another_seed_other_ties():
 
 
 def test_the_order_of_the_rows_is_no_score():
-    # Sorted by the bit, and no score tells anything: nothing is shown.
-    rows = {"score": np.zeros(1000), "member": np.arange(1000) < 500}
+    # Sorted by the bit, and almost no score tells anything: nothing is shown.
+    ends = np.isin(np.arange(1000), (0, 999))
+    rows = {"score": ends, "member": np.arange(1000) < 500}
     assert audit_privacy_claim(rows, 1.0).free.estimate.low == 0.0
 
 
@@ -232,3 +233,26 @@ def test_the_true_epsilon_of_a_gaussian_mechanism_stands():
     audit = audit_privacy_claim(drawn(2000, 1.0), gaussian_epsilon(1.0, 1e-5), 1e-5)
     assert verdict(audit).grade == STANDS
     assert repr(audit).startswith("<ClaimAudit: The claim stands")
+
+
+def test_canaries_of_one_unit_are_guessed_together():
+    rng = np.random.default_rng(0)
+    unit, member = np.arange(400) // 4, np.repeat(rng.random(100) < 0.5, 4)
+    rows = {"score": rng.normal(size=400) + member, "member": member}
+    found = audit_privacy_claim({**rows, "unit": unit}, 1.0)
+    assert len(found.canaries.score) == 100
+    assert found.canaries.score[0] == pytest.approx(rows["score"][:4].mean())
+    by_id = audit_privacy_claim({**rows, "id": [f"p{i}" for i in unit]}, 1.0)
+    by_column = audit_privacy_claim({**rows, "who": unit}, 1.0, unit="who")
+    assert found.free == by_id.free == by_column.free
+    # Of many runs a name may come back: every row is a training of its own.
+    many = audit_privacy_claim({**rows, "id": unit}, 1.0, design=ManyRuns())
+    assert len(many.canaries.score) == 400
+
+
+def test_canaries_of_one_unit_must_share_their_coin():
+    rows = {"score": np.arange(8.0), "member": [0, 1] * 4, "id": [0, 0, 1, 1, 2, 2, 3, 3]}
+    with pytest.raises(InputError, match="of a unit must be put in or left out together"):
+        audit_privacy_claim(rows, 1.0)
+    with pytest.raises(InputError, match="no column 'who' of units"):
+        audit_privacy_claim(rows, 1.0, unit="who")

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from privacygauge.classifier.estimators import Estimators, Function, as_trainer, probabilities_of
+from privacygauge.classifier.estimators import Estimators, Function, answers_of, as_trainer
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.errors import InputError
 
@@ -137,14 +137,14 @@ def test_other_libraries_estimators_work(package):
 def test_a_trained_model_is_asked_for_all_classes():
     x, y = data()
     model = GaussianNB().fit(x[y != 2], y[y != 2])
-    probs = probabilities_of(model, x, 3)
+    probs = answers_of(model, x, 3)["probs"]
     assert (probs[:, 2] == 0).all()
     with pytest.raises(InputError, match="trained on names of classes"):
-        probabilities_of(GaussianNB().fit(x, y.astype(str)), x, 3)
+        answers_of(GaussianNB().fit(x, y.astype(str)), x, 3)
     with pytest.raises(InputError, match=r"must predict probabilities of the shape \(60, 3\)"):
-        probabilities_of(lambda x: np.full((len(x), 2), 0.5), x, 3)
+        answers_of(lambda x: np.full((len(x), 2), 0.5), x, 3)
     with pytest.raises(InputError, match="predictions are not finite, first in row 0"):
-        probabilities_of(lambda x: np.full((len(x), 3), np.nan), x, 3)
+        answers_of(lambda x: np.full((len(x), 3), np.nan), x, 3)
 
 
 def test_estimators_that_would_take_all_cores_are_given_one():
@@ -160,12 +160,63 @@ def test_a_trained_module_gives_logits_and_cannot_say_how_it_is_trained():
     torch = pytest.importorskip("torch")
     x, _ = data()
     module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))
-    probs = probabilities_of(module, x, 3)
-    np.testing.assert_array_equal(probs, probabilities_of(module, x, 3))
+    found = answers_of(module, x, 3)["logits"]
+    np.testing.assert_array_equal(found, answers_of(module, x, 3)["logits"])
     assert module.training
-    np.testing.assert_allclose(probs.sum(axis=1), 1)
     with torch.no_grad():
-        logits = module[0](torch.as_tensor(x, dtype=torch.float32)).numpy()
-    np.testing.assert_array_equal(probs.argmax(axis=1), logits.argmax(axis=1))
+        logits = module[0](torch.as_tensor(x, dtype=torch.float32))
+    np.testing.assert_array_equal(found, logits.numpy())
+    above = torch.nn.Sequential(module, torch.nn.ReLU())
+    assert "logits" in answers_of(above, x, 3)
+    # A softmax of its own is not taken twice.
+    module.append(torch.nn.Softmax(dim=1))
+    probs = answers_of(module, x, 3)["probs"]
+    np.testing.assert_allclose(probs, logits.softmax(dim=1).numpy(), rtol=1e-6)
     with pytest.raises(InputError, match="does not say how it is trained: give Networks"):
         as_trainer(module)
+
+
+def test_what_a_function_returns_may_be_logits():
+    x, y = data()
+    weights = np.random.default_rng(0).normal(size=(x.shape[1], 3))
+    z = 9 * x @ weights
+
+    def log_probabilities(x):
+        z = 9 * x @ weights
+        return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+    softmax = np.exp(log_probabilities(x))
+    np.testing.assert_array_equal(answers_of(lambda x: 9 * x @ weights, x, 3)["logits"], z)
+    np.testing.assert_array_equal(answers_of(lambda x: softmax, x, 3)["probs"], softmax)
+    inside = np.stack([y > 0, np.arange(60) % 4 > 0])
+    for function in (lambda x: 9 * x @ weights, log_probabilities, lambda x: softmax[: len(x)]):
+        values = trained(as_trainer(lambda x, y, seed, f=function: f), x, y, inside)
+        np.testing.assert_allclose(values, np.stack([softmax, softmax]), rtol=1e-9)
+
+
+def test_the_logits_of_classes_that_a_function_knows_leave_the_others_0():
+    class Scores:
+        classes_ = (0, 2)
+
+        def __call__(self, x):
+            return np.column_stack([x[:, 0], -x[:, 0]])
+
+    x, _ = data()
+    probs = answers_of(Scores(), x, 3)["probs"]
+    assert (probs[:, 1] == 0).all()
+    np.testing.assert_allclose(np.log(probs[:, 0] / probs[:, 2]), 2 * x[:, 0], rtol=1e-6)
+
+
+def test_counts_are_neither_probabilities_nor_logits():
+    x, _ = data()
+    with pytest.raises(InputError, match="divide counts or votes by their sum"):
+        answers_of(lambda x: np.ones((len(x), 3)), x, 3)
+
+
+def test_a_training_function_may_return_a_module():
+    torch = pytest.importorskip("torch")
+    x, y = data()
+    module = torch.nn.Linear(4, 3)
+    values = trained(as_trainer(lambda x, y, seed: module), x, y, np.ones((1, 60), bool))
+    logits = module(torch.as_tensor(x, dtype=torch.float32)).detach().double()
+    np.testing.assert_allclose(values[0], logits.softmax(dim=1).numpy(), rtol=1e-12)

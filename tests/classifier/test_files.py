@@ -174,3 +174,25 @@ def test_arrays_and_data_frames_are_taken_where_a_file_is():
         as_predictions([1, 2], "mine")
     with pytest.raises(InputError, match="mine: missing labels"):
         as_predictions({"probs": PROBS, "member": MEMBER}, "mine")
+
+
+def test_units_are_read_and_written(tmp_path):
+    given = made_up(n=8, unit=list("aabbccdd"))
+    save_predictions(given, tmp_path / "p.npz")
+    found = load_predictions(tmp_path / "p.npz")
+    assert found.units.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert "unit" not in found.columns
+    assert made_up(n=8).unit is None
+    assert made_up(n=8, ids=np.arange(8)).unit is None
+    assert made_up(n=8, ids=np.arange(8) // 4).units.tolist() == [0] * 4 + [1] * 4
+
+
+def test_a_column_may_name_the_units():
+    given = made_up(n=8, columns={"who": list("aabbccdd"), "town": list("xyxyxyxy")})
+    found = given.by_unit("who")
+    assert found.units.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert list(found.columns) == ["town"]
+    with pytest.raises(InputError, match="no column 'whose' that names the units; the columns"):
+        given.by_unit("whose")
+    with pytest.raises(InputError, match="unit must have 8 rows, got 2"):
+        given.by_unit([1, 2])

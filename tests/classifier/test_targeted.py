@@ -12,6 +12,7 @@ from privacygauge.classifier.binning import bin_numbers
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.targeted import Distance, Frequency, infinity
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame
@@ -76,18 +77,18 @@ def naive_bin(p, width):
     return min(int((p + 1e-7) * round(1 / width)), round(1 / width) - 1)
 
 
-def naive_distance(q, models, inside, width):
+def naive_distance(q, models, inside, width, least):
     """Return KL(q || mean_out) - KL(q || mean_in) as section 5.3 writes it, for one target."""
 
-    def centre(p):
-        return (naive_bin(p, width) + 0.5) * width if width else max(p, 1e-30)
+    def centre(p, i):
+        return (naive_bin(p, width) + 0.5) * width if width else max(p, least[i % len(least)])
 
     def divergence(side):
         rows = [model for model, is_in in zip(models, inside, strict=True) if is_in == side]
         total = 0.0
         for i, p in enumerate(q):
-            mean = sum(centre(row[i]) for row in rows) / len(rows)
-            total += centre(p) * math.log(centre(p) / mean)
+            mean = sum(centre(row[i], i) for row in rows) / len(rows)
+            total += centre(p, i) * math.log(centre(p, i) / mean)
         return total
 
     return divergence(False) - divergence(True)
@@ -118,10 +119,10 @@ def test_distance_is_what_the_paper_says(width, drawn):
     q, models, inside = drawn
     seen = observation(q, models, inside)
     found, guess = scored(Distance(bin=width), seen), guesses(Distance(bin=width), seen)
+    least = resolution(seen.rows.source, seen.pool).least
     for t in range(len(q)):
-        naive = naive_distance(q[t].tolist(), models[:, t].tolist(), inside[:, t], width)
-        # Without bins, logarithms of 1e-30 make the sums larger and so their rounding.
-        assert found[t] == pytest.approx(naive, rel=1e-12, abs=1e-12 if width else 1e-11)
+        naive = naive_distance(q[t].tolist(), models[:, t].tolist(), inside[:, t], width, least)
+        assert found[t] == pytest.approx(naive, rel=1e-12, abs=1e-12)
         assert guess[t] == (found[t] > 0)
 
 

@@ -104,8 +104,10 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     one_line(inside("report", out), "is not finished")
     monkeypatch.delenv("STOP")
     # From another folder: a run knows where its files are.
+    model = f"{os.getcwd()}/defended_trainers.py:mine"
     os.chdir(tmp_path)
-    done = inside("resume", out, "--jobs", 1, "--quiet")
+    one_line(inside("resume", out, "--jobs", 1), "name it again with --model")
+    done = inside("resume", out, "--jobs", 1, "--model", model, "--quiet")
     assert done.returncode == 0, done.stderr
     assert (out / "report.json").read_text() == whole.stdout
     again = inside("report", out, "--json", "-", "--fail-above", "accuracy=0.6")

@@ -33,7 +33,7 @@ def test_the_json_that_others_read(canaries):
     result = done(canaries, "--epsilon", "1", "--delta", "1e-5", "--json", "-", "--seed", "1")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
-    assert (found["schema"], found["command"]) == ("privacygauge/1", "dp-audit")
+    assert (found["schema"], found["command"]) == ("privacygauge/2", "dp-audit")
     assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5}
     assert found["verdict"]["grade"] == "refuted"
     assert [bound["name"] for bound in found["bounds"]] == ["one-run", "one-run-gaussian"]
@@ -91,3 +91,14 @@ def test_bad_options_are_refused_in_one_line(canaries, options, message):
     assert isinstance(result.exception, InputError)
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_a_column_names_the_people_behind_canaries(tmp_path):
+    rng = np.random.default_rng(0)
+    member = np.repeat(rng.random(100) < 0.5, 3)
+    path = tmp_path / "canaries.npz"
+    np.savez(path, score=rng.normal(size=300), member=member, who=np.arange(300) // 3)
+    found = json.loads(done(path, "--epsilon", 1, "--unit", "who", "--json", "-", "--quiet").stdout)
+    assert found["n_in"] + found["n_out"] == 100
+    refused = done(path, "--epsilon", 1, "--unit", "whose")
+    assert isinstance(refused.exception, InputError)

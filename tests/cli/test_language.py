@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.test_main import one_line, run_inside
-from tests.language.made_scores import made_scores
+from tests.language.made_scores import made_scores, sized_scores
 
 COLUMNS = ["sample", "group", "energy_target", "energy_reference", "member", "population"]
 
@@ -119,6 +119,16 @@ def test_no_limit_holds_where_the_test_is_not_honest(shifted, capsys):
     assert done.returncode == 3
     assert "the test is not honest (fired: reference" in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_limits_are_checked_where_only_the_numbers_of_texts_differ(tmp_path, capsys):
+    path = tmp_path / "unequal.csv"
+    unequal = sized_scores(np.random.default_rng(0), (2, 20, 5), patients=(40, 40, 40))
+    frame_of(unequal).to_csv(path, index=False)
+    given = ("language", "--scores", path, "--json", "-", "--fail-above", "auc=0.99")
+    done = run_inside(given, capsys)
+    assert done.returncode == 0
+    assert report(done)["controls"]["fired"] == ["sizes"]
 
 
 def test_a_limit_on_patients_needs_patients(made, capsys, tmp_path):

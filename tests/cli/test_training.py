@@ -162,7 +162,8 @@ def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, insid
     _, errors = running.communicate(timeout=60)
     if stop == signal.SIGINT:
         assert running.returncode == 130
-        assert f"privacygauge: go on with: privacygauge resume {out}" in errors
+        again = f"privacygauge resume {out} --model user_models.py:tree"
+        assert f"privacygauge: go on with: {again}" in errors
         assert "Traceback" not in errors
     assert 2 <= read_run(out / "run").n_done() < 8
     assert not (out / "report.json").exists()
@@ -172,7 +173,8 @@ def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, insid
     one_line(inside("report", out), "is not finished")
     # From another folder: a run knows where its files are.
     os.chdir(tmp_path)
-    done = inside("resume", out, "--jobs", 1)
+    one_line(inside("resume", out, "--jobs", 1), "name it again with --model")
+    done = inside("resume", out, "--jobs", 1, "--model", place / "user_models.py:tree")
     assert done.returncode == 0, done.stderr
     # Nothing is trained to know what it costs.
     assert done.stderr == ""

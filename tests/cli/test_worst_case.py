@@ -95,8 +95,10 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     one_line(inside("report", out), "is not finished")
     monkeypatch.delenv("STOP")
     # From another folder: a run knows where its files are.
+    model = f"{os.getcwd()}/worst_case_trainers.py:mine"
     os.chdir(tmp_path)
-    done = inside("resume", out, "--jobs", 1)
+    one_line(inside("resume", out, "--jobs", 1), "name it again with --model")
+    done = inside("resume", out, "--jobs", 1, "--model", model)
     assert done.returncode == 0, done.stderr
     assert "Training" not in done.stderr
     assert (out / "report.json").read_text() == whole.stdout

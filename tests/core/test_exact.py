@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from privacygauge.core.exact import SIGNAL, GaussianGame, RandomisedResponse
+from privacygauge.core.exact import (
+    SIGNAL,
+    GaussianGame,
+    OffsetGame,
+    RandomisedResponse,
+    SharedNoiseGame,
+)
 from privacygauge.errors import InputError
 
 
@@ -122,3 +128,73 @@ def test_one_shadow_record_is_refused_since_both_kinds_are_needed() -> None:
     # Dealing would draw coins for ever.
     with pytest.raises(InputError, match="n_shadow"):
         GaussianGame(10, n_shadow=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: GaussianGame(10, n_shadow=-1), "n_shadow must be 0 or at least 2, got -1"),
+        (lambda: OffsetGame(1, 1.0, 4), "n_targets must be at least 2, got 1"),
+        (lambda: OffsetGame(2, 1.0, 0), "n_worlds must be at least 1, got 0"),
+        (lambda: OffsetGame(2, 1.0, 4, n_queries=0), "n_queries must be at least 1, got 0"),
+        (lambda: OffsetGame(2, 1.0, 4, -0.1), r"spread must be at least 0, got -0.1"),
+        (lambda: RandomisedResponse(2, 1.0, 1.0), r"failure must be in \[0, 1\), got 1.0"),
+        (lambda: RandomisedResponse(2, 1.0, -0.1), r"failure must be in \[0, 1\), got -0.1"),
+        (lambda: SharedNoiseGame(1, 1.0, 0.5), "n_targets must be at least 2, got 1"),
+        (lambda: SharedNoiseGame(2, -1.0, 0.5), "effect must be at least 0, got -1.0"),
+        (lambda: SharedNoiseGame(2, 1.0, 1.0), r"correlation must be in \[0, 1\), got 1.0"),
+        (lambda: SharedNoiseGame(2, 1.0, -0.1), r"correlation must be in \[0, 1\), got -0.1"),
+    ],
+)
+def test_further_impossible_games_are_refused(make, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        GaussianGame(2, n_shadow=2, n_classes=1, n_worlds=1),
+        OffsetGame(2, 0.0, 1, 0.0, 1),
+        RandomisedResponse(2, 0.0, 0.0),
+        SharedNoiseGame(2, 0.0, 0.0),
+    ],
+    ids=lambda game: type(game).__name__,
+)
+def test_the_smallest_games_can_be_played_and_give_nothing_away(game) -> None:
+    (dealt,) = game.deal(1, np.random.default_rng(0))
+    assert len(dealt.observation) == 2
+    if not isinstance(game, SharedNoiseGame):
+        assert game.auc() == 0.5
+
+
+@pytest.mark.parametrize("queries", [1, 4])
+def test_an_offset_is_the_same_in_the_target_and_in_all_worlds(queries: int) -> None:
+    n, k, effect, spread = 3000, 8, 2.0, 3.0
+    game = OffsetGame(n, effect, k, spread, queries)
+    (dealt,) = game.deal(1, np.random.default_rng(1))
+    seen = dealt.observation
+    assert seen.worlds is not None
+    signal = seen.worlds.signal.reshape(n, queries)
+    worlds = seen.worlds.worlds.reshape(k, n, queries)
+    assert seen.signals[SIGNAL].tolist() == signal[:, 0].tolist()
+    assert dealt.target.tolist() == list(range(n))
+    # Less the effect, all that is said of a record is its offset and noise of one deviation.
+    plain = np.concatenate([
+        (signal - effect * dealt.secret[:, None])[None],
+        worlds - effect * seen.worlds.inside[..., None],
+    ])  # fmt: skip
+    noise = plain - plain.mean(axis=(0, 2), keepdims=True)
+    freedom = plain[:, 0].size - 1
+    assert noise.var() * (freedom + 1) / freedom == pytest.approx(1.0, abs=0.05)
+    offset = plain.mean(axis=(0, 2))
+    assert offset.mean() == pytest.approx(0.0, abs=5 * spread / np.sqrt(n))
+    assert offset.std() == pytest.approx(np.sqrt(spread**2 + 1 / (freedom + 1)), rel=0.06)
+
+
+def test_a_failure_gives_all_bits_of_a_round_away() -> None:
+    game = RandomisedResponse(40, 0.0, failure=0.3)
+    assert game.auc() == pytest.approx(0.3 + 0.7 * 0.5)
+    rounds = game.deal(400, np.random.default_rng(5))
+    told = [np.all((d.observation.signals[SIGNAL] == 1) == d.secret) for d in rounds]
+    assert np.mean(told) == pytest.approx(0.3, abs=4.5 * np.sqrt(0.3 * 0.7 / 400))

@@ -72,6 +72,15 @@ def test_an_attack_never_sees_the_secret() -> None:
     assert set(vars(seen.observation)) == {"signals", "stratum", "shadow", "worlds"}
 
 
+def test_classes_are_counted_among_targets_and_shadow_records() -> None:
+    signals, member = {"a": np.zeros(2)}, np.array([True, False])
+    assert Observation(signals, np.array([0, 2])).n_classes == 3
+    for largest in (1, 2, 5):
+        shadow = Shadow(signals, member, np.array([0, largest]))
+        assert Observation(signals, np.array([2, 0]), shadow).n_classes == max(3, largest + 1)
+    assert Observation({"a": np.zeros(0)}, np.zeros(0)).n_classes == 1
+
+
 def test_what_is_seen_cannot_be_changed() -> None:
     signal, stratum = np.zeros(2), np.zeros(2, np.int64)
     seen = Observation({"a": signal}, stratum)

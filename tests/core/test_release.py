@@ -45,6 +45,7 @@ def test_worlds_keep_read_only_copies() -> None:
     [
         (np.zeros((2, 4)), np.zeros((2, 4), bool)),
         (np.zeros((2, 3)), np.zeros((3, 3), bool)),
+        (np.zeros((4, 3)), np.zeros((3, 3), bool)),
         (np.zeros(3), np.zeros(3, bool)),
     ],
 )
@@ -113,7 +114,7 @@ def test_there_must_be_other_worlds_and_the_one_that_is_played() -> None:
     with pytest.raises(InputError, match="without needs at least two worlds, got 1"):
         one.without(0)
     two = Worlds(np.zeros(1), np.zeros((2, 1)), np.ones((2, 1), bool))
-    for number in (-1, 2):
+    for number in (-1, 2, 3):
         with pytest.raises(InputError, match=rf"number must be in 0\.\.1, got {number}"):
             two.without(number)
 
@@ -121,6 +122,16 @@ def test_there_must_be_other_worlds_and_the_one_that_is_played() -> None:
 def test_signals_of_several_queries_are_finite() -> None:
     with pytest.raises(InputError, match="signal must be finite"):
         Worlds(np.full((1, 2), np.inf), np.zeros((1, 1, 2)), np.array([[True]]))
+
+
+@pytest.mark.parametrize("queries", [(), (2,)])
+def test_lists_will_do(queries: tuple[int, ...]) -> None:
+    arrays = np.ones((3, *queries)), np.ones((2, 3, *queries)), np.ones((2, 3), bool)
+    kept = Worlds(*(x.tolist() for x in arrays))
+    for mine, given in zip((kept.signal, kept.worlds, kept.inside), arrays, strict=True):
+        assert mine.tolist() == given.tolist()
+        assert mine.dtype == given.dtype
+        assert not mine.flags.writeable
 
 
 def test_worlds_are_finite() -> None:

@@ -73,6 +73,24 @@ def test_parts_keep_targets_whole_and_hold_both_kinds(
             assert abs(np.count_nonzero(first & side) - share * n) <= max(1, 0.5)
 
 
+@given(SEEDS, st.sampled_from([0.2, 0.5, 0.8]))
+def test_targets_that_are_mostly_members_are_split_apart_from_the_others(
+    seed: int, share: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    target = rng.integers(rng.integers(2, 9), size=40)
+    secret = rng.random(40) < 0.4
+    first = halves(target, secret, share, 1)
+    mostly_in = {t: 2 * secret[target == t].sum() > (target == t).sum() for t in set(target)}
+    for kind in (True, False):
+        group = [t for t, mostly in mostly_in.items() if mostly == kind]
+        chosen = sum(bool(first[target == t][0]) for t in group)
+        # Where there are two or more, each part gets one of them at least.
+        wanted = min(max(round(share * len(group)), 1), len(group) - 1) if len(group) > 1 else None
+        assert wanted is None or chosen == wanted
+        assert len(group) != 1 or chosen == 0
+
+
 @given(SEEDS, SEEDS)
 def test_the_order_of_the_rows_moves_nobody(seed: int, order: int) -> None:
     t = transcript_of(seed, repeated=True)

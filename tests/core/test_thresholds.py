@@ -115,3 +115,5 @@ def test_many_classes_keep_their_order() -> None:
 def test_nothing_is_learnt_from_one_kind_only() -> None:
     with pytest.raises(InputError, match="a threshold needs members and non-members"):
         best_threshold(np.array([]), np.array([1.0]))
+    with pytest.raises(InputError, match="a threshold needs members and non-members"):
+        best_threshold(np.array([1.0]), np.array([]))

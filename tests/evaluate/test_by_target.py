@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import mannwhitneyu, norm, t
 
 from privacygauge.core.checks import frozen
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.by_target import TargetScores, evaluate_targets, mean_auc
+from privacygauge.evaluate.rates import clopper_pearson
 from privacygauge.evaluate.roc import auc
 from tests.thorough import times
 
@@ -127,3 +128,115 @@ def test_records_are_told_beyond_luck_whatever_their_number():
     assert false <= (8 if games == 100 else 5)
     shifted = [scores_of(rng, 30, 200, 1.0 * (i < 5), np.arange(200)) for i in range(10)]
     assert evaluate_targets("half", shifted).told.tolist() == [True] * 5 + [False] * 5
+
+
+def naive_auc(score, secret):
+    """Each row's share of the other side beyond it, ties as halves, and the mean of them."""
+    share = np.array([
+        np.mean([(a > b) + (a == b) / 2 if inside else (b > a) + (a == b) / 2
+                 for b in score[secret != inside]])
+        for a, inside in zip(score, secret, strict=True)
+    ])  # fmt: skip
+    return share[secret].mean(), share
+
+
+def naive_accuracy(guess, secret):
+    """Each row's right guess, and the mean of both sides' shares of them."""
+    right = (guess == secret).astype(float)
+    return (right[secret].mean() + right[~secret].mean()) / 2, right
+
+
+def naive_mean(values, shares, scores, level, weight):
+    """A mean over records, with Student's interval over the sums of what a release adds."""
+    sums: dict[int, float] = {}
+    for share, found in zip(shares, scores, strict=True):
+        for side in (found.secret, ~found.secret):
+            part = weight * (share[side] - share[side].mean()) / side.sum() / len(scores)
+            for release, x in zip(found.release[side], part, strict=True):
+                sums[release] = sums.get(release, 0.0) + x
+    n, value = len(sums), float(np.mean(values))
+    variance = sum(x**2 for x in sums.values()) * n / (n - 1)
+    half = t.ppf((1 + level) / 2, n - 1) * np.sqrt(variance)
+    return value, max(0.0, value - half), min(1.0, value + half), n
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize(("n", "shift"), [(6, 0.3), (6, 2.0), (40, 1.0)])
+def test_means_over_records_have_students_interval_over_releases(n, shift, level):
+    rng = np.random.default_rng(6)
+    scores = [scores_of(rng, 50, n, shift, np.arange(n) + 2 * i, blocks=2) for i in range(3)]
+    judged = evaluate_targets("a", scores, level)
+    areas = [naive_auc(s.score, s.secret) for s in scores]
+    guesses = [s.score >= np.array(s.best_cuts())[s.block] for s in scores]
+    rights = [naive_accuracy(g, s.secret) for g, s in zip(guesses, scores, strict=True)]
+    for found, each, weight in ((judged.auc, areas, 1.0), (judged.accuracy, rights, 0.5)):
+        values, shares = zip(*each, strict=True)
+        expected = naive_mean(values, shares, scores, level, weight)
+        assert (found.value, found.low, found.high, found.n) == pytest.approx(expected)
+        assert found.level == level
+    assert mean_auc(scores, level) == judged.auc
+
+
+def test_of_an_attack_on_several_records_every_number_is_theirs():
+    rng = np.random.default_rng(7)
+    scores = [scores_of(rng, 50, 30 + 10 * i, 0.7 * i, blocks=2) for i in range(4)]
+    judged = evaluate_targets("a", scores, 0.8)
+    assert judged.aucs.tolist() == pytest.approx([naive_auc(s.score, s.secret)[0] for s in scores])
+    own = [np.mean([naive_auc(*block)[0] for block in zip(s.own, s.inside, strict=True)])
+           for s in scores]  # fmt: skip
+    assert judged.own_auc.tolist() == pytest.approx(own)
+    guesses = [s.score >= np.array(s.best_cuts())[s.block] for s in scores]
+    pairs = list(zip(guesses, scores, strict=True))
+    assert judged.true_positives == sum((g & s.secret).sum() for g, s in pairs)
+    assert judged.false_positives == sum((g & ~s.secret).sum() for g, s in pairs)
+    assert judged.n_in == sum(s.secret.sum() for s in scores)
+    assert judged.n_out == sum((~s.secret).sum() for s in scores)
+    for i, fpr in enumerate((0.1, 0.01)):
+        each = [target.tpr_at_fpr[i].estimate.value for target in judged.targets]
+        assert judged.tpr_at_fpr[i] == (fpr, pytest.approx(np.mean(each)))
+
+
+def test_records_are_told_by_holms_rule_at_half_of_the_error():
+    rng = np.random.default_rng(8)
+    flat = scores_of(rng, 10, 30, 0.0)
+    flat = TargetScores(flat.own, flat.inside, np.zeros(30), flat.secret, flat.release)
+    scores = [*(scores_of(rng, 10, 30, 0.25 * i) for i in range(8)), flat]
+    p = [mannwhitneyu(s.score[s.secret], s.score[~s.secret], alternative="greater",
+                      method="asymptotic").pvalue for s in scores[:-1]]  # fmt: skip
+    p.append(1.0)
+    several = set()
+    for level in (0.3, 0.8, 0.95):
+        told, alive = [False] * 9, True
+        for rank, i in enumerate(np.argsort(p)):
+            alive = alive and p[i] * (9 - rank) <= (1 - level) / 2
+            told[i] = alive
+        assert evaluate_targets("a", scores, level).told.tolist() == told
+        several.add(sum(told))
+    assert len(several) == 3
+
+
+@pytest.mark.parametrize("n", [2, 3, 12])
+def test_where_nothing_varies_the_interval_is_that_of_the_pairs_of_one_record(n):
+    scores = []
+    for size in (n, 40):
+        secret = np.arange(size) < (size + 1) // 2
+        own = np.array([[0.0, 1.0]])
+        scores.append(TargetScores(own, own > 0, secret * 1.0, secret, np.arange(size)))
+    found = mean_auc(scores, 0.9)
+    assert (found.low, found.high) == clopper_pearson(n // 2, n // 2, 0.9)
+    assert (found.value, found.n, found.level) == (1.0, 40, 0.9)
+
+
+def test_one_release_alone_is_no_ground_for_an_interval_of_its_own():
+    own, secret = np.array([[0.0, 1.0]]), np.array([True, False])
+    found = TargetScores(own, own > 0, np.array([1.0, 0.0]), secret, np.zeros(2, np.int64))
+    assert (mean_auc([found], 0.9).low, mean_auc([found], 0.9).n) == (
+        clopper_pearson(1, 1, 0.9)[0], 1,
+    )  # fmt: skip
+
+
+def test_own_and_inside_have_one_shape_of_two_dimensions():
+    good = np.ones((1, 4))
+    for own, inside in ((good, good[:, 1:] > 0), (good[0], good[0] > 0)):
+        with pytest.raises(InputError, match=r"own and inside must have the shape \(b, s\)"):
+            TargetScores(own, inside, np.ones(2), np.array([True, False]), np.arange(2))

@@ -46,12 +46,12 @@ def test_without_enough_points_or_variation_there_is_no_correlation() -> None:
         assert flat == Skipped("correlation", "one of the two does not vary over the classes")
 
 
-@given(SEEDS)
-def test_the_rank_correlation_is_spearmans(seed: int) -> None:
+@given(SEEDS, st.sampled_from([0.5, 0.95]))
+def test_the_rank_correlation_is_spearmans(seed: int, level: float) -> None:
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 40))
     x, y = rng.integers(0, 9, n).astype(float), rng.normal(size=n)
-    found = rank_correlation(x, y)
+    found = rank_correlation(x, y, level)
     if np.ptp(x) == 0:
         assert isinstance(found, Skipped)
         return
@@ -59,7 +59,20 @@ def test_the_rank_correlation_is_spearmans(seed: int) -> None:
     assert found.value == pytest.approx(stats.spearmanr(x, y).statistic)
     assert -1 <= found.low <= found.value <= found.high <= 1
     # Only the order counts.
-    assert rank_correlation(np.exp(x), y) == found
+    assert rank_correlation(np.exp(x), y, level) == found
+    z = stats.norm.ppf((1 + level) / 2) * np.sqrt((1 + found.value**2 / 2) / (n - 3))
+    ends = np.tanh(np.arctanh(found.value) - z), np.tanh(np.arctanh(found.value) + z)
+    assert (found.low, found.high) == pytest.approx(ends)
+
+
+@pytest.mark.parametrize("n", [4, 5, 30])
+def test_equal_or_turned_ranks_are_fully_correlated(n: int) -> None:
+    for sign in (1, -1):
+        found = rank_correlation(np.arange(float(n)), sign * np.arange(float(n)) ** 3)
+        assert isinstance(found, Estimate)
+        assert found.value == pytest.approx(sign)
+        assert min(abs(found.low), abs(found.high)) > 1 - 1e-6
+        assert -1 <= found.low <= found.high <= 1
 
 
 def test_the_interval_of_a_rank_correlation_covers_it() -> None:

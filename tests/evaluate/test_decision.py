@@ -46,6 +46,7 @@ def test_the_advantage_is_tpr_minus_fpr(guesses: Decisions, level: float) -> Non
     tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
     assert found.value == pytest.approx(tpr - fpr)
     assert (found.low, found.high) == pytest.approx((2 * accuracy.low - 1, 2 * accuracy.high - 1))
+    assert (found.n, found.level) == (len(guesses), level)
 
 
 @given(decisions(), LEVELS)
@@ -54,7 +55,7 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
     for found, k, n in (
         (decision.recall(guesses, level), tp, guesses.n_in),
         (decision.false_positive_rate(guesses, level), fp, guesses.n_out),
-        (decision.precision(guesses, level), tp, tp + fp),
+        (decision.sample_precision(guesses, level), tp, tp + fp),
     ):
         if n == 0:
             assert isinstance(found, Skipped)
@@ -64,7 +65,42 @@ def test_rates_are_counts_with_clopper_pearsons_interval(guesses: Decisions, lev
             )  # fmt: skip
     assert decision.recall(guesses).value == recall_score(guesses.secret, guesses.guess)
     if tp + fp:
-        assert decision.precision(guesses).value == precision_score(guesses.secret, guesses.guess)
+        found = decision.sample_precision(guesses)
+        assert found.value == precision_score(guesses.secret, guesses.guess)
+
+
+@given(decisions(), LEVELS)
+def test_precision_is_that_of_a_balanced_pool(guesses: Decisions, level: float) -> None:
+    found, sample = decision.precision(guesses, level), decision.sample_precision(guesses, level)
+    if not guesses.guess.any():
+        assert found == sample == Skipped("precision", "no record was guessed to be a member")
+        return
+    tpr, fpr = decision.recall(guesses).value, decision.false_positive_rate(guesses).value
+    assert found.value == pytest.approx(tpr / (tpr + fpr))
+    ppv = decision.positive_predictive_value(guesses, 0.5, level)
+    assert found.value == pytest.approx(ppv.value)
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert (found.n, found.level) == (sample.n, level)
+    assert ("equal sides" in found.method) == (guesses.n_in != guesses.n_out)
+    if guesses.n_in == guesses.n_out:
+        assert found == sample
+
+
+@given(st.integers(1, 6), st.integers(1, 6))
+def test_precision_does_not_hang_on_how_many_the_file_holds(inside: int, outside: int) -> None:
+    found = decision.precision(of_counts(3 * inside, 7 * inside, outside, 9 * outside))
+    assert found.value == pytest.approx(0.3 / (0.3 + 0.1))
+
+
+@pytest.mark.parametrize(("n_in", "n_out"), [(200, 50), (50, 200), (400, 20), (30, 30)])
+def test_precision_at_equal_sides_covers(n_in: int, n_out: int) -> None:
+    rng, games = np.random.default_rng(0), 2_000
+    hits, alarms = rng.binomial(n_in, 0.4, games), rng.binomial(n_out, 0.2, games)
+    held = [
+        not decision.precision(of_counts(h, n_in - h, a, n_out - a)).excludes(2 / 3)
+        for h, a in zip(hits, alarms, strict=True)
+    ]
+    assert np.sum(held) >= stats.binom.ppf(1e-4, games, 0.95)
 
 
 @given(decisions(), st.floats(0.001, 0.999), LEVELS)
@@ -85,12 +121,14 @@ def test_the_predictive_value_is_bayes_theorem(
 
     expected = ppv(tp / n_in, fp / n_out), ppv(tl, fh), ppv(th, fl)
     assert (found.value, found.low, found.high) == pytest.approx(expected)
+    assert (found.n, found.level) == (n_in + n_out, level)
 
 
 def test_for_as_many_members_as_at_hand_the_predictive_value_is_the_precision() -> None:
     guesses = of_counts(30, 10, 20, 100)
     ppv = decision.positive_predictive_value(guesses, 40 / 160)
-    assert ppv.value == pytest.approx(decision.precision(guesses).value) == 0.6
+    assert ppv.value == pytest.approx(decision.sample_precision(guesses).value) == 0.6
+    assert decision.precision(guesses).value == pytest.approx(0.75 / (0.75 + 20 / 120))
 
 
 def test_predictive_values_come_at_three_priors() -> None:
@@ -138,6 +176,38 @@ def test_balanced_accuracy_of_repeated_targets_covers() -> None:
     # sides are not independent.
     held = [not decision.balanced_accuracy(g).excludes(0.65) for g in repeated_games(60, 10, 400)]
     assert np.sum(held) >= stats.binom.ppf(1e-4, 400, 0.95)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95])
+@pytest.mark.parametrize(("n_targets", "rounds", "seed"), [(2, 2, 0), (3, 4, 1), (20, 5, 2)])
+def test_of_repeated_targets_the_accuracy_has_wilsons_interval_of_what_the_rows_are_worth(
+    n_targets: int, rounds: int, seed: int, level: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    target = rng.integers(n_targets, size=n_targets * rounds)
+    secret = np.arange(len(target)) % 2 == 0
+    guesses = Decisions(secret ^ (rng.random(len(target)) < rng.random(n_targets)[target]), secret,
+                        target)  # fmt: skip
+    right = (guesses.guess == secret).astype(float)
+    sides = {True: right[secret].mean(), False: right[~secret].mean()}
+    value = sum(sides.values()) / 2
+    sums = [
+        sum((right[i] - sides[bool(secret[i])]) / (2 * np.sum(secret == secret[i]))
+            for i in np.flatnonzero(target == t))
+        for t in set(target.tolist())
+    ]  # fmt: skip
+    n = len(sums)
+    variance = sum(x**2 for x in sums) * n / (n - 1)
+    worth = min(max(value * (1 - value) / variance, 1), len(target)) if variance > 0 else n
+    found = decision.balanced_accuracy(guesses, level)
+    assert (found.low, found.high) == pytest.approx(wilson(value * worth, worth, level))
+    assert (found.value, found.n, found.level) == (pytest.approx(value), n, level)
+
+
+def test_where_no_guess_is_wrong_repeated_rows_are_worth_their_targets() -> None:
+    secret = np.arange(24) % 2 == 0
+    found = decision.balanced_accuracy(Decisions(secret, secret, np.arange(24) % 3))
+    assert (found.low, found.high) == wilson(3, 3)
 
 
 def test_of_repeated_targets_n_is_their_number() -> None:

@@ -2,11 +2,26 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, norm
 
-from privacygauge.core.transcript import Decisions
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.rules import Cut
+from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
-from privacygauge.evaluate.defences import accuracy_lost, quantile
+from privacygauge.evaluate.defences import (
+    AttackedDefence,
+    DefenceFindings,
+    JudgedDefence,
+    accuracy_lost,
+    quantile,
+    risk_quantiles,
+)
+from privacygauge.evaluate.evaluation import Evaluation, evaluate
+from privacygauge.evaluate.risk import assess_risk
+from tests.laws.draws import SEEDS, both_kinds, few_values
 from tests.thorough import times
 
 
@@ -40,6 +55,29 @@ def test_by_hand():
     assert lost.n == 8
 
 
+@settings(max_examples=times(60))
+@given(SEEDS, st.integers(2, 30), st.sampled_from([0.5, 0.95, 0.9999]))
+def test_each_side_takes_one_record_more_of_each_kind_of_change(seed, n, level):
+    rng = np.random.default_rng(seed)
+    secret = both_kinds(n, rng)
+    share = rng.choice([0.0, 0.5, 1.0])
+    before = Decisions(np.where(rng.random(n) < share, secret, ~secret), secret)
+    after = Decisions(np.where(rng.random(n) < rng.choice([0.0, 0.5]), secret, ~secret), secret)
+    centre, variance = 0.0, 0.0
+    for side in (secret, ~secret):
+        changes = [1, -1]
+        for i in np.flatnonzero(side):
+            right = [int(x.guess[i] == secret[i]) for x in (before, after)]
+            changes.append(right[0] - right[1])
+        centre += np.mean(changes) / 2
+        variance += np.var(changes) / len(changes) / 4
+    half = norm.ppf((1 + level) / 2) * np.sqrt(variance)
+    found = accuracy_lost(before, after, level)
+    low, high = max(-1.0, centre - half), min(1.0, centre + half)
+    assert found.low == pytest.approx(min(found.value, low))
+    assert found.high == pytest.approx(max(found.value, high))
+
+
 @pytest.mark.parametrize("change", [0.0, 0.02, 0.3])
 def test_the_interval_holds_the_truth_as_often_as_it_says(change):
     rng, games = np.random.default_rng(1), times(400)
@@ -65,6 +103,20 @@ def test_quantiles_are_numpys(share, n):
     assert found.n == n
 
 
+@given(SEEDS, st.integers(1, 60), st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from([0.5, 0.95]))
+def test_the_interval_of_a_quantile_ends_at_ranks_that_coins_would_give(seed, n, share, level):
+    values = few_values(n, np.random.default_rng(seed))
+    found, ordered = quantile(values, share, level), np.sort(values)
+    # The least rank that so many values below are not too few for, and its mirror image.
+    tail = (1 - level) / 2
+    ranks = np.arange(n + 1)
+    least = int(ranks[binom.cdf(ranks, n, share) >= tail - 1e-12].min())
+    most = int(ranks[binom.cdf(ranks, n, share) >= 1 - tail - 1e-12].min())
+    assert found.low == min(found.value, ordered[max(least - 1, 0)])
+    assert found.high == max(found.value, ordered[min(most, n - 1)])
+    assert found.value == np.quantile(values, share, method="inverted_cdf")
+
+
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_the_interval_of_a_quantile_holds_the_truth_as_often_as_it_says(share):
     rng, games = np.random.default_rng(2), times(400)
@@ -77,3 +129,55 @@ def test_a_quantile_of_nothing_is_refused():
         quantile(np.empty(0), 0.5)
     with pytest.raises(InputError, match="got 1"):
         quantile(np.ones(3), 1.0)
+
+
+def test_quantiles_of_the_risk_are_those_of_the_members_scores():
+    rng = np.random.default_rng(3)
+    secret, zeros = np.arange(80) < 50, np.zeros(80, int)
+    before, after = (
+        assess_risk(Transcript(rng.random(80), secret), "made", zeros, zeros > 0, rng)
+        for _ in range(2)
+    )
+    found = risk_quantiles(before, after, 0.9)
+    assert [q.share for q in found] == [0.5, 0.9, 0.99]
+    for q in found:
+        assert q.undefended == quantile(before.member_scores, q.share, 0.9)
+        assert q.defended == quantile(after.member_scores, q.share, 0.9)
+
+
+def test_every_defence_attack_and_adversary_has_a_line():
+    rng = np.random.default_rng(4)
+    secret = np.arange(40) < 20
+
+    def judged() -> Evaluation:
+        transcript = Transcript(rng.normal(size=40) + secret, secret)
+        return evaluate("loss", transcript, Cut(0.5).decide(transcript), 0.9, thresholds="global")
+
+    def defence(name: str, variant: str) -> JudgedDefence:
+        attacks = tuple(
+            AttackedDefence(judged(), judged(), judged(), Estimate(0, 0, 0, 0.9, 40, ""))
+            for _ in range(2)
+        )
+        rest = dict.fromkeys(("headline", "costs", "distance", "risk", "quantiles", "worst"))
+        return JudgedDefence(name, variant, attacks, **rest)
+
+    defences = defence("rounding", "1 digit"), defence("label only", "")
+    lines = DefenceFindings(None, None, defences, 0, 0.9).lines()
+    evaluations = [
+        (judged.title, adversary, evaluation)
+        for judged in defences
+        for attacked in judged.attacks
+        for adversary, evaluation in zip(
+            ("undefended", "non-adaptive", "adaptive"),
+            (attacked.undefended, attacked.non_adaptive, attacked.adaptive),
+            strict=True,
+        )
+    ]
+    assert {x["defence"] for x in lines} == {"rounding (1 digit)", "label only"}
+    for line, (title, adversary, found) in zip(lines, evaluations, strict=True):
+        assert (line["defence"], line["attack"]) == (title, "loss (global)")
+        assert (line["adversary"], line["n"], line["level"]) == (adversary, 40, 0.9)
+        for name, estimate in (("accuracy", found.accuracy), ("auc", found.auc)):
+            ends = line[name], line[f"{name} low"], line[f"{name} high"]
+            assert ends == (estimate.value, estimate.low, estimate.high)
+            assert line[f"{name} method"] == estimate.method

@@ -10,6 +10,7 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.epsilon import (
     audit_epsilon,
+    best_cut,
     epsilon_lower_bound,
     largest_certifiable_epsilon,
 )
@@ -141,6 +142,35 @@ def test_hundreds_of_thousands_of_scores_cost_no_accuracy() -> None:
     bound, _ = audit_epsilon([Transcript(answer + 0.0, secret)])
     assert 1.9 < bound.low < 2
     assert audit_epsilon([Transcript(rng.normal(size=200_000) + 3 * secret, secret)])[0].low > 3
+
+
+def test_where_every_non_member_is_above_all_members_the_best_cut_shows_nothing() -> None:
+    score, secret = np.array([1.0, 0.0, 2.0, 3.0, 4.0]), np.arange(5) < 2
+    bound, cut = best_cut(score, secret)
+    # All are called members: nothing is left of the limit of the false-positive rate but 1.
+    assert cut == 0.0
+    assert bound == pytest.approx(np.log(lower_limit(2, 2, 0.025)))
+
+
+@pytest.mark.parametrize("n_in", [511, 512, 513, 1500])
+@pytest.mark.parametrize("worst", [False, True], ids=["first", "last"])
+def test_of_many_cuts_evenly_spread_ones_are_tried_the_ends_among_them(
+    n_in: int, worst: bool
+) -> None:
+    # Above one end no non-member, below the other no member: one member is all that shows.
+    inside = np.arange(float(n_in))
+    outside = np.full(900, n_in / 2)
+    if worst:
+        outside = np.concatenate([outside, np.full(90, n_in - 1.5)])
+    score = np.concatenate([inside, outside])
+    secret = np.arange(len(score)) < n_in
+    bounds = {c: epsilon_lower_bound(Decisions(score >= c, secret)).low for c in map(float, inside)}
+    bound, cut = best_cut(score, secret)
+    grid = np.unique(np.linspace(0, n_in - 1, min(n_in, 512)).astype(int))
+    assert cut in grid
+    assert bound == pytest.approx(max(bounds[float(i)] for i in grid))
+    assert bounds[cut] == pytest.approx(bound)
+    assert bound > 1
 
 
 def test_a_single_member_is_refused_with_the_reason() -> None:

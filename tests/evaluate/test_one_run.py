@@ -52,11 +52,21 @@ def test_with_every_guess_right_it_is_in_closed_form(r, level):
     assert largest_one_run_epsilon(20_000, r, level=level) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.parametrize("level", [0.1, 0.8, 0.95])
+@pytest.mark.parametrize("delta", [1e-3, 0.1])
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (6, 4, 4), (6, 6, 5), (9, 7, 6), (30, 8, 8)])
+def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):
+    require_the_last_refuted(*sizes, delta, level)
+
+
 @pytest.mark.slow
 @settings(max_examples=times(24), deadline=None)
 @given(counts, deltas, st.sampled_from([0.8, 0.95, 0.999]))
-def test_it_is_where_one_of_two_slow_programs_stops_to_refute(sizes, delta, level):
-    m, r, v = sizes
+def test_so_it_is_whatever_the_counts(sizes, delta, level):
+    require_the_last_refuted(*sizes, delta, level)
+
+
+def require_the_last_refuted(m, r, v, delta, level):
     beta, bound = 1 - level, float(one_run_epsilon(m, r, v, delta, level))
 
     def refuted(epsilon):
@@ -163,6 +173,9 @@ def test_the_order_of_the_rows_gives_nothing_away_where_scores_are_equal():
     [
         ((10, 11, 5), r"n_guesses must be in 0..10 \(the canaries\), got 11"),
         ((10, 5, 6), "n_right must be in 0..n_guesses, got 6 of 5"),
+        ((10, 5, -1), "n_right must be in 0..n_guesses, got -1 of 5"),
+        ((10, -1, 0), r"n_guesses must be in 0..10 \(the canaries\), got -1"),
+        ((10, 5, 5, -0.1), r"delta must be in \[0, 1\), got -0.1"),
         ((10, 5, 2.5), "counts of guesses must be integers"),
         ((10, 5, 5, 1.0), r"delta must be in \[0, 1\), got 1.0"),
         ((10, 5, 5, 0.0, 1.0), r"level must be in \(0, 1\), got 1.0"),
@@ -174,5 +187,7 @@ def test_what_cannot_be_is_refused(arguments, message):
 
 
 def test_mu_refuses_what_cannot_be():
-    with pytest.raises(InputError, match="got 6, 5 and 10"):
-        one_run_mu(10, 5, 6)
+    for guesses, right in ((5, 6), (11, 6), (5, -1)):
+        with pytest.raises(InputError, match=f"got {right}, {guesses} and 10"):
+            one_run_mu(10, guesses, right)
+    assert one_run_mu(10, 0, 0) == 0.0

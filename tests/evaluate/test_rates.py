@@ -55,7 +55,7 @@ def test_a_share_keeps_its_counts() -> None:
 def clustered(seed: int, rows: int = 6) -> tuple[np.ndarray, np.ndarray]:
     """Return hits that units of equal size repeat more or less often."""
     rng = np.random.default_rng(seed)
-    n_units = int(rng.integers(3, 30))
+    n_units = int(rng.integers(2, 30))
     hit = rng.random((n_units, rows)) < rng.beta(0.5, 0.5, (n_units, 1))
     hit[0], hit[1] = True, False
     order = rng.permutation(n_units * rows)
@@ -81,6 +81,14 @@ def test_repeated_units_widen_the_interval_by_the_naive_design_effect(seed: int)
     assert estimate.low <= naive.low
     assert estimate.high >= naive.high
     assert (estimate.n, naive.n) == (len(units), n)
+
+
+def test_two_units_are_enough_to_see_whether_their_rows_are_alike() -> None:
+    unit = np.repeat([0, 1], 6)
+    mixed, alike = np.tile([True, False, True, False, True, False], 2), unit == 0
+    mixed[1] = True
+    assert rates.effective_size(mixed, unit) == 12
+    assert rates.effective_size(alike, unit) == 1
 
 
 @given(SEEDS)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, norm
+from scipy.stats import binomtest, norm, t
 
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.rate_at_fpr import tprs_at_fprs
+from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr, tprs_at_fprs
+from privacygauge.evaluate.rates import effective_size
 from privacygauge.evaluate.repeated import tprs_of_repeated
 from privacygauge.evaluate.roc import roc
 from tests.thorough import times
@@ -68,3 +69,22 @@ def test_rows_that_only_repeat_their_target_count_once():
 def test_the_rate_is_checked(fpr):
     with pytest.raises(InputError, match=r"fpr must be in \(0, 1\)"):
         tprs_of_repeated(played(10, 2, 0.0, np.random.default_rng(4)), (fpr,))
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+@pytest.mark.parametrize(("n_targets", "rounds"), [(2, 6), (3, 10), (40, 5)])
+def test_rows_count_by_their_design_effect_and_students_quantile(n_targets, rounds, level):
+    rng = np.random.default_rng(n_targets)
+    target = np.tile(np.arange(n_targets), rounds)
+    secret = rng.permutation(len(target)) % 2 == 0
+    score = rng.normal(size=n_targets)[target] + 0.5 * rng.normal(size=len(target)) + secret
+    transcript, fpr = Transcript(score, secret, target), 0.3
+    (found,) = tprs_of_repeated(transcript, [fpr], level)
+    worth = []
+    cut = np.sort(score[~secret])[::-1][int(fpr * np.sum(~secret))]
+    for side in (secret, ~secret):
+        hit, unit = score[side] > cut, target[side]
+        n, units = len(hit), len(set(unit.tolist()))
+        student = t.ppf((1 + level) / 2, n - 1) / t.ppf((1 + level) / 2, units - 1)
+        worth.append(n if n == units else max(1, int(effective_size(hit, unit) * student**2)))
+    assert found == tpr_at_fpr(roc(transcript), fpr, level, independent=tuple(worth))

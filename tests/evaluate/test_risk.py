@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -20,6 +20,7 @@ from privacygauge.evaluate.risk import (
     at_prior,
 )
 from tests.laws.draws import SEEDS, both_kinds
+from tests.thorough import times
 
 
 def calibrated(n: int, rng: np.random.Generator, prior: float = 0.5):
@@ -82,6 +83,31 @@ def test_a_score_that_exaggerates_is_found_out() -> None:
     found = reliability(np.clip(2 * truth - 0.5, 0, 1), secret, rng)
     assert found.rmse.low > 3 * found.noise
     assert found.rmse.value > 0.1
+
+
+def test_the_interval_of_the_distance_holds_what_the_bins_would_draw() -> None:
+    score, secret = calibrated(400, np.random.default_rng(1))
+    found = [
+        reliability(score, secret, np.random.default_rng(0), level=level).rmse
+        for level in (0.5, 0.9, 0.99)
+    ]
+    lows, highs = [x.low for x in found], [x.high for x in found]
+    assert lows == sorted(lows, reverse=True)
+    assert found[0].value < highs[0] < highs[1] < highs[2] < 1
+    # Drawn anew from the shares seen: as far off again, on top of what is seen.
+    odds = np.sum(~secret) / np.sum(secret)
+    rng, drawn = np.random.default_rng(5), []
+    index = np.minimum((score * 10).astype(int), 9)
+    for _ in range(300):
+        squares = []
+        for b in set(index.tolist()):
+            rows = index == b
+            share = rng.binomial(rows.sum(), secret[rows].mean()) / rows.sum()
+            even = share * odds / (share * odds + 1 - share)
+            squares += [(even - score[rows].mean()) ** 2] * rows.sum()
+        drawn.append(np.sqrt(np.mean(squares)))
+    assert highs[1] == pytest.approx(np.quantile(drawn, 0.95), rel=0.15)
+    assert lows[1] == pytest.approx(min(found[0].value, np.quantile(drawn, 0.05)), rel=0.15)
 
 
 def test_scores_of_0_and_1_fall_in_the_outer_bins() -> None:
@@ -161,6 +187,35 @@ def test_the_assessment_holds_a_row_for_every_class_with_both_kinds() -> None:
     assert risk.correlation.value == pytest.approx(published.statistic)
 
 
+def naive_mean_risk(inside, outside, prior: float, level: float, above: float):
+    """The members' mean, and the interval that also holds what no constant moves."""
+    a, b = (prior * x / (prior * x + (1 - prior) * (1 - x)) for x in (inside, outside))
+    z = stats.norm.ppf((1 + level) / 2)
+    error = [np.std(x, ddof=1) / np.sqrt(len(x)) if len(x) > 1 else 1.0 for x in (a, b)]
+    value = a.mean() - above
+    other = prior + (1 - prior) * (a.mean() - b.mean()) - above
+    wide = (1 - prior) * np.sqrt(error[0] ** 2 + error[1] ** 2)
+    low = min(value - z * error[0], other - z * wide)
+    return value, low, max(value + z * error[0], other + z * wide), len(a) + len(b)
+
+
+@given(SEEDS, st.integers(2, 12), st.sampled_from([0.5, 0.95]))
+@settings(max_examples=times(20))
+def test_the_mean_risk_has_a_normal_interval_with_and_without_calibration(
+    seed: int, n: int, level: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    score, secret = rng.random(n), both_kinds(n, rng, rng.choice([0.0, 0.5, 1.0]))
+    zeros = np.zeros(n, int)
+    risk = assess_risk(Transcript(score, secret), "made", zeros, zeros > 0, rng, level)
+    inside, outside = score[secret], score[~secret]
+    for prior, above, found in [(0.5, 0.0, risk.mean), *((p, p, x) for p, x in risk.excess)]:
+        expected = naive_mean_risk(inside, outside, prior, level, above)
+        assert (found.value, found.low, found.high, found.n) == pytest.approx(expected)
+        assert found.level == level
+    assert risk.reliability.rmse.level == level
+
+
 @pytest.mark.slow
 def test_on_noise_the_intervals_hold_chance() -> None:
     # Risk and correctness go together in every record, membership with neither.
@@ -188,6 +243,9 @@ def test_what_is_no_probability_is_refused() -> None:
             assess_risk(Transcript(score, [1, 0]), "made", np.zeros(2, int), np.ones(2, bool), rng)
     with pytest.raises(InputError, match="n_bins must be at least 1, got 0"):
         reliability(np.zeros(2), np.array([True, False]), rng, n_bins=0)
+    for secret in (np.ones(2, bool), np.zeros(2, bool)):
+        with pytest.raises(InputError, match="calibration needs members and non-members"):
+            reliability(np.zeros(2), secret, rng)
     for prior in (0.0, 1.0):
         with pytest.raises(InputError, match=r"prior must be in \(0, 1\), got"):
             at_prior(np.zeros(2), prior)

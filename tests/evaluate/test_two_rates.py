@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
@@ -54,10 +54,24 @@ def naive_p_value(c, line, most, level, points, corner=0.0):
     )
 
 
+@settings(max_examples=times(16), deadline=None)
+@given(counted, lines, deltas, st.sampled_from([0.8, 0.95]))
+@example(Counts(36, 60, 0, 60), Line(1.0, 0.7), 0.0, 0.95)  # 1.5 deviations below the line
+@example(Counts(2, 3, 6, 24), Line(8.0, 0.0), 0.0, 0.2)  # the lowest rate is the worst
+@example(Counts(9, 22, 1, 26), Line(1.0, 0.0), 0.05, 0.2)  # the corner is near the highest rate
+@example(Counts(0, 2, 0, 5), Line(8.0, 0.0), 0.0, 0.2)  # any number of hits is as many
+def test_it_is_where_full_enumeration_stops_to_refute(c, line, delta, level):
+    require_the_last_refuted(c, line, delta, level)
+
+
 @pytest.mark.slow
 @settings(max_examples=times(40), deadline=None)
 @given(counted, lines, deltas, st.sampled_from([0.8, 0.95]))
-def test_it_is_where_full_enumeration_stops_to_refute(c, line, delta, level):
+def test_so_it_is_whatever_the_counts(c, line, delta, level):
+    require_the_last_refuted(c, line, delta, level)
+
+
+def require_the_last_refuted(c, line, delta, level):
     bound = exact_epsilon(c, line, delta, level)
 
     def p_value(epsilon):
@@ -207,6 +221,12 @@ def test_the_line_for_mu_is_a_tangent_of_its_curve(mu):
         (lambda: Counts(3, 2, 0, 1), "hits must be in 0..n_in, got 3 of 2"),
         (lambda: Counts(0, 0, 0, 1), "hits must be in 0..n_in, got 0 of 0"),
         (lambda: Counts(0, 1, 2, 1), "false must be in 0..n_out, got 2 of 1"),
+        (lambda: Counts(-1, 2, 0, 1), "hits must be in 0..n_in, got -1 of 2"),
+        (lambda: Counts(0, 1, -1, 2), "false must be in 0..n_out, got -1 of 2"),
+        (lambda: Counts(0, 1, 0, 0), "false must be in 0..n_out, got 0 of 0"),
+        (lambda: Line(np.inf, 0.0), "a line must rise and be finite"),
+        (lambda: Line(1.0, np.nan), "a line must rise and be finite"),
+        (lambda: exact_epsilon(Counts(1, 1, 0, 1), Line(1.0, 0.0), -0.1), r"delta must be in"),
         (lambda: Line(0.0, 0.0), "a line must rise and be finite"),
         (lambda: exact_epsilon(Counts(1, 1, 0, 1), Line(1.0, 0.0), 1.0), r"delta must be in"),
         (lambda: exact_mu(Counts(1, 1, 0, 1), Line(1.0, 0.0), 0.0), r"level must be in"),

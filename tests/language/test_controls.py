@@ -19,17 +19,18 @@ from privacygauge.language.controls import (
     folds_of,
     matched_control,
     reference_control,
+    sizes_control,
 )
 from privacygauge.language.notes import NotesDesign, made_up_notes
 from privacygauge.language.scores import TextScores, text_scores
-from tests.language.made_scores import made_scores
+from tests.language.made_scores import made_scores, sized_scores
 from tests.thorough import times
 
 LEVEL = control_level(0.95)
 
 
-def test_three_controls_hold_together():
-    assert pytest.approx(1 - 0.05 / 3) == LEVEL
+def test_four_controls_hold_together():
+    assert pytest.approx(1 - 0.05 / 4) == LEVEL
     with pytest.raises(InputError, match="level must be"):
         control_level(1.0)
 
@@ -203,7 +204,42 @@ def test_what_is_missing_is_said():
     assert "reference model" in reference_control(scores).reason
     assert "reference model" in matched_control(scores).reason
     assert "column text" in blind_control(scores, rng).reason
+    assert "column group" in sizes_control(scores).reason
+    mixed = text_scores(list("abc"), [1, 2, 3], [1, 0, 1], group=list("xxy"))
+    assert "all on one side" in sizes_control(mixed).reason
     assert "got 5" in blind_control(noted(0, 0.0, patients=5), rng).reason
+
+
+def test_numbers_of_texts_are_counted_by_patient():
+    group = ["few", "many", "many", "mixed", "mixed", "out", "else"]
+    scores = text_scores(
+        range(7), np.zeros(7), [1, 1, 1, 1, 0, 0, 0], group=group, population=[0] * 6 + [1]
+    )
+    found = sizes_control(scores).transcript
+    assert sorted(zip(found.score.tolist(), found.secret.tolist(), strict=True)) == [
+        (1.0, False),
+        (1.0, True),
+        (2.0, True),
+    ]
+
+
+@pytest.mark.parametrize(("sizes", "least"), [((2, 20, 0), 1.0), ((5, (5, 10), 0), 0.95)])
+def test_unequal_numbers_of_texts_fire(sizes, least):
+    games = times(40)
+    alarms = sum(sizes_fire(seed, sizes) for seed in range(games))
+    assert alarms >= least * games
+
+
+@pytest.mark.parametrize("sizes", [(5, 5, 0), ((1, 2, 20), (1, 2, 20), 0)])
+def test_numbers_of_texts_of_one_law_are_quiet(sizes):
+    games = times(100)
+    assert sum(sizes_fire(seed, sizes) for seed in range(games)) <= most(games)
+
+
+def sizes_fire(seed: int, sizes) -> bool:
+    scores = sized_scores(np.random.default_rng(seed), sizes, patients=(60, 60, 0))
+    control = sizes_control(scores)
+    return control.fires(auc(control.transcript, LEVEL))
 
 
 def test_the_population_takes_no_part():

@@ -71,7 +71,7 @@ def test_standardised_values_vary_equally_however_many_samples_there_are():
     size = np.repeat([1, 16], 400)
     group = np.repeat(np.arange(800), size)
     member = np.arange(800)[group] % 2
-    energy = rng.normal(2, 1, len(group))
+    energy = rng.normal(9, 1, len(group))
     scores = text_scores(np.arange(len(group)), energy, member, group=group)
     few, many = (by_patient(scores).energy_target[np.repeat([k, 1 - k], 400) == 1] for k in (1, 0))
     assert np.std(few) / np.std(many) == pytest.approx(4, rel=0.15)

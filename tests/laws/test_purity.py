@@ -37,7 +37,7 @@ def test_what_is_observed_is_read_only_and_left_alone(attack: Attack) -> None:
     rng = np.random.default_rng(0)
     dealt = deal(50, rng, effect=1.0)
     arrays = all_arrays(dealt)
-    assert len(arrays) == 10
+    assert len(arrays) == 12
     assert not any(a.flags.writeable for a in arrays)
     before = [a.copy() for a in arrays]
     played = of_play(play(attack, [dealt], [rng]))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audit import caveats
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import audit, headline, played_of, telling
 from privacygauge.audit.result import Audit
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import top_probability
@@ -26,6 +26,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import GameDescription, Records
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.report import direction
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
@@ -78,15 +79,16 @@ def assemble(
         What is known already.
     """
     seed, level = request.seed, request.level
-    results = audit(rounds, attacks, seed=seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played: give at least one that fits predictions")
+    caveats.require_different(target)
+    results = telling(audit(rounds, attacks, seed=seed, level=level))
+    played = played_of(results)
     risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
-    told = [*warnings, *caveats.too_small(target, played[0][1]), *differ]
-    told += caveats.uncalibrated(risk)
+    best = headline(played, seed=seed, level=level)
+    told = [*warnings, *caveats.unresolved(rounds, has_shadow)]
+    told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
+    told += direction.warnings(best.inverted)
     left_out = [result for result in results if isinstance(result, Skipped)]
     return Audit(
         request.command,
@@ -95,7 +97,7 @@ def assemble(
         level,
         game,
         tuple(evaluation for _, evaluation in played),
-        headline(played, seed=seed, level=level),
+        best,
         risk,
         table,
         _records(target, played, risk_scores, request.contents),
@@ -112,12 +114,13 @@ def _right_predictions(
     """Return what target and shadow model predict rightly, from the signals of the rounds."""
     right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
     secret = np.concatenate([r.secret for r in rounds])
+    ours = caveats.SidesOfAModel.of(right, secret, np.concatenate([r.unit for r in rounds]))
     # Without a shadow file the shadow records are the target's own other half.
     shadow = rounds[0].observation.shadow if has_shadow else None
     if shadow is None:
-        return (right[secret], right[~secret]), None
+        return ours, None
     known = shadow.signals["correctness"] == 1.0
-    return (right[secret], right[~secret]), (known[shadow.member], known[~shadow.member])
+    return ours, caveats.SidesOfAModel.of(known, shadow.member, shadow.unit)
 
 
 def _risk(
@@ -219,7 +222,7 @@ def _records(
         order = result.transcript.target
         scores[evaluation.title] = _in_file_order(result.transcript.score, order)
         guesses[evaluation.title] = _in_file_order(result.decisions.guess, order)
-    return Records(target.ids, target.member, scores, guesses, risk, contents)
+    return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
 
 
 def _in_file_order(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:

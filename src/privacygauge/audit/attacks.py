@@ -10,11 +10,16 @@ from joblib import Parallel, cpu_count, delayed
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.direction import inverted, inverted_at_one_end
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
 from privacygauge.evaluate.findings import Headline
+
+Result = tuple[Play, Evaluation] | Skipped
+"""What an attack did."""
 
 
 def audit(
@@ -23,7 +28,7 @@ def audit(
     *,
     seed: int = 0,
     level: float = 0.95,
-) -> list[tuple[Play, Evaluation] | Skipped]:
+) -> list[Result]:
     """Return what every attack did in rounds that were dealt already.
 
     Parameters
@@ -41,7 +46,13 @@ def audit(
     -------
     list of (Play, Evaluation) or Skipped
         In the order of `attacks`.
+
+    Raises
+    ------
+    InputError
+        If two attacks share a title, or there are fewer than two members or non-members.
     """
+    _require_pairs(rounds)
     titles = [title(attack.name, attack.variant, attack.thresholds) for attack in attacks]
     twice = next((name for name in titles if titles.count(name) > 1), None)
     if twice is not None:
@@ -55,9 +66,17 @@ def audit(
     )
 
 
-def _audit_one(
-    attack: Attack, rounds: Sequence[Round], seed: int, level: float
-) -> tuple[Play, Evaluation] | Skipped:
+def _require_pairs(rounds: Sequence[Round]) -> None:
+    """Refuse targets of which one side has fewer than two: one says nothing of the others."""
+    secret = np.concatenate([dealt.secret for dealt in rounds])
+    n_in, n_out = int(np.count_nonzero(secret)), int(np.count_nonzero(~secret))
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
+        )
+
+
+def _audit_one(attack: Attack, rounds: Sequence[Round], seed: int, level: float) -> Result:
     role = ("attack", attack.name, attack.variant, attack.thresholds)
     played = play(attack, rounds, [seeds.stream(seed, *role, i) for i in range(len(rounds))])
     if isinstance(played, Skipped):
@@ -69,13 +88,58 @@ def _audit_one(
         level,
         variant=attack.variant,
         thresholds=attack.thresholds,
-        notes=played.notes,
+        notes=(*played.notes, *_untold(played)),
     )
     return played, evaluation
 
 
+def _untold(played: Play) -> tuple[str, ...]:
+    """Return what to say of scores, or of guesses, that are all the same."""
+    if tied(played.transcript.score):
+        return (f"It {TIED}.",)
+    guess = played.decisions.guess
+    if guess.all() or not guess.any():
+        side = "a member" if guess[0] else "a non-member"
+        return (f"Its threshold calls every record {side}, so the guesses tell nothing.",)
+    return ()
+
+
+def telling(results: Sequence[Result]) -> list[Result]:
+    """Return results with those skipped whose scores are all the same.
+
+    Beside a defence they are kept, with a note: they may be what it achieved.
+    """
+    return [
+        Skipped(result[1].title, TIED)
+        if not isinstance(result, Skipped) and tied(result[0].transcript.score)
+        else result
+        for result in results
+    ]
+
+
+def played_of(
+    results: Sequence[Result], way_out: str = "give at least one that fits predictions"
+) -> list[tuple[Play, Evaluation]]:
+    """Return the attacks that were played.
+
+    Raises
+    ------
+    InputError
+        If there are none, with the first reason.
+    """
+    found = [result for result in results if not isinstance(result, Skipped)]
+    if not found:
+        reasons = [f" ({r.name} {r.reason})" for r in results if isinstance(r, Skipped)]
+        raise InputError(f"no attack could be played{''.join(reasons[:1])}: {way_out}")
+    return found
+
+
 def headline(
-    played: Sequence[tuple[Play, Evaluation]], *, seed: int = 0, level: float = 0.95
+    played: Sequence[tuple[Play, Evaluation]],
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    looks: int | None = None,
 ) -> Headline:
     """Return the result that the verdict speaks of.
 
@@ -87,12 +151,16 @@ def headline(
         Fixes on which records the attack behind epsilon is chosen.
     level : float
         In (0, 1).
+    looks : int, optional
+        What is said of inverted attacks holds for so many looks together; for as many as there
+        are attacks where nothing is given.
 
     Returns
     -------
     Headline
         The attack with the highest lower end, its interval corrected for the choice; epsilon
-        from attack and threshold that were chosen on other records.
+        from attack and threshold that were chosen on other records; the attacks that tell the
+        sides apart the wrong way round.
     """
     # Bonferroni: the interval of the best of m attacks must hold for all m.
     each = 1 - (1 - level) / len(played)
@@ -109,5 +177,14 @@ def headline(
     )
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
-    limit = largest_certifiable_epsilon(decisions.n_in // 2, decisions.n_out // 2, level)
-    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit)
+    n_in, n_out = decisions.independent
+    limit = largest_certifiable_epsilon(n_in // 2, n_out // 2, level)
+    scored = [(e.title, p.transcript) for p, e in played]
+    turned = inverted(
+        [x for x, (_, e) in zip(scored, played, strict=True) if e.auc.high < 0.5],
+        level,
+        looks=looks or len(played),
+    )
+    if not turned and accuracy.low <= 0.5 and bound.low <= 0:
+        turned = inverted_at_one_end(scored, level, seed=seed)
+    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit, turned)

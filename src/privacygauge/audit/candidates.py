@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.attacks import audit
+from privacygauge.audit.attacks import audit, played_of, telling
+from privacygauge.audit.units import owners, twice
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -25,10 +26,11 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
-from privacygauge.errors import InputError
+from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
 from privacygauge.evaluate.rates import mean
+from privacygauge.report import direction
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,6 +58,8 @@ class CandidateAudit:
     """Attacks that could not be played, and why."""
     level: float
     """Of every interval."""
+    warnings: tuple[str, ...] = ()
+    """What may mislead."""
 
     @property
     def pdtp(self) -> Floats | None:
@@ -93,6 +97,7 @@ def audit_candidates(
     design: PerTargetDesign | SharedDesign | None = None,
     measurements: int = 0,
     attacks: Sequence[Attack] | None = None,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -119,6 +124,9 @@ def audit_candidates(
         retraining for any other model.
     attacks : sequence of Attack, optional
         The suite of `candidate_attacks` where nothing is given.
+    unit : array_like, shape (n,), optional
+        The person behind each candidate: all rows of a person fall in the same half, and
+        intervals go by person.
     run, n_jobs, progress, seed, level
         As in `audit_model`.
 
@@ -134,19 +142,25 @@ def audit_candidates(
     seeds.non_negative(seed)
     features, labels = require_records(x, y)
     chosen = SharedDesign() if design is None else design
-    game = CandidateGame(as_trainer(model), features, labels, iterations, n_targets, chosen, seed)
+    owner = owners(unit, None, len(labels))
+    game = CandidateGame(
+        as_trainer(model), features, labels, iterations, n_targets, chosen, seed, owner
+    )
+    warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
     suite = candidate_attacks(chosen.name) if attacks is None else attacks
-    return _evaluated(game, dealt, suite, level)
+    return _evaluated(game, dealt, suite, level, warnings)
 
 
 def _evaluated(
-    game: CandidateGame, dealt: CandidateRound, suite: Sequence[Attack], level: float
+    game: CandidateGame,
+    dealt: CandidateRound,
+    suite: Sequence[Attack],
+    level: float,
+    warnings: Sequence[str],
 ) -> CandidateAudit:
-    results = audit([dealt.round], suite, seed=game.seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played in the candidate-set game")
+    results = telling(audit([dealt.round], suite, seed=game.seed, level=level))
+    played = played_of(results, "give at least one that fits the candidate-set game")
     found = {evaluation.title: per_target(p.decisions) for p, evaluation in played}
     pdtp = dealt.pdtp
     correlations = (
@@ -164,4 +178,8 @@ def _evaluated(
         mean(dealt.test_accuracy, level, unit="target models"),
         tuple(result for result in results if isinstance(result, Skipped)),
         level,
+        (
+            *warnings,
+            *direction.warnings(inverted([(e.title, p.transcript) for p, e in played], level)),
+        ),
     )

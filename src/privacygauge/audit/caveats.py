@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from privacygauge.classifier.game import PredictionObservation
 from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import WORLD_SIGNAL
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.game import Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Fact, GameDescription
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
 
-SidesOfAModel = tuple[Bools, Bools]
-"""Which members, and which non-members, a model predicts rightly."""
+
+@dataclass(frozen=True, eq=False)
+class SidesOfAModel:
+    """Which members, and which non-members, a model predicts rightly."""
+
+    right: tuple[Bools, Bools]
+    """Of the members and of the non-members."""
+    units: tuple[Ints, Ints]
+    """Whose they are."""
+
+    @classmethod
+    def of(cls, right: Bools, member: Bools, unit: Ints) -> SidesOfAModel:
+        """Return the sides of a model that predicts some rows rightly."""
+        return cls((right[member], right[~member]), (unit[member], unit[~member]))
+
+
+UNRESOLVED = 0.001
+"""Smaller shares of saturated predictions are not worth a warning."""
 
 _SIDES = ("members", "non-members")
 _DRAWN = "drawn by a fair coin for every record: members and non-members differ in nothing else"
@@ -76,6 +98,15 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
         )
 
 
+def require_different(target: Predictions) -> None:
+    """Raise where the model answers the same to all records: there is nothing to attack."""
+    if (target.values == target.values[0]).all():
+        raise InputError(
+            "the target's predictions are the same for every record, so no attack can tell records "
+            "apart: give the model's own outputs, one row a record"
+        )
+
+
 def accuracies(
     target: SidesOfAModel, shadow: SidesOfAModel | None, level: float
 ) -> tuple[tuple[Fact, ...], list[str]]:
@@ -85,12 +116,14 @@ def accuracies(
     """
     facts, warnings = [], []
     for name, model in (("target", target), ("shadow", shadow)):
-        for side, hits in zip(_SIDES, model or (), strict=False):
-            estimate = proportion(hits, level=level)
+        given = () if model is None else zip(_SIDES, model.right, model.units, strict=True)
+        for side, hits, units in given:
+            estimate = proportion(hits, units, level)
             facts.append(Fact(f"accuracy of the {name} model on {side}", estimate))
     if shadow is not None:
-        for side, ours, theirs in zip(_SIDES, target, shadow, strict=True):
-            gap = difference(ours, theirs, level)
+        for i, side in enumerate(_SIDES):
+            owners = target.units[i], shadow.units[i]
+            gap = difference(target.right[i], shadow.right[i], level, owners=owners)
             if gap.excludes(0.0) and abs(gap.value) > 0.02:
                 warnings.append(
                     f"the target's accuracy on {side} differs from the shadow model's by "
@@ -111,9 +144,33 @@ def too_small(target: Predictions, evaluation: Evaluation) -> list[str]:
             f"{target.n_out:,} non-members cannot resolve a false-positive rate of {rates}: fewer "
             "than 10 false positives are expected there, and the intervals are wide"
         )
-    if len(np.unique(target.ids)) < len(target):
-        warnings.append("some ids occur more than once: rows are told apart by their position")
     return warnings
+
+
+def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
+    """Return a warning where rounding to 0 or 1 left predictions without a logit of their own."""
+    seen = [r.observation for r in rounds if isinstance(r.observation, PredictionObservation)]
+    if not seen or seen[0].resolved is None:
+        return []
+    resolved, shadow = seen[0].resolved, seen[0].shadow if has_shadow else None
+    logit = np.concatenate([one.signals[WORLD_SIGNAL] for one in seen])
+    labels = np.concatenate([one.stratum for one in seen])
+    shares = {"the target's": resolved.unresolved(logit, labels).mean()}
+    if seen[0].worlds is not None:
+        worlds = resolved.unresolved(seen[0].worlds.worlds, labels)
+        shares["the shadow models'"] = worlds.mean()
+    elif shadow is not None:
+        rows = resolved.unresolved(shadow.signals[WORLD_SIGNAL], shadow.stratum)
+        shares["the shadow model's"] = rows.mean()
+    if max(shares.values()) < UNRESOLVED:
+        return []
+    shown = " and ".join(f"{100 * share:.2g}% of {whose}" for whose, share in shares.items())
+    bound = np.log1p(-resolved.least.max()) - np.log(resolved.least.max())
+    return [
+        f"{shown} predictions are saturated, rounded to 0 or 1: their logits are bounded by the "
+        f"resolution of the input, at {bound:.1f}, and cannot be told apart; save logits where the "
+        "model has them"
+    ]
 
 
 def uncalibrated(risk: Risk) -> list[str]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
+from privacygauge.audit.units import settled, with_unit
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.suite import prediction_attacks
@@ -27,6 +28,7 @@ def audit_classifier(
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     allow_missing_classes: bool = False,
     show_columns: Sequence[str] = (),
+    unit: ArrayLike | str | None = None,
     drawn: bool = False,
     seed: int = 0,
     level: float = 0.95,
@@ -54,6 +56,9 @@ def audit_classifier(
         Whether classes without any shadow record may fall back to the global threshold.
     show_columns : sequence of str
         Columns of the target whose contents the report may show beside the riskiest records.
+    unit : array_like (n,) or str, optional
+        The person behind each row, or the name of the column of the target that says so; its
+        `unit`, or equal ids, where nothing is given. Intervals, halves and slices go by unit.
     drawn : bool
         Whether fair, independent coins made the target's members, as `train_predictions` does.
         The report says so: where the bits came with the data, other differences between members
@@ -82,9 +87,10 @@ def audit_classifier(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    target = as_predictions(target, "target")
+    target = with_unit(as_predictions(target, "target"), unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
     caveats.require_other_rows(target, shadow)
+    target, of_units = settled(target, drawn=drawn)
     columns, unsliced = groups_of(target, slices)
     contents = contents_of(target, show_columns)
     game = PredictionGame(target, shadow)
@@ -101,5 +107,5 @@ def audit_classifier(
         Request(estimator, columns, contents, seed, level, command, provenance or {}),
         has_shadow=shadow is not None,
         skipped=skipped,
-        warnings=warnings,
+        warnings=[*warnings, *of_units],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.roc import auc
+from privacygauge.report import direction
 from privacygauge.report.defences.findings import BestAttack, ComparedDefence
 
 
@@ -61,6 +64,12 @@ def compared(
     return none, tuple(found)
 
 
+def warnings_of(none: BestAttack, compared: Sequence[ComparedDefence]) -> tuple[str, ...]:
+    """Return warnings that name the attacks that take members for non-members."""
+    behind = (direction.warnings(c.left.inverted, c.title) for c in compared)
+    return (*direction.warnings(none.inverted, "Without a defence"), *chain(*behind))
+
+
 def n_together(attacks: int, defences: int, beside: int = 0) -> int:
     """Return how many results of each kind a comparison holds together."""
     return attacks * (2 * defences + 1 + beside)
@@ -73,7 +82,10 @@ def _left(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None
     if undone is not None:
         accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
         ranked = max(ranked, undone, key=lambda b: b.auc.low)
-    return BestAttack(accuracy.attack, accuracy.accuracy, ranked.auc_attack, ranked.auc)
+    # Who knows that an attack takes the sides for each other reverses it.
+    games = (adaptive, surprised, *(() if undone is None else (undone,)))
+    turned = tuple(attack for game in games for attack in game.inverted)
+    return BestAttack(accuracy.attack, accuracy.accuracy, ranked.auc_attack, ranked.auc, turned)
 
 
 def _further(
@@ -98,7 +110,9 @@ def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float
     """
     attack, accuracy = _best(evaluations, _accuracy, n_compared, level)
     auc_attack, area = _best(evaluations, _auc, n_compared, level)
-    return BestAttack(attack, accuracy, auc_attack, area)
+    below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
+    turned = inverted(below, level, looks=n_compared)
+    return BestAttack(attack, accuracy, auc_attack, area, turned)
 
 
 def _best(
@@ -124,5 +138,9 @@ def _accuracy(e: Evaluation, level: float) -> Estimate:
 
 
 def _auc(e: Evaluation, level: float) -> Estimate:
+    return auc(_transcript(e), level, curve=e.roc)
+
+
+def _transcript(e: Evaluation) -> Transcript:
     score = np.concatenate([e.roc.members, e.roc.nonmembers])
-    return auc(Transcript(score, np.arange(len(score)) < e.roc.n_in), level, curve=e.roc)
+    return Transcript(score, np.arange(len(score)) < e.roc.n_in)

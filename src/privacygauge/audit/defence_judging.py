@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import Result, audit, headline, played_of
 from privacygauge.classifier.defences.games import DefenceGames, TargetGame
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.predictions import Predictions
@@ -16,7 +16,7 @@ from privacygauge.core.attacks.posterior import Estimator, RiskScore
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, play
-from privacygauge.errors import InputError
+from privacygauge.core.units import foremost
 from privacygauge.evaluate.defences import (
     AttackedDefence,
     JudgedDefence,
@@ -24,15 +24,12 @@ from privacygauge.evaluate.defences import (
     accuracy_lost,
     risk_quantiles,
 )
-from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Fact, Headline
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 
 WORST = 10
 """So many of the riskiest records are named."""
-
-Result = tuple[Play, Evaluation] | Skipped
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +68,7 @@ class Asked:
 
     def headline(self, found: Found) -> Headline:
         """Return the best attack, corrected for the choice."""
-        played = [result for result in found.results if not isinstance(result, Skipped)]
-        if not played:
-            raise InputError("no attack could be played: give at least one that fits predictions")
-        return headline(played, seed=self.seed, level=self.level)
+        return headline(played_of(found.results), seed=self.seed, level=self.level)
 
     def _risk(self, game: TargetGame) -> tuple[Risk, Floats]:
         """Return the privacy risk score of a game with a shadow: one round, in the file's order."""
@@ -124,25 +118,25 @@ def _costs(
     before: Predictions, after: Predictions, level: float
 ) -> tuple[tuple[Fact, ...], Estimate]:
     p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
-    moved = np.abs(q - p).sum(axis=1)
+    moved, unit = np.abs(q - p).sum(axis=1), before.units
     facts = [
         Fact(
             f"accuracy on {side} {when} the defence",
-            proportion((answers.argmax(axis=1) == before.labels)[rows], level=level),
+            proportion((answers.argmax(axis=1) == before.labels)[rows], unit[rows], level),
         )
         for side, rows in (("members", before.member), ("non-members", ~before.member))
         for when, answers in (("without", p), ("with", q))
     ]
     changed = p.argmax(axis=1) != q.argmax(axis=1)
     facts += [
-        Fact("share of records whose predicted class changed", proportion(changed, level=level)),
-        Fact("share of answers that were changed", proportion(moved > 0, level=level)),
+        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
+        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
     ]
-    return tuple(facts), mean(moved, level, unit="records")
+    return tuple(facts), mean(moved, level, unit="records", owner=unit)
 
 
 def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
-    rows = np.argsort(-after, kind="stable")[:WORST]
+    rows = foremost(after, target.unit, WORST)
     return tuple(
         WorstRecord(
             str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privacygauge.audit import caveats
-from privacygauge.audit.defence_comparison import can_be_undone, compared
+from privacygauge.audit.defence_comparison import can_be_undone, compared, warnings_of
 from privacygauge.audit.defence_judging import Asked, Found, judged
 from privacygauge.audit.rendered import Rendered
+from privacygauge.audit.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
 from privacygauge.classifier.files import PredictionsLike, as_predictions
@@ -96,6 +98,7 @@ def audit_defences(
     shadow_owner: PredictionsLike | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
+    unit: ArrayLike | str | None = None,
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_defences",
@@ -119,6 +122,9 @@ def audit_defences(
         Where nothing is given, the suite of `prediction_attacks` and two neural networks.
     estimator : Estimator, optional
         Of the privacy risk score; isotonic regression where nothing is given.
+    unit : array_like (n,) or str, optional
+        The person behind each row of the target, or the name of the column that says so; as in
+        `audit_classifier`.
     seed : int
         Every defence and every attack draws from a generator of its own.
     level : float
@@ -146,10 +152,11 @@ def audit_defences(
     -----
     Song & Mittal (2021), section 3.2.
     """
-    target, shadow = as_predictions(target, "target"), as_predictions(shadow, "shadow")
+    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    shadow = as_predictions(shadow, "shadow")
     require_different(defences)
     asked = _asked(target, shadow, attacks, estimator, seed, level)
-    warnings = _warnings(target, shadow, level)
+    warnings = [*of_units, *_warnings(target, shadow, level)]
     owners = [
         None if given is None else as_predictions(given, name)
         for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
@@ -179,6 +186,7 @@ def audit_defended(
     name: str = "defended",
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
+    unit: ArrayLike | str | None = None,
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_defended",
@@ -194,7 +202,7 @@ def audit_defended(
         What the defended models answer on the same records, in the same order.
     name : str
         Of the defence, for the reader.
-    attacks, estimator, seed, level, command, provenance
+    attacks, estimator, unit, seed, level, command, provenance
         As in `audit_defences`.
 
     Raises
@@ -202,13 +210,15 @@ def audit_defended(
     InputError
         If the defended answers are on other records.
     """
-    target, shadow = as_predictions(target, "target"), as_predictions(shadow, "shadow")
+    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    shadow = as_predictions(shadow, "shadow")
     answers = as_predictions(defended_target, "defended_target")
     own = as_predictions(defended_shadow, "defended_shadow")
     _require_same_records(target, answers, "defended_target", "target")
     _require_same_records(shadow, own, "defended_shadow", "shadow")
+    answers = replace(answers, unit=target.unit)
     asked = _asked(target, shadow, attacks, estimator, seed, level)
-    warnings = _warnings(target, shadow, level)
+    warnings = [*of_units, *_warnings(target, shadow, level)]
     games = DefenceGames(
         PredictionGame(target, shadow),
         PredictionGame(answers, shadow),
@@ -232,6 +242,7 @@ def _asked(
     checks.level(level)
     seeds.non_negative(seed)
     caveats.require_other_rows(target, shadow)
+    caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
     return Asked(tuple(suite), estimator, seed, level)
 
@@ -244,7 +255,7 @@ def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[st
 
 def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
     right = predictions.values.argmax(axis=1) == predictions.labels
-    return right[predictions.member], right[~predictions.member]
+    return caveats.SidesOfAModel.of(right, predictions.member, predictions.units)
 
 
 def _nothing(done: int, total: int) -> None:
@@ -268,7 +279,7 @@ def _audit_of(
         asked.seed,
         asked.level,
         tuple(result for result in undefended.results if isinstance(result, Skipped)),
-        tuple(setting.warnings),
+        (*setting.warnings, *warnings_of(none, beside)),
         command=setting.command,
         version=own_version(),
         provenance={**versions(), **setting.provenance},

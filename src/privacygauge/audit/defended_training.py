@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.defence_comparison import can_be_undone, compared, n_together
+from privacygauge.audit.defence_comparison import (
+    can_be_undone,
+    compared,
+    n_together,
+    warnings_of,
+)
 from privacygauge.audit.defence_judging import Asked, Found, judged
 from privacygauge.audit.defences import DefenceAudit, require_different
 from privacygauge.audit.defended_models import (
@@ -21,6 +26,7 @@ from privacygauge.audit.defended_models import (
     undefended_of,
 )
 from privacygauge.audit.stopped_early import curve_of, played, stopped_early
+from privacygauge.audit.units import owners, twice
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import training_attacks, training_games
 from privacygauge.classifier.defences.trained import (
@@ -44,6 +50,7 @@ from privacygauge.core.game import Attack
 from privacygauge.core.versions import own_version, versions
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.report.defences.findings import AfterEpoch, ComparedDefence
+from privacygauge.runs.store import unchecked_code
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -61,6 +68,7 @@ def audit_training_defences(
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     delta: float | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -98,6 +106,9 @@ def audit_training_defences(
         Of the privacy risk score; isotonic regression where nothing is given.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. One coin puts all records
+        of a person in, and intervals go by person.
     delta : float, optional
         Of DP-SGD that is given by name; see `Private`.
     run : str or Path, optional
@@ -143,6 +154,8 @@ def audit_training_defences(
     require_different(asked_for)
     of, rows = undefended_of(trainer, len(labels), asked_for, seed)
     trainings, places = trainings_of(of, asked_for)
+    owner = owners(unit, ids, len(labels))
+    of_units = twice(features, labels) if owner is None else []
     without, ways = train_each_way(
         trainings,
         features,
@@ -150,6 +163,7 @@ def audit_training_defences(
         rows,
         n_shadows=n_shadows,
         ids=None if ids is None else np.asarray(ids)[rows],
+        unit=None if owner is None else owner[rows],
         seed=seed,
         run=run,
         invocation=invocation,
@@ -166,6 +180,7 @@ def audit_training_defences(
         failed,
         asked,
         n_shadows,
+        (*unchecked_code(run), *of_units),
         command,
         {
             "model": trainer.name,
@@ -182,6 +197,7 @@ def _audited(
     failed: Sequence[Skipped],
     asked: Asked,
     n_shadows: int,
+    told: Sequence[str],
     command: str,
     provenance: Mapping[str, str],
 ) -> DefenceAudit:
@@ -206,7 +222,7 @@ def _audited(
         asked.seed,
         asked.level,
         (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
-        tuple(_warnings(without.last, defended, n_shadows)),
+        (*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
         command=command,
         version=own_version(),
         provenance={**versions("torch" if without.last.pool.logits else None), **provenance},

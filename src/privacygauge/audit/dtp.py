@@ -24,6 +24,7 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
+from privacygauge.runs.store import unchecked_code
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -188,7 +189,13 @@ def audit_dtp(
         path,
         task.variation(riskiest, vary) if vary else (),
         skipped,
-        (*warnings, *measured.warnings, *told, *_one_bin(measured.pdtp, bin_width)),
+        (
+            *warnings,
+            *measured.warnings,
+            *told,
+            *_one_bin(measured.pdtp, bin_width),
+            *(() if task.learner else unchecked_code(run)),
+        ),
         {**versions(), "model": task.name, **(provenance or {})},
     )
 

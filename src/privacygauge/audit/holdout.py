@@ -28,6 +28,7 @@ from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 from privacygauge.report.holdout.findings import AttackFindings, Guarded, Result
+from privacygauge.runs.store import unchecked_code
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -178,7 +179,7 @@ def attack_holdout(
         honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
         honest,
         (),
-        _caveats(contest, trials),
+        (*_caveats(contest, trials), *unchecked_code(run)),
         {**versions(), **(provenance or {})},
     )
 
@@ -231,6 +232,11 @@ def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
 def _classes(truth: checks.Ints, logits: np.ndarray | None, classes: int | None) -> int:
     if len(truth) == 0:
         raise InputError("labels must be at least one, got none")
+    if (truth == truth[0]).all():
+        raise InputError(
+            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
+            "there is nothing to guess"
+        )
     if logits is None:
         return max(2, int(truth.max()) + 1) if classes is None else classes
     if logits.ndim != 2 or len(logits) != len(truth):

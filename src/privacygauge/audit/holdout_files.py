@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
-from privacygauge.datasets.reading import Content, read_content
+from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 
 LABEL_FILES = ".npy, .npz (one array, or one called labels) or .csv and .parquet (one column)"
@@ -51,7 +52,7 @@ def read_logits(given: ArrayLike | str | Path) -> NDArray[Any]:
 
 def _array(path: Path, name: str) -> NDArray[Any]:
     if path.suffix.lower() == ".npy":
-        return _npy(path, name)
+        return read_array(path, name)
     content = read_content(path, name)
     if isinstance(content, Mapping):
         return _only(content, name, path)
@@ -70,20 +71,3 @@ def _only(content: Content, name: str, path: Path) -> NDArray[Any]:
             f"{path} must hold one array, or one called {name}, got {checks.listed(content)}"
         )
     return next(iter(content.values()))
-
-
-def _npy(path: Path, name: str) -> NDArray[Any]:
-    try:
-        with path.open("rb") as stream:
-            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
-            return array
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist") from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a directory, not a file of {name}") from error
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(
-            f"{path} is damaged or no npy file of numbers: write it with numpy.save"
-        ) from error

@@ -21,6 +21,7 @@ from privacygauge.holdout.priors import Knowledge
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import open_run
 
 Progress = Callable[[int, int], None]
@@ -86,6 +87,7 @@ class Contest:
                 "knowledge": None if self.knowledge is None else _known(self.knowledge),
                 "versions": {"privacygauge": own_version(), **versions()},
             },
+            code=code_of(*self.guards, *(ATTACKS[name].make for name in self.attacks)),
         )
 
 

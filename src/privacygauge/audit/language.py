@@ -26,7 +26,8 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.thresholds import FPRS
-from privacygauge.report.language.findings import LanguageFindings
+from privacygauge.report import direction
+from privacygauge.report.language.findings import LanguageFindings, UnitFindings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ class LanguageAudit(Rendered, LanguageFindings):
     REPORT = "privacygauge.report.language"
 
     def __repr__(self) -> str:
-        best, fired = self.headline, ", ".join(self.controls.fired)
+        best, fired = self.headline, ", ".join(self.controls.void)
         honest = f"; NOT HONEST, fired: {fired}" if fired else ""
         return (
             f"<LanguageAudit of {len(self.records.member):,} samples: {best.attack.title} has "
@@ -81,7 +82,7 @@ def audit_language(
     seed : int
         All random draws derive from it.
     level : float
-        Of every interval, in (0, 1); those of the three controls hold together at this level.
+        Of every interval, in (0, 1); those of the four controls hold together at this level.
     command : str
         What the report names as its origin.
     provenance : mapping of str to str, optional
@@ -106,7 +107,7 @@ def audit_language(
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([1, 0], 100)
-    >>> reference = rng.normal(2.0, 0.5, 200)
+    >>> reference = rng.normal(9.0, 0.5, 200)
     >>> target = reference - 0.5 * member + rng.normal(0, 0.5, 200)
     >>> found = audit_language(
     ...     {
@@ -129,8 +130,8 @@ def audit_language(
     patients = patients_of(given, asked)
     lengths, no_lengths = lengths_of(given, asked)
     controls = controls_of(given, seed, level)
-    several = (patients, controls.reference, controls.blind, controls.matched)
-    not_played = tuple(x for x in several if isinstance(x, Skipped))
+    of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
+    not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
     return LanguageAudit(
         command,
@@ -146,6 +147,13 @@ def audit_language(
         energies_of(given),
         rows,
         (*suite.skipped, *not_played, *no_lengths),
-        tuple(warnings_of(given, samples, controls)),
+        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
         {**versions(), **(provenance or {})},
     )
+
+
+def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> tuple[str, ...]:
+    found = direction.warnings(samples.headline.inverted)
+    if isinstance(patients, Skipped):
+        return found
+    return (*found, *direction.warnings(patients.headline.inverted, "Patient by patient"))

@@ -19,6 +19,7 @@ from privacygauge.language.controls import (
     control_level,
     matched_control,
     reference_control,
+    sizes_control,
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
@@ -44,19 +45,20 @@ _ORACLE = (
     "oracle), so their false-positive rate is right by construction and an attacker's would not be"
 )
 _UNCHECKED = (
-    "none of the three controls could be played, so nothing says whether members and non-members "
+    "no control of the texts could be played, so nothing says whether members and non-members "
     "differ in more than membership: give a column energy_reference, or text"
 )
 
 
 def controls_of(scores: TextScores, seed: int, level: float) -> Controls:
-    """Return the three controls; their intervals hold together at `level`."""
+    """Return the four controls; their intervals hold together at `level`."""
     each = control_level(level)
     blind = blind_control(scores, seeds.stream(seed, "language", "blind control"))
     return Controls(
         _control(reference_control(scores), each),
         _control(blind, each),
         matched_control(scores, best_signal(scores), each),
+        _control(sizes_control(scores), each),
     )
 
 
@@ -129,6 +131,9 @@ def warnings_of(scores: TextScores, samples: UnitFindings, controls: Controls) -
     if not controls.played:
         yield _UNCHECKED
     yield from scores.notes
+    if "sizes" in controls.fired:
+        assert not isinstance(controls.sizes, Skipped)
+        yield f"control sizes: {controls.sizes.meaning}"
     kinds = {threshold.kind for threshold in samples.thresholds}
     if "oracle" in kinds and not scores.population.any():
         yield _ORACLE

@@ -247,15 +247,27 @@ def _loaded(
     precision: Precision,
 ) -> list[_M]:
     """Return the models that there are, those given as folders loaded."""
-    for model in given:
-        if isinstance(model, str | Path):
-            # Of both, before the first is read: that may take minutes.
-            checked_folder(model)
-    return [
+    folders = [model for model in given if isinstance(model, str | Path)]
+    for folder in folders:
+        # Of both, before the first is read: that may take minutes.
+        checked_folder(folder)
+    _require_different([Path(folder).resolve() for folder in folders])
+    models = [
         model if isinstance(model, kind) else load(model, device=device, precision=precision)
         for model in given
         if model is not None
     ]
+    _require_different([model.source.weights for model in models])
+    return models
+
+
+def _require_different(found: Sequence[object]) -> None:
+    """Refuse a reference with the target's own folder or weights."""
+    if len(found) > 1 and found[0] == found[1]:
+        raise InputError(
+            "target and reference are the same model: give a reference that was not trained on "
+            "the members, or none"
+        )
 
 
 def _origin(models: Sequence[Model]) -> dict[str, str]:

@@ -13,12 +13,14 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Play
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.attacks import EnergyAttack, energy_attacks
-from privacygauge.language.patients import by_patient
+from privacygauge.language.patients import by_patient, whole_patients
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
+from privacygauge.language.sizes import even_sizes
 from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
 from privacygauge.language.thresholds import (
     MeanTrainThreshold,
@@ -130,12 +132,20 @@ def suite_of(scores: TextScores, asked: Asked) -> Suite:
         found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
         chosen = (*chosen, mean)
     by_label = {threshold.label: threshold for threshold in chosen}
-    attacks = tuple(x for x in found if isinstance(x, EnergyAttack))
-    return Suite(
-        attacks,
-        tuple(by_label[attack.variant] for attack in attacks),
-        tuple(x for x in found if isinstance(x, Skipped)),
-    )
+    played = [
+        Skipped(x.name, TIED)
+        if isinstance(x, EnergyAttack) and tied(signal(scores, x.signal)[scores.judged])
+        else x
+        for x in found
+    ]
+    attacks = tuple(x for x in played if isinstance(x, EnergyAttack))
+    skipped = tuple(dict.fromkeys(x for x in played if isinstance(x, Skipped)))
+    if not attacks:
+        raise InputError(
+            f"no attack could be played ({skipped[0].name} {skipped[0].reason}): give the energies "
+            "of each text"
+        )
+    return Suite(attacks, tuple(by_label[attack.variant] for attack in attacks), skipped)
 
 
 def unit_findings(
@@ -189,13 +199,15 @@ def patients_of(scores: TextScores, asked: Asked) -> tuple[UnitFindings, Patient
         return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
     if len(set(scores.group)) == len(scores):
         return Skipped(_PATIENTS, "every patient has one sample: it is the level of samples")
+    drawn = seeds.stream(asked.seed, "language", "texts of a patient")
     try:
-        patients = by_patient(scores)
+        compared = even_sizes(whole_patients(scores), drawn, asked.level)
+        patients = by_patient(compared)
         _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
     except InputError as error:
         return Skipped(_PATIENTS, str(error))
     notes = tuple(note for note in patients.notes if note not in scores.notes)
-    return replace(found, notes=notes), _rows(scores, patients)
+    return replace(found, notes=notes), _rows(compared, patients)
 
 
 def lengths_of(

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 """Under which a history is replayed."""
+_BELOW = 3.3
+"""Standard deviations below 1/m: one random submission in a thousand scores less."""
 _NEAR = 100
 """One point in so many may differ between near copies."""
 _FEW = 20
@@ -233,4 +235,16 @@ def _warnings(history: History) -> tuple[str, ...]:
             )
     if history.n_classes is None:
         found.append("The number of classes is not known: random labels cannot be told.")
+    else:
+        found += _below_chance(history, history.n_classes)
     return tuple(found)
+
+
+def _below_chance(history: History, n_classes: int) -> list[str]:
+    middle, chance = float(np.median(history.scores)), 1 / n_classes
+    if middle >= chance - _BELOW * np.sqrt(chance * (1 - chance) / history.n):
+        return []
+    return [
+        f"Half of the submissions score {middle:.3g} or less, below the {chance:.3g} of random "
+        "labels: if these are error rates, nothing here can be told. Give accuracies."
+    ]

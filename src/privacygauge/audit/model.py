@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
-from privacygauge.classifier.estimators import as_trainer, probabilities_of, require_records
+from privacygauge.audit.units import owners, settled, twice, with_unit
+from privacygauge.classifier.estimators import answers_of, as_trainer, require_records
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame, numeric
@@ -24,6 +25,7 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
+from privacygauge.runs.store import unchecked_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,8 @@ class Fitted:
     """A model that exists already, and which records it was trained on."""
 
     model: object
-    """With ``predict_proba``, or a function from features to probabilities."""
+    """With ``predict_proba``, a PyTorch module, a function from features to probabilities or
+    logits (see `answers_of`), or its predictions."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
 
@@ -47,6 +50,7 @@ def audit_model(
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     weights: str | Path | None = None,
     n_jobs: int | None = None,
@@ -86,6 +90,9 @@ def audit_model(
         Groups to look at beside the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. One coin puts all records
+        of a person in, and intervals go by person.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
     weights : str or Path, optional
@@ -123,29 +130,33 @@ def audit_model(
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     existing = None if fitted is None else _predicted(fitted, features, labels)
+    owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
         features,
         labels,
         n_shadows=n_shadows,
+        unit=owner,
         with_target=existing is None,
         seed=seed,
         run=run,
         weights=weights,
+        existing=existing,
         invocation=invocation,
         n_jobs=n_jobs,
         progress=progress,
     )
+    of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
     return audit_pool(
-        _named(target, ids, slices),
+        _named(target, ids, slices, owner),
         trained.pool,
         features=features,
         attacks=attacks,
         estimator=estimator,
         drawn=existing is None,
-        warnings=failures(trained.failed, n_shadows),
+        warnings=[*failures(trained.failed, n_shadows), *unchecked_code(run), *of_units],
         seed=seed,
         level=level,
         command=command,
@@ -162,6 +173,7 @@ def audit_pool(
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
     show_columns: Sequence[str] = (),
+    unit: ArrayLike | str | None = None,
     drawn: bool = False,
     warnings: Sequence[str] = (),
     seed: int = 0,
@@ -183,7 +195,7 @@ def audit_pool(
         The records themselves, for attacks that look at them.
     attacks : sequence of Attack, optional
         The suite of `pool_attacks` where nothing is given.
-    estimator, slices, show_columns, drawn, seed, level, command, provenance
+    estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str
         What the reader has to know beside.
@@ -199,10 +211,11 @@ def audit_pool(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    target = as_predictions(target, "target")
+    target = with_unit(as_predictions(target, "target"), unit)
     pool = as_pool(pool, "pool")
     if pool.logits != target.logits:
         target, pool = _as_probabilities(target, pool)
+    target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
@@ -216,14 +229,16 @@ def audit_pool(
         Request(estimator, columns, contents, seed, level, command, about),
         has_shadow=True,
         skipped=unsliced,
-        warnings=[*warnings, *_few(pool)],
+        warnings=[*warnings, *of_units, *_few(pool)],
     )
 
 
 def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
-    probs = probabilities_of(fitted.model, x, int(y.max()) + 1)
-    return predictions(probs=probs, labels=y, member=member, name="target model")
+    if isinstance(fitted.model, Predictions):
+        return replace(fitted.model, member=member)
+    given: dict[str, Any] = {**answers_of(fitted.model, x, int(y.max()) + 1)}
+    return predictions(labels=y, member=member, name="target model", **given)
 
 
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
@@ -235,9 +250,12 @@ def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Poo
 
 
 def _named(
-    target: Predictions, ids: ArrayLike | None, slices: Mapping[str, ArrayLike] | None
+    target: Predictions,
+    ids: ArrayLike | None,
+    slices: Mapping[str, ArrayLike] | None,
+    unit: Ints | None,
 ) -> Predictions:
-    if ids is None and not slices:
+    if ids is None and not slices and unit is None:
         return target
     given: dict[str, Any] = {"logits" if target.logits else "probs": target.values}
     return predictions(
@@ -245,6 +263,7 @@ def _named(
         member=target.member,
         ids=target.ids if ids is None else ids,
         columns=slices,
+        unit=unit,
         name="target model",
         **given,
     )

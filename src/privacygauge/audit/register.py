@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from privacygauge.audit.rendered import Rendered
 from privacygauge.core import checks
 from privacygauge.core.versions import own_version
+from privacygauge.datasets import parquet
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
 from privacygauge.report.document import SCHEMA
@@ -236,18 +237,15 @@ def _columns_of(path: Path) -> Columns:
     def columns(names: tuple[str, ...]) -> Mapping[str, NDArray[Any]] | None:
         if not path.is_file():
             return None
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         try:
-            with pq.ParquetFile(path) as file:
-                there = [name for name in names if name in file.schema_arrow.names]
-                table = file.read(columns=there)
-        except (pa.ArrowException, OSError) as error:
+            table = parquet.read_columns(path, names)
+            return {name: table[name].to_numpy() for name in names if name in table.column_names}
+        except InputError:
+            raise
+        except parquet.DAMAGE as error:
             raise InputError(
                 f"{path} is damaged or no Parquet file: write that report again"
             ) from error
-        return {name: table[name].to_numpy() for name in there}
 
     return columns
 

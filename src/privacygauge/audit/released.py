@@ -12,14 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audit import released_facts as facts
 from privacygauge.audit.released_membership import Membership, audit_membership
 from privacygauge.audit.released_risk import release_risk, risk_of
+from privacygauge.audit.released_units import with_people
 from privacygauge.audit.rendered import Rendered
 from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.report import direction
 from privacygauge.report.synthetic.released_findings import Corrected, ReleasedFindings
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.copies import closest_records, copies
+from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import linkability
@@ -76,6 +79,8 @@ def audit_released(
     secrets: Sequence[str] | None = None,
     attempts: int = ATTEMPTS,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    holdout_unit: ArrayLike | None = None,
     show: Sequence[str] = (),
     seed: int = 0,
     level: float = 0.95,
@@ -107,6 +112,9 @@ def audit_released(
         Of each attack behind the three risks, at least 1.
     ids : array_like, shape (n,), optional
         Names of the real records in the report; their rows otherwise.
+    unit, holdout_unit : array_like, shapes (n,) and (m,), optional
+        The person behind each real record (equal ids where nothing is given), and behind each
+        holdout record: records of one are never taken for independent.
     show : sequence of str
         Columns to print beside the riskiest records; none otherwise.
     seed : int
@@ -145,6 +153,7 @@ def audit_released(
     seeds.non_negative(seed)
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, attempts, show, ids)
+    tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     use = utility(*_given(tables), rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
     tried, skipped = _risks(tables, secrets, attempts, seed)
@@ -152,12 +161,9 @@ def audit_released(
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(tried) + 1)
-    corrected = Corrected(
-        tuple(risk_of(found, together) for found in tried),
-        facts.copied_beyond(copied, together),
-    )
+    corrected = _corrected(tried, copied, together, tables.units)
     game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
-    unplayed = (game,) if played is None else ()
+    unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
     return ReleasedAudit(
@@ -173,12 +179,12 @@ def audit_released(
         None if played is None else played.headline,
         blind,
         tuple(release_risk(found, level, tables.notes()) for found in tried),
-        facts.copy_facts(copied, closest.n, level),
+        facts.copy_facts(copied, closest.n, level, tables.units),
         facts.closest_facts(closest, level),
         None if played is None else played.records,
         use,
         (*unplayed, *skipped, *left_out),
-        facts.caveats(tables, blind, copied, together),
+        (*of_units, *facts.caveats(tables, blind, copied, together), *_inverted(played)),
         {**versions("pandas"), **(provenance or {})},
         corrected,
     )
@@ -242,6 +248,29 @@ def _checked(
 
 def _given(tables: Released) -> tuple[Table, Table, Table | None]:
     return tables.real, tables.synthetic, tables.holdout
+
+
+def _corrected(
+    tried: Sequence[Hits], copied: Copies, level: float, units: tuple[Ints, Ints]
+) -> Corrected:
+    """Return the risks and the copies at a level that allows for all of them."""
+    # Beside the membership attacks: half of the error for each.
+    stricter = 1 - (1 - level) / 2
+    found, lower = (
+        (*(risk_of(hits, each) for hits in tried), facts.copied_beyond(copied, each, units))
+        for each in (level, stricter)
+    )
+    names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
+    inverted = (
+        name
+        for name, beyond in zip(names, lower, strict=True)
+        if beyond is not None and beyond.high < 0
+    )
+    return Corrected(found[:-1], found[-1], tuple(inverted))
+
+
+def _inverted(played: Membership | None) -> tuple[str, ...]:
+    return () if played is None else direction.warnings(played.headline.inverted)
 
 
 def _membership(

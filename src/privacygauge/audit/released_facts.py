@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import binom
 
 from privacygauge.audit.released_risk import excess
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
@@ -24,11 +24,14 @@ SMALLER = 0.2
 """A holdout of fewer records than this share of the real ones is much smaller."""
 
 
-def copy_facts(found: Copies, n: int, level: float) -> tuple[Fact, ...]:
+def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
     """Return shares of records, and of synthetic rows, that occur on the other side as well.
 
-    `n` is how many real, and how many holdout records the rows were looked up among.
+    `n` is how many real, and how many holdout records the rows were looked up among; `units` are
+    those of the real and of the holdout records.
     """
+    names = (f"{side} records that occur in the synthetic table" for side in ("Real", "Holdout"))
+    owners = dict(zip(names, units, strict=True))
     named = {
         "Real records that occur in the synthetic table": found.real,
         "Holdout records that occur in the synthetic table": found.holdout,
@@ -37,20 +40,22 @@ def copy_facts(found: Copies, n: int, level: float) -> tuple[Fact, ...]:
         f"Synthetic rows that equal one of {n:,} holdout records": found.of_holdout,
     }
     return tuple(
-        Fact(name, rates.proportion(hit, level=level))
+        Fact(name, rates.proportion(hit, owners.get(name), level))
         for name, hit in named.items()
         if hit is not None
     )
 
 
-def copied_beyond(found: Copies, level: float) -> Estimate | None:
+def copied_beyond(
+    found: Copies, level: float, units: tuple[Ints | None, Ints | None] = (None, None)
+) -> Estimate | None:
     """Return how much more of the real records than of the holdout was copied, as a risk is.
 
     None without a holdout.
     """
     if found.holdout is None:
         return None
-    return excess(found.real, found.holdout, level)
+    return excess(found.real, found.holdout, level, units=units)
 
 
 def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
@@ -107,7 +112,7 @@ def caveats(
 ) -> tuple[str, ...]:
     """Return what may mislead, the most important first; `level` is that of a look at copies."""
     found = [*released.notes(), *_size(released), *advice(released.real)]
-    beyond = copied_beyond(copied, level)
+    beyond = copied_beyond(copied, level, released.units)
     if copied.holdout is not None and beyond is not None and beyond.low > 0:
         found.insert(
             0,

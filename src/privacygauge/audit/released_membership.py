@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from privacygauge.audit.attacks import headline
+from privacygauge.audit.attacks import headline, played_of, telling
 from privacygauge.core import seeds
-from privacygauge.core.estimate import Estimate
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
@@ -37,6 +38,8 @@ class Membership:
     """An attack that never sees the synthetic table."""
     records: Records
     """The scores of every judged record."""
+    skipped: tuple[Skipped, ...]
+    """Attacks whose scores are all the same."""
 
 
 def audit_membership(
@@ -63,8 +66,11 @@ def audit_membership(
     signals = membership(released, seeds.stream(seed, "judged"))
     assert isinstance(signals, tuple)  # there is a holdout
     seen = judged(released, seeds.stream(seed, "judged"))
-    played = [_played(found, seed, level) for found in signals]
-    _, unseen = _played(blind(seen, seeds.stream(seed, "blind")), seed, level)
+    of_real, of_holdout = released.units
+    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
+    results = telling([_played(found, unit, seed, level) for found in signals])
+    played = played_of(results, "give records that differ")
+    _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
     rows = signals[0].member_rows, signals[0].nonmember_rows
     secret = played[0][0].transcript.secret
     records = Records(
@@ -76,12 +82,15 @@ def audit_membership(
             name: np.concatenate([real[rows[0]], others[rows[1]]])
             for name, (real, others) in show.items()
         },
+        unit=unit,
     )
     game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
     evaluations = tuple(evaluation for _, evaluation in played)
-    best = headline(played, seed=seed, level=level)
+    # Beside the risks and the copies: half of the error for each.
+    best = headline(played, seed=seed, level=level, looks=2 * len(played))
     unseen = replace(unseen, auc=cross_fitted(unseen.auc))
-    return Membership(game, evaluations, best, unseen, records)
+    skipped = tuple(result for result in results if isinstance(result, Skipped))
+    return Membership(game, evaluations, best, unseen, records, skipped)
 
 
 def cross_fitted(auc: Estimate) -> Estimate:
@@ -102,9 +111,9 @@ def cross_fitted(auc: Estimate) -> Estimate:
     return Estimate(auc.value, low, high, auc.level, auc.n, method)
 
 
-def _played(found: Signals, seed: int, level: float) -> tuple[Play, Evaluation]:
+def _played(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
     score = np.concatenate([found.members, found.nonmembers])
-    transcript = Transcript(score, np.arange(len(score)) < len(found.members))
+    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
     decisions = Split(seed=seed).decide(transcript)
     evaluation = evaluate(
         found.name, transcript, decisions, level, variant=found.variant, thresholds="global"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from privacygauge.audit.attacks import Result
 from privacygauge.audit.defence_comparison import best_attack
-from privacygauge.audit.defence_judging import Asked, Found, Result
+from privacygauge.audit.defence_judging import Asked, Found
 from privacygauge.classifier.defences.early_stopping import first_epoch
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout
 from privacygauge.classifier.pool_game import PoolGame
@@ -41,8 +42,8 @@ def _point(epoch: int, models: TrainedAlike, best: BestAttack, level: float) -> 
     right = target.values.argmax(axis=1) == target.labels
     return AfterEpoch(
         epoch,
-        proportion(right[target.member], level=level),
-        proportion(right[~target.member], level=level),
+        proportion(right[target.member], target.units[target.member], level),
+        proportion(right[~target.member], target.units[~target.member], level),
         best,
     )
 

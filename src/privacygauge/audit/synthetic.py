@@ -16,21 +16,24 @@ from privacygauge.audit.rendered import Rendered
 from privacygauge.audit.synthetic_facts import description, utility_of, warnings_of
 from privacygauge.audit.synthetic_judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audit.synthetic_targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audit.units import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
+from privacygauge.evaluate.by_target import AttackEvaluation
+from privacygauge.report import direction
 from privacygauge.report.synthetic.findings import SyntheticFindings, Targets
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import plan_in
+from privacygauge.runs.store import plan_in, unchecked_code
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.games import game_named
-from privacygauge.synthetic.games.releases import Making, make_releases
+from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases
 from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
 from privacygauge.synthetic.generators.foreign import require_sendable
@@ -94,6 +97,7 @@ def audit_synthetic(
     drop: Sequence[str] = (),
     label: str | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     show: Sequence[str] = (),
     before: Callable[[Making], None] | None = None,
     run: str | Path | None = None,
@@ -146,6 +150,9 @@ def audit_synthetic(
         The column to predict where the use of a synthetic table is measured.
     ids : array_like, shape (N,), optional
         Names of the records in the report.
+    unit : array_like, shape (N,), optional
+        The person behind each record; equal ids where nothing is given. A target's person is in a
+        table by the target alone: the other records of that person are in none of its tables.
     show : sequence of str
         Columns to print beside the targets; none otherwise.
     before : callable, optional
@@ -181,7 +188,8 @@ def audit_synthetic(
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
     n_tests = enough_tests(half_width, level) if tests is None else tests
-    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed)
+    owner = owners(unit, ids, len(table))
+    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
     chosen.check(setting)
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     about = _targets(table, known(), setting.targets, named, show)
@@ -192,8 +200,9 @@ def audit_synthetic(
         require_sendable(made_by, made_by.name)
     if before is not None:
         before(making)
-    use = utility_of(making, label)
     with kept_or_scratch(run) as folder:
+        open_releases(chosen, setting, made_by, folder, invocation=invocation)
+        use = utility_of(making, label, f"{folder}/utility")
         releases = make_releases(
             chosen,
             setting,
@@ -225,15 +234,24 @@ def audit_synthetic(
         len(table),
         chosen.n_tables(setting),
         about,
-        tuple(group_of(selection, setting.targets, played, level) for selection in selections),
+        tuple(group_of(selection, setting, played, level) for selection in selections),
         played,
         headline,
         foreseen(about, played[headline.attack], level),
         use,
         (*skipped, *([use] if isinstance(use, Skipped) else [])),
-        (*advice(table), *warnings_of(making, schema, level)),
+        (
+            *advice(table),
+            *warnings_of(making, schema, level),
+            *unchecked_code(run),
+            *_inverted(played),
+        ),
         {**versions("pandas"), **(provenance or {})},
     )
+
+
+def _inverted(played: Sequence[AttackEvaluation]) -> tuple[str, ...]:
+    return tuple(text for attack in played for text in direction.warnings(attack.inverted))
 
 
 def _scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
@@ -255,13 +273,14 @@ def _setting(
     game: Game,
     numbers: tuple[int, int, int | None, int | None],
     seed: int,
+    unit: Ints | None,
 ) -> Setting:
     shadows, tests, size, made = numbers
     records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
     if game.name == "shared" and size is None:
         # Coins that say "in" for five deviations more of the targets than half still fit.
         records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
-    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed)
+    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
 
 
 def _targets(

@@ -6,6 +6,7 @@ from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.findings import GameDescription
 from privacygauge.synthetic.games.game import Game
+from privacygauge.synthetic.games.learnt_once import learnt_once
 from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.games.setting import Setting, enough_tests
 from privacygauge.synthetic.generators.generator import PrivBayes
@@ -13,8 +14,11 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.utility import Utility, utility
 
 
-def utility_of(making: Making, label: str | None) -> Utility | Skipped:
-    """Return what one synthetic table is good for, learnt from records that are no target."""
+def utility_of(making: Making, label: str | None, run: str) -> Utility | Skipped:
+    """Return what one synthetic table is good for, learnt from records that are no target.
+
+    The table is kept in the folder `run`.
+    """
     setting = making.setting
     rng = seeds.stream(setting.seed, "utility")
     known, held = setting.pools
@@ -23,7 +27,7 @@ def utility_of(making: Making, label: str | None) -> Utility | Skipped:
         return Skipped("utility", "needs at least 100 records to learn from and 100 others")
     learnt = setting.table[rng.choice(known, records, replace=False)]
     others = setting.table[rng.choice(held, min(len(held), records), replace=False)]
-    table = making.generator.generate(learnt, setting.sizes.n_made, rng)
+    table = learnt_once(making, learnt, rng, run)
     return utility(learnt, table, others, rng=rng, label=label)
 
 

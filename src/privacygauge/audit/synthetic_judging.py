@@ -6,14 +6,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
+from privacygauge.evaluate.evaluation import title
 from privacygauge.report.synthetic.findings import Group, Headline, Targets
 from privacygauge.synthetic.games.scores import Scored, Scores
+from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.selection import Selection
 
 
@@ -38,11 +40,22 @@ def evaluated(
         scored = [x for x in found if isinstance(x, Scored)]
         notes = tuple(dict.fromkeys(note for x in scored for note in x.notes))
         rows = list(_scores(scored))
+        if all(tied(row.score) for row in rows):
+            skipped[Skipped(title(attack.name, attack.variant, ""), TIED)] = None
+            continue
         played.append(
-            evaluate_targets(attack.name, rows, level, variant=attack.variant, notes=notes)
+            evaluate_targets(
+                attack.name,
+                rows,
+                level,
+                variant=attack.variant,
+                notes=notes,
+                n_attacks=len(scores.attacks),
+            )
         )
     if not played:
-        raise InputError(f"no attack could be played: {next(iter(skipped)).reason}")
+        first = next(iter(skipped))
+        raise InputError(f"no attack could be played: {first.name} {first.reason}")
     return tuple(played), tuple(skipped)
 
 
@@ -64,15 +77,16 @@ def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:
 
 
 def group_of(
-    selection: Selection, rows: Ints, played: Sequence[AttackEvaluation], level: float
+    selection: Selection, setting: Setting, played: Sequence[AttackEvaluation], level: float
 ) -> Group:
-    """Return the mean AUC of every attack over the records of a selection; `rows` are of all."""
-    positions = np.searchsorted(rows, selection.rows)
+    """Return the mean AUC of every attack over the records of a selection."""
+    positions = np.searchsorted(setting.targets, selection.rows)
+    owner = None if setting.unit is None else setting.unit[selection.rows]
     means, deviations = [], []
     for attack in played:
         values = attack.aucs[positions]
         if len(values) > 1:
-            found = rates.mean(values, level, unit="records")
+            found = rates.mean(values, level, unit="records", owner=owner)
             # No mean of areas lies outside of 0..1.
             low, high = max(0.0, found.low), min(1.0, found.high)
             means.append(Estimate(found.value, low, high, level, found.n, found.method))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audit.attacks import audit, headline
+from privacygauge.audit.attacks import audit, headline, played_of
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
@@ -25,6 +25,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.release import coin_flips
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rates import proportion
@@ -163,6 +164,7 @@ def audit_dp_sgd(
     y: ArrayLike,
     *,
     canary: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     claimed: float | None = None,
     delta: float = 1e-5,
     seed: int = 0,
@@ -179,6 +181,9 @@ def audit_dp_sgd(
     canary : array_like of bool, shape (n,), optional
         Records that fair coins put in or leave out; all where nothing is given. The others are
         always in. Records that the model can only know by heart show the most.
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all of a person's canaries in, which are
+        guessed together.
     claimed : float, optional
         The epsilon to be tested; the accountant's where nothing is given.
     delta : float
@@ -208,7 +213,8 @@ def audit_dp_sgd(
     epsilon = defence.epsilon(delta) if claimed is None else claimed
     if not np.isfinite(epsilon):
         raise InputError(f"claimed must be given where there is no noise, got {epsilon}")
-    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"))
+    owner = None if unit is None else numbered(unit, length=len(labels))
+    inside = coin_flips(1, len(labels), seeds.stream(seed, "coins"), owner)
     inside[0, ~chosen] = True
     state = int(seeds.stream(seed, "model", 0).integers(2**31))
     asked = np.flatnonzero(chosen)
@@ -218,6 +224,8 @@ def audit_dp_sgd(
         raise InputError("training failed numerically: lower the learning rate")
     known = predictions(logits=logits, labels=labels[asked], member=inside[0, asked])
     canaries = {"score": signals(known)["loss"], "member": known.member, "id": asked}
+    if owner is not None:
+        canaries["unit"] = owner[asked]
     return audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
 
 
@@ -230,15 +238,12 @@ def _point(
     level: float,
 ) -> EpochRisk:
     rounds = PredictionGame(target, shadow).deal(1, seeds.stream(seed, "deal"))
-    results = audit(rounds, attacks, seed=seed, level=level)
-    played = [result for result in results if not isinstance(result, Skipped)]
-    if not played:
-        raise InputError("no attack could be played: give at least one that fits predictions")
+    played = played_of(audit(rounds, attacks, seed=seed, level=level))
     right = target.values.argmax(axis=1) == target.labels
     return EpochRisk(
         epoch,
-        proportion(right[target.member], level=level),
-        proportion(right[~target.member], level=level),
+        proportion(right[target.member], target.units[target.member], level),
+        proportion(right[~target.member], target.units[~target.member], level),
         tuple(evaluation for _, evaluation in played),
         headline(played, seed=seed, level=level).accuracy,
     )

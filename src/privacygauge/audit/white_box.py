@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audit import caveats
 from privacygauge.audit.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audit.result import Audit
+from privacygauge.audit.units import settled
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
@@ -48,6 +50,7 @@ def audit_white_box(
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
     ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
     allow_missing_classes: bool = False,
     drawn: bool = False,
     seed: int = 0,
@@ -80,6 +83,9 @@ def audit_white_box(
         Groups to look at beside the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. Intervals and halves go
+        by person.
     allow_missing_classes : bool
         Whether classes without shadow records may use the global threshold.
     drawn : bool
@@ -111,7 +117,6 @@ def audit_white_box(
     seeds.non_negative(seed)
     target = _side(model, x, y, member)
     own = None if shadow is None else _side(shadow.model, shadow.x, shadow.y, shadow.member)
-    game = WhiteBoxGame(target, own)
     signals = target.signals
     seen = predictions(
         logits=signals.logits,
@@ -119,8 +124,11 @@ def audit_white_box(
         member=target.member,
         ids=ids,
         columns=slices,
+        unit=unit,
         name="target model",
     )
+    seen, of_units = settled(seen, drawn=drawn, features=np.asarray(x))
+    game = WhiteBoxGame(replace(target, unit=seen.unit), own)
     known = None if own is None else own.predictions
     caveats.require_other_rows(seen, known)
     columns, unsliced = groups_of(seen, slices)
@@ -141,7 +149,7 @@ def audit_white_box(
         ),
         has_shadow=own is not None,
         skipped=unsliced,
-        warnings=caveats.missing_classes(seen, known, allow_missing_classes),
+        warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from privacygauge.audit.units import owners
 from privacygauge.audit.worst_case_judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
 from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.mislabelled import Targets, UniformLabel, WrongLabel
@@ -20,6 +21,7 @@ from privacygauge.evaluate.worst_case import WorstCaseFindings
 from privacygauge.report.numbers import rate
 from privacygauge.report.worst_case import training
 from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.store import unchecked_code
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,6 +68,7 @@ def audit_worst_case(
     n_models: int = 32,
     attacks: Sequence[Attack] = ATTACKS,
     fprs: Sequence[float] = FPRS,
+    unit: ArrayLike | None = None,
     run: str | Path | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
@@ -100,6 +103,9 @@ def audit_worst_case(
         On signals and worlds.
     fprs : sequence of float
         False-positive rates, each in (0, 1).
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all records of a person in, and intervals go
+        by person.
     run : str or Path, optional
         Folder that keeps what was trained.
     invocation : mapping, optional
@@ -135,8 +141,9 @@ def audit_worst_case(
     asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, len(attacks))
     chosen_label = label or UniformLabel()
     chosen, inside = dealt(
-        features, labels, n_canaries, n_ordinary, chosen_label, n_models=n_models, seed=seed
-    )
+        features, labels, n_canaries, n_ordinary, chosen_label, n_models=n_models, seed=seed,
+        unit=owners(unit, None, len(labels)),
+    )  # fmt: skip
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
@@ -162,6 +169,6 @@ def audit_worst_case(
         found.seed,
         found.level,
         found.skipped,
-        found.warnings,
+        (*found.warnings, *unchecked_code(run)),
         chosen,
     )

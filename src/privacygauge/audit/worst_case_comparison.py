@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audit.rendered import Rendered
+from privacygauge.audit.units import owners, twice
 from privacygauge.audit.worst_case_judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
 from privacygauge.audit.worst_case_ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
@@ -41,7 +42,7 @@ from privacygauge.report.worst_case.findings import (
     ComparedWorstCases,
     resolved,
 )
-from privacygauge.runs.store import plan_in, read_run
+from privacygauge.runs.store import plan_in, read_run, unchecked_code
 
 NAME = "worst_case"
 """What runs are called."""
@@ -80,6 +81,7 @@ def compare_worst_cases(
     n_models: int = 32,
     attacks: Sequence[Attack] = ATTACKS,
     fprs: Sequence[float] = FPRS,
+    unit: ArrayLike | None = None,
     delta: float | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -109,7 +111,7 @@ def compare_worst_cases(
         ``Private(8.0)``, ``"dp-sgd:8"``, or a trainer of your own; none at all is allowed. With
         adversarial regularisation a fifth of each model's records is held back as its reference;
         they count as members, since their owners gave them.
-    n_canaries, n_ordinary, label, n_models, attacks, fprs
+    n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
         As in `audit_worst_case`.
     delta : float, optional
         Of DP-SGD that names none; one over the number of records where nothing is given.
@@ -154,9 +156,10 @@ def compare_worst_cases(
     n_numbers = len(attacks) * (1 + len(asked_for)) * 2 * (len(fprs) + 1)
     asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, max(n_numbers, 1))
     wrong = label or UniformLabel()
+    owner = owners(unit, None, len(labels))
     chosen, inside = dealt(
         features, labels, n_canaries, n_ordinary, _known(wrong, run, n_canaries),
-        n_models=n_models, seed=seed,
+        n_models=n_models, seed=seed, unit=owner,
     )  # fmt: skip
     ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
     values = values_each_way(
@@ -176,7 +179,11 @@ def compare_worst_cases(
         trainings=tuple(trainings),
         n_together=asked.n_together,
         skipped=(*failed, *trainings[0].found.skipped),
-        warnings=tuple(_warnings(trainings, chosen)),
+        warnings=(
+            *(twice(features, labels) if owner is None else ()),
+            *_warnings(trainings, chosen),
+            *unchecked_code(run),
+        ),
         seed=seed,
         level=level,
         command=command,

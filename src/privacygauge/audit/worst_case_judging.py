@@ -28,11 +28,12 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import TIED, Transcript, tied
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings, attacked_targets
+from privacygauge.report import direction
 
 FPRS = (0.1, 0.01, 0.001)
 """The false-positive rates that are reported."""
@@ -85,6 +86,7 @@ def dealt(
     *,
     n_models: int,
     seed: int,
+    unit: Ints | None = None,
 ) -> tuple[Targets, Bools]:
     """Return which records are asked about, and who is trained on which, (n_models, n)."""
     if n_models < _FEWEST:
@@ -96,6 +98,7 @@ def dealt(
         seeds.stream(seed, "worst-case", "targets"),
         n_ordinary=n_ordinary,
         label=label,
+        unit=unit,
     )
     return chosen, chosen.membership(n_models, seeds.stream(seed, "worst-case", "coins"))
 
@@ -130,17 +133,24 @@ def judged(
             "predictions are not finite, or their records hold a single class",
         )
     pools = _pools(values[finite], trainer.logits, inside[finite], chosen)
-    found = [_risk(group, pool, asked) for group, pool in pools.items()]
+    units = {"canaries": chosen.unit[chosen.canaries], "ordinary": chosen.unit[chosen.ordinary]}
+    found = [_risk(group, pool, units[group], asked) for group, pool in pools.items()]
     return WorstCaseFindings(
         trainer.name,
         label,
         found[0][0],
         found[1][0],
-        _accuracy(pools["ordinary"], asked.level),
+        _accuracy(pools["ordinary"], units["ordinary"], asked.level),
         asked.seed,
         asked.level,
         found[0][1],
-        tuple(failures(np.flatnonzero(~finite), len(finite))),
+        (*failures(np.flatnonzero(~finite), len(finite)), *_inverted([x for x, _ in found])),
+    )
+
+
+def _inverted(groups: Sequence[TargetRisk]) -> tuple[str, ...]:
+    return tuple(
+        text for group in groups for text in direction.warnings(group.inverted, group.name)
     )
 
 
@@ -156,7 +166,9 @@ def _pools(values: NDArray[Any], logits: bool, inside: Bools, chosen: Targets) -
     }
 
 
-def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tuple[Skipped, ...]]:
+def _risk(
+    name: str, pool: Pool, unit: Ints, asked: AskedOfTargets
+) -> tuple[TargetRisk, tuple[Skipped, ...]]:
     """Return all attacks on one group of targets, and those that were skipped."""
     scores: list[list[Floats]] = [[] for _ in asked.attacks]
     skipped: dict[int, Skipped] = {}
@@ -168,10 +180,13 @@ def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tup
                 skipped.setdefault(i, answer)
             else:
                 scores[i].append(answer.value)
+    for i, attack in enumerate(asked.attacks):
+        if i not in skipped and tied(np.concatenate(scores[i])):
+            skipped[i] = Skipped(attack.name, TIED)
     found = tuple(
         attacked_targets(
             title(attack.name, attack.variant, ""),
-            _transcript(scores[i], pool),
+            _transcript(scores[i], pool, unit),
             asked.fprs,
             asked.level,
             n_together=asked.n_together,
@@ -180,18 +195,21 @@ def _risk(name: str, pool: Pool, asked: AskedOfTargets) -> tuple[TargetRisk, tup
         if i not in skipped
     )
     if not found:
-        raise InputError("no attack could be played: give at least one on signals or worlds")
+        reasons = [f" ({x.name} {x.reason})" for x in skipped.values()]
+        raise InputError(
+            f"no attack could be played{''.join(reasons[:1])}: give at least one on signals or "
+            "worlds"
+        )
     return TargetRisk(name, pool.n_targets, len(pool), found), tuple(skipped.values())
 
 
-def _transcript(scores: Sequence[Floats], pool: Pool) -> Transcript:
+def _transcript(scores: Sequence[Floats], pool: Pool, unit: Ints) -> Transcript:
     m, n = pool.inside.shape
     target, model = np.tile(np.arange(n), m), np.repeat(np.arange(m), n)
-    return Transcript(np.concatenate(scores), pool.inside.ravel(), target, model)
+    return Transcript(np.concatenate(scores), pool.inside.ravel(), target, model, np.tile(unit, m))
 
 
-def _accuracy(pool: Pool, level: float) -> Estimate:
+def _accuracy(pool: Pool, unit: Ints, level: float) -> Estimate:
     right = pool.values.argmax(axis=2) == pool.labels
     outside = ~pool.inside
-    record = np.broadcast_to(np.arange(pool.n_targets), right.shape)
-    return proportion(right[outside], record[outside], level)
+    return proportion(right[outside], np.broadcast_to(unit, right.shape)[outside], level)

@@ -21,12 +21,14 @@ from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import Progress, train_all
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
 from privacygauge.core.release import coin_flips
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.runs.folder import kept_or_scratch
 
@@ -79,6 +81,9 @@ class CandidateGame:
     """Which shadow models are trained."""
     seed: int = 0
     """All draws derive from it."""
+    unit: Ints | None = None
+    """(n,) Whose candidates they are: all of a unit fall in one half. Each has a unit of its own
+    where nothing is given."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:
@@ -95,15 +100,24 @@ class CandidateGame:
         rng = seeds.stream(self.seed, "candidates", "targets")
         return np.sort(rng.choice(len(self.y), self.n_targets, replace=False))
 
+    @property
+    def units(self) -> Ints:
+        """(n,) The unit of each candidate, numbered from 0."""
+        return np.arange(len(self.y)) if self.unit is None else numbered(self.unit)
+
     def halves(self) -> Bools:
-        """Return who is in which target model, (2 * iterations, n): each half, then the other."""
-        n = len(self.y)
+        """Return who is in which target model, (2 * iterations, n): each half, then the other.
+
+        Halves of the units: all rows of one are in the same half.
+        """
+        units = self.units
+        n = int(units.max()) + 1
         inside = np.zeros((self.iterations, 2, n), np.bool_)
         for i, both in enumerate(inside):
             order = seeds.stream(self.seed, "candidates", "halves", i).permutation(n)
             both[0, order[: n // 2]] = True
             both[1] = ~both[0]
-        return inside.reshape(-1, n)
+        return inside.reshape(-1, n)[:, units]
 
     def n_models(self, measurements: int = 0) -> int:
         """Return how many models the game trains in all."""
@@ -210,15 +224,16 @@ class _Training:
         y, t = game.y, game.targets
         rng = seeds.stream(game.seed, "candidates", "shadows")
         if isinstance(game.design, SharedDesign):
-            inside = coin_flips(game.design.models, len(y), rng)
+            inside = coin_flips(game.design.models, len(y), rng, game.unit)
             values = self.part("shared", inside, done)
             everything = Pool(values, game.trainer.logits, inside, y)
             pool = Pool(values[:, t], game.trainer.logits, inside[:, t], y[t])
             return pool, everything
-        general = _of_size(game.design.general, len(y), len(y) // 2, rng)
+        n_units = int(game.units.max()) + 1
+        general = _of_size(game.design.general, n_units, n_units // 2, rng)[:, game.units]
         values = self.part("general", general, done)
         everything = Pool(values, game.trainer.logits, general, y)
-        inside = _pairs(game.design.pairs, t, len(y), rng)
+        inside = _pairs(game.design.pairs, game.units[t], n_units, rng)[:, :, game.units]
         own = self.part("pairs", inside.reshape(-1, len(y)), done + len(general), asked=t)
         k = own.shape[-1]
         by_target = own.reshape(2 * game.design.pairs, len(t), len(t), k)
@@ -297,16 +312,18 @@ def _round(
         np.tile(game.y[t], n_models),
         inside[:, t].ravel(),
         np.tile(t, n_models),
+        unit=np.tile(game.units[t], n_models),
     )
     repeated = np.tile(np.arange(len(t)), n_models)
     rows = Pool(pool.values[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
+    resolved = resolution(target, pool, general)
     dealt = PoolGame(
         target,
         rows,
         None if features is None else features[target.ids],
         target_ids=target.ids,
-        general=GeneralShadow.of(general, features),
+        general=GeneralShadow.of(general, features, resolved),
     ).round()
     right = models.argmax(axis=2) == game.y
     train = (right & inside).sum(axis=1) / inside.sum(axis=1)
@@ -324,7 +341,8 @@ def _of_size(n_models: int, n: int, size: int, rng: np.random.Generator) -> Bool
 def _pairs(pairs: int, targets: Ints, n: int, rng: np.random.Generator) -> Bools:
     """Return the training sets of the pairs, (2 * pairs, t, n): the first half with the target.
 
-    The rest of a pair's training set is the same: n/2 - 1 records drawn from the others.
+    The rest of a pair's training set is the same: n/2 - 1 drawn from the others. `targets` and
+    `n` count units, of which a target takes all rows along.
     """
     inside = np.zeros((2, pairs, len(targets), n), np.bool_)
     for j in range(pairs):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 import sys
@@ -23,6 +22,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
+_ROUNDING = 1e-3  # of what a row of probabilities sums to
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -60,9 +60,13 @@ class Estimators:
         return False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the estimator's class and parameters, and the code that makes it."""
+        """Return the estimator's class and parameters, and the name of what makes it."""
         made = self.make(0)
-        return {"model": _described(made), "made by": _source(self.make)}
+        return {"model": _described(made), "made by": _origin(self.make)}
+
+    def reached(self) -> tuple[object, ...]:
+        """Return what else is run: the estimator that `make` returns."""
+        return (self.make(0),)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
@@ -88,7 +92,7 @@ class Function:
 
     train_one: Callable[[NDArray[Any], Ints, int], Probabilistic]
     """Takes features (m, d), classes (m,) in 0..k-1 and a random state; returns a trained model,
-    or a function from features to probabilities (n, k)."""
+    a PyTorch module on the CPU, or a function from features to probabilities or logits (n, k)."""
     label: str = ""
     """What reports call it; the function's own name where nothing is given."""
 
@@ -99,12 +103,12 @@ class Function:
 
     @property
     def logits(self) -> bool:
-        """Functions give probabilities."""
+        """Probabilities: of models that give logits, their softmax in float64 loses nothing."""
         return False
 
     def describe(self) -> Mapping[str, Any]:
-        """Return the function's name and a hash of its code."""
-        return {"trained by": _source(self.train_one)}
+        """Return the function's name."""
+        return {"trained by": _origin(self.train_one)}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
@@ -163,22 +167,32 @@ def as_trainer(model: object) -> Trainer:
     )
 
 
-def probabilities_of(model: object, x: NDArray[Any], n_classes: int) -> Floats:
-    """Return what a trained model, or a function, predicts on every record, (n, n_classes).
+def answers_of(model: object, x: NDArray[Any], n_classes: int) -> dict[str, Floats]:
+    """Return what a trained model, or a function, says of every record.
 
-    A PyTorch module, on the CPU, gives logits, of which the softmax is taken.
+    Parameters
+    ----------
+    model : object
+        With ``predict_proba``; a PyTorch module on the CPU; or a function of features. What a
+        module or a function returns are probabilities if all rows are, logits otherwise.
+    x : ndarray, shape (n, d)
+    n_classes : int
+
+    Returns
+    -------
+    dict of str to ndarray, shape (n, n_classes)
+        ``probs`` or ``logits``.
     """
-    if _is_module(model):
-        return probabilities_of(partial(_of_module, model), x, n_classes)
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
     if classes.dtype.kind not in "biuf":
         raise InputError("the model was trained on names of classes: train it on 0..k-1")
-    result = np.full((len(x), n_classes), np.nan)
-    _fill(result, model, x, classes.astype(np.int64), model)
-    bad = np.flatnonzero(~np.isfinite(result).all(axis=1))
+    seen, logits = _answers(model, x, classes.astype(np.int64), n_classes, model)
+    bad = np.flatnonzero(~np.isfinite(seen).all(axis=1))
     if len(bad):
         raise InputError(f"the model's predictions are not finite, first in row {bad[0]}")
-    return result
+    if logits and np.array_equal(classes, np.arange(n_classes)):
+        return {"logits": seen}
+    return {"probs": _by_class(seen, logits, classes.astype(np.int64), n_classes)}
 
 
 @dataclass(frozen=True)
@@ -223,23 +237,49 @@ def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
 
 
 def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
-    ask = getattr(model, "predict_proba", model)
+    seen, logits = _answers(model, x, classes, probs.shape[1], named)
+    if np.isfinite(seen).all():
+        probs[:] = _by_class(seen, logits, classes, probs.shape[1])
+
+
+def _by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
+    """Return probabilities, (n, n_classes), with 0 for the classes that a model does not know."""
+    probs = np.zeros((len(seen), n_classes))
+    probs[:, classes] = probabilities(seen, logits=logits)
+    return probs
+
+
+def _answers(
+    model: Any, x: NDArray[Any], classes: Ints, n_classes: int, named: Any
+) -> tuple[Floats, bool]:
+    """Return what a model says of the classes that it knows, and whether these are logits."""
+    module, proper = _is_module(model), hasattr(model, "predict_proba")
+    ask = partial(_of_module, model) if module else getattr(model, "predict_proba", model)
     if not callable(ask):
         raise InputError(_no_probabilities(model))
     with limited_to(1):
         seen = np.asarray(ask(x), np.float64)
+    name = type(named).__name__
     if seen.shape != (len(x), len(classes)):
         raise InputError(
-            f"{type(named).__name__} must predict probabilities of the shape "
-            f"({len(x)}, {len(classes)}), got {seen.shape}"
+            f"{name} must predict probabilities of the shape ({len(x)}, {len(classes)}), got "
+            f"{seen.shape}"
         )
-    if len(classes) and (classes.min() < 0 or classes.max() >= probs.shape[1]):
+    if len(classes) and (classes.min() < 0 or classes.max() >= n_classes):
+        raise InputError(f"{name} has class {classes.max()}, but there are {n_classes}")
+    return seen, not proper and _are_logits(seen, name, non_negative=module)
+
+
+def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
+    """Return whether finite rows are logits, which may be all above 0 where `non_negative`."""
+    if not np.isfinite(seen).all() or (np.abs(seen.sum(axis=1) - 1) <= _ROUNDING).all():
+        return False
+    if not non_negative and seen.min() >= 0:
         raise InputError(
-            f"{type(named).__name__} has class {classes.max()}, but there are {probs.shape[1]}"
+            f"{name} must predict probabilities, in rows that sum to 1, or logits: these rows do "
+            "not sum to 1, and no value is negative; divide counts or votes by their sum"
         )
-    if np.isfinite(seen).all():
-        probs[:] = 0.0
-        probs[:, classes] = seen
+    return True
 
 
 def _is_module(model: object) -> bool:
@@ -256,10 +296,10 @@ def _of_module(module: Any, x: NDArray[Any]) -> Floats:
     module.eval()
     try:
         with torch.no_grad():
-            values = module(torch.as_tensor(x).to(kind)).double().numpy()
+            values: Floats = module(torch.as_tensor(x).to(kind)).double().numpy()
     finally:
         module.train(was_training)
-    return probabilities(values, logits=True)
+    return values
 
 
 def _require_probabilities(model: object) -> None:
@@ -295,17 +335,10 @@ def _described(model: object) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
-def _source(function: object) -> str:
+def _origin(function: object) -> str:
     inner = getattr(function, "func", function)
-    if not inspect.isfunction(inner):
-        return _ADDRESS.sub("", f"{type(inner).__module__}.{type(inner).__qualname__}")
-    try:
-        text = inspect.getsource(inner)
-    except OSError:
-        text = inner.__code__.co_code.hex()
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    extra = "" if inner is function else _ADDRESS.sub("", f" {getattr(function, 'args', ())}")
-    return f"{inner.__module__}.{inner.__qualname__} {digest}{extra}"
+    named = inner if inspect.isfunction(inner) else type(inner)
+    return _ADDRESS.sub("", f"{named.__module__}.{named.__qualname__}")
 
 
 def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:

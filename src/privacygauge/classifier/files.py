@@ -28,7 +28,7 @@ PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
 PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 """What `as_pool` takes."""
 
-_KNOWN = {"probs", "logits", "labels", "member", "ids"}
+_KNOWN = {"probs", "logits", "labels", "member", "ids", "unit"}
 
 
 def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predictions:
@@ -70,9 +70,11 @@ def load_predictions(path: str | Path) -> Predictions:
     ----------
     path : str or pathlib.Path
         ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,)
-        and optionally ``ids`` (n,); every further key of n values is a column to slice by.
+        and optionally ``ids`` (n,) and ``unit`` (n,), the person behind each row; every further
+        key of n values is a column to slice by.
         ``.parquet`` or ``.csv`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for
-        logits), ``label``, ``member`` and optionally ``id``; further columns likewise.
+        logits), ``label``, ``member`` and optionally ``id`` and ``unit``; further columns
+        likewise.
 
     Returns
     -------
@@ -107,6 +109,7 @@ def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path | str) -> dict
         "labels": arrays["labels"],
         "member": arrays["member"],
         "ids": arrays.get("ids"),
+        "unit": arrays.get("unit"),
         "columns": columns,
     }
 
@@ -126,12 +129,13 @@ def _fields_of_table(frame: pd.DataFrame, path: Path | str) -> dict[str, Any]:
     if numeric.shape[1] < k:
         text = next(name for name in wanted if name not in numeric)
         raise InputError(f"{path}: column {text} must hold numbers")
-    used = {*wanted, "label", "member", "id"}
+    used = {*wanted, "label", "member", "id", "unit"}
     return {
         key: frame[wanted].to_numpy(dtype=np.float64),
         "labels": _numbers(frame["label"], path),
         "member": _numbers(frame["member"], path),
         "ids": frame["id"].to_numpy() if "id" in frame else None,
+        "unit": frame["unit"].to_numpy() if "unit" in frame else None,
         "columns": {str(name): plain(frame[name]) for name in frame.columns if name not in used},
     }
 
@@ -204,6 +208,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
         member=predictions.member,
         ids=predictions.ids,
         **{"logits" if predictions.logits else "probs": predictions.values},
+        **({} if predictions.unit is None else {"unit": predictions.unit}),
         **predictions.columns,
     )
     write_all(path.parent, {path.name: buffer.getvalue()})

@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.errors import InputError
@@ -41,6 +43,8 @@ class PredictionObservation(Observation):
     """The shadow records' predictions."""
     pool: Pool | None = None
     """The adversary's own models on every target: what attacks on single records learn from."""
+    resolved: Resolution | None = None
+    """What all of these predictions resolve in common."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,11 +61,9 @@ class PredictionGame:
     """Predictions of the adversary's model on records of its own."""
 
     def __post_init__(self) -> None:
-        if min(self.target.n_in, self.target.n_out) < 2:
-            raise InputError(
-                f"at least 2 members and 2 non-members are needed, got {self.target.n_in} and "
-                f"{self.target.n_out}"
-            )
+        for name, side in (("target", self.target), ("shadow", self.shadow)):
+            if side is not None:
+                _require_two(name, side)
         if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
             raise InputError(
                 f"the shadow predictions have {self.shadow.n_classes} classes, the target's "
@@ -75,15 +77,18 @@ class PredictionGame:
         """
         if rounds != 1:
             raise InputError(f"predictions that were made already give one round, got {rounds}")
-        values = signals(self.target)
+        shadows = () if self.shadow is None else (self.shadow,)
+        resolved = resolution(self.target, *shadows)
+        values = signals(self.target, resolved)
         if self.shadow is not None:
             everything = np.arange(len(self.target))
             shadow = Rows(self.shadow, np.arange(len(self.shadow)))
-            return [self._round(values, everything, signals(self.shadow), shadow)]
-        first = crossfit_halves(self.target.labels, self.target.member, rng)
+            known = signals(self.shadow, resolved)
+            return [self._round(values, everything, known, shadow, resolved)]
+        first = crossfit_halves(self.target.labels, self.target.member, rng, self.target.units)
         parts = np.flatnonzero(first), np.flatnonzero(~first)
         return [
-            self._round(values, judged, values, Rows(self.target, learnt))
+            self._round(values, judged, values, Rows(self.target, learnt), resolved)
             for judged, learnt in (parts, parts[::-1])
         ]
 
@@ -93,12 +98,14 @@ class PredictionGame:
         judged: Ints,
         shadow_values: dict[str, Floats],
         learnt: Rows,
+        resolved: Resolution,
     ) -> Round:
         source, index = learnt.source, learnt.index
         shadow = Shadow(
             {name: x[index] for name, x in shadow_values.items()},
             source.member[index],
             source.labels[index],
+            source.units[index],
         )
         observation = PredictionObservation(
             {name: x[judged] for name, x in values.items()},
@@ -106,11 +113,24 @@ class PredictionGame:
             shadow,
             rows=Rows(self.target, judged),
             shadow_rows=learnt,
+            resolved=resolved,
         )
-        return Round(observation, self.target.member[judged], judged)
+        return Round(observation, self.target.member[judged], judged, self.target.units[judged])
 
 
-def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bools:
+def _require_two(name: str, side: Predictions) -> None:
+    member = side.member
+    n_in, n_out = (checks.n_distinct(side.units[rows]) for rows in (member, ~member))
+    if min(n_in, n_out) < 2:
+        of = "" if side.unit is None else " of different units"
+        raise InputError(
+            f"{name}: at least 2 members and 2 non-members{of} are needed, got {n_in} and {n_out}"
+        )
+
+
+def crossfit_halves(
+    labels: Ints, member: Bools, rng: np.random.Generator, unit: Ints | None = None
+) -> Bools:
     """Return which records are in the first of two halves, even in every class and side.
 
     Parameters
@@ -118,13 +138,18 @@ def crossfit_halves(labels: Ints, member: Bools, rng: np.random.Generator) -> Bo
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
     rng : numpy.random.Generator
+    unit : ndarray of int, shape (n,), optional
+        Whose records they are; each has a unit of its own where nothing is given.
 
     Returns
     -------
     ndarray of bool, shape (n,)
-        Among the records of one class and side the halves differ by at most one.
+        All records of a unit are in one half. Among the units whose first record is of one class
+        and side the halves differ by at most one.
     """
-    order = np.lexsort((rng.random(len(labels)), labels, member))
-    first = np.empty(len(labels), np.bool_)
-    first[order] = np.arange(len(labels)) % 2 == int(rng.integers(2))
-    return first
+    units = np.arange(len(labels)) if unit is None else unit
+    _, one, index = np.unique(units, return_index=True, return_inverse=True)
+    order = np.lexsort((rng.random(len(one)), labels[one], member[one]))
+    first = np.empty(len(one), np.bool_)
+    first[order] = np.arange(len(one)) % 2 == int(rng.integers(2))
+    return first[index]

@@ -8,13 +8,12 @@ import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.predictions import blocks_of
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.rules import Cut
 from privacygauge.runs.threads import limited_to
-
-_FLOOR = 1e-30
 
 
 @dataclass(frozen=True)
@@ -55,22 +54,24 @@ class Learned:
             or observation.rows is None
         ):
             return Skipped(self.name, "needs shadow records with known membership")
-        shadow = observation.shadow
+        shadow, rows = observation.shadow, observation.rows
+        resolved = observation.resolved or resolution(rows.source, observation.shadow_rows.source)
         used = _at_most(self.most, len(shadow.member), rng)
         known = _features(
             Rows(observation.shadow_rows.source, observation.shadow_rows.index[used]),
             {name: x[used] for name, x in shadow.signals.items()},
             self.top,
+            resolved,
         )
         member = shadow.member[used]
         if member.all() or not member.any():
             return Skipped(self.name, "too few shadow records")
-        asked = _features(observation.rows, dict(observation.signals), self.top)
+        asked = _features(rows, dict(observation.signals), self.top, resolved)
         value = _boosted(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
         return Scores(value, Cut(0.0, "of even odds"))
 
 
-def _features(rows: Rows, signals: dict[str, Floats], top: int) -> Floats:
+def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolution) -> Floats:
     source = rows.source
     k = min(top, source.n_classes)
     sorted_logs = np.empty((len(rows.index), k))
@@ -78,8 +79,9 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int) -> Floats:
         if source.logits:
             block -= block.max(axis=1, keepdims=True)
             block -= np.log(np.exp(block).sum(axis=1, keepdims=True))
+            np.maximum(block, np.log(resolved.least), out=block)
         else:
-            np.log(np.maximum(block, _FLOOR, out=block), out=block)
+            np.log(np.maximum(block, resolved.least, out=block), out=block)
         largest = np.partition(block, block.shape[1] - k, axis=1)[:, -k:]
         sorted_logs[part] = np.sort(largest, axis=1)[:, ::-1]
     metrics = [signals[name] for name in ("scaled-logit", "modified-entropy", "correctness")]

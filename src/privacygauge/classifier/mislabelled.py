@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,6 +18,7 @@ from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Observation, Round, Shadow
 from privacygauge.core.release import Worlds, coin_flips
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 
 
@@ -103,10 +104,15 @@ class Targets:
     """(c,) Rows with a wrong class."""
     ordinary: Ints
     """(o,) Rows with their own class."""
+    unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """(n,) Whose rows they are: one coin puts all rows of a unit in. Each row has a unit of its
+    own where nothing is given."""
 
     def __post_init__(self) -> None:
         for name in ("y", "canaries", "ordinary"):
             object.__setattr__(self, name, checks.integers(getattr(self, name), name))
+        unit = self.unit if len(self.unit) else np.arange(len(self.y))
+        object.__setattr__(self, "unit", checks.integers(unit, "unit", length=len(self.y)))
 
     @property
     def asked(self) -> Ints:
@@ -114,9 +120,16 @@ class Targets:
         return np.concatenate([self.canaries, self.ordinary])
 
     def membership(self, n_models: int, rng: np.random.Generator) -> Bools:
-        """Return who is trained on which records, (n_models, n)."""
+        """Return who is trained on which records, (n_models, n).
+
+        A record that is not asked about follows the coin of its unit, if that has one.
+        """
         inside = np.ones((n_models, len(self.y)), np.bool_)
-        inside[:, self.asked] = coin_flips(n_models, len(self.asked), rng)
+        own = numbered(self.unit[self.asked])
+        coins = coin_flips(n_models, int(own.max()) + 1, rng)
+        coin = dict(zip(self.unit[self.asked].tolist(), own.tolist(), strict=True))
+        rows = np.flatnonzero(np.isin(self.unit, self.unit[self.asked]))
+        inside[:, rows] = coins[:, [coin[unit] for unit in self.unit[rows].tolist()]]
         return inside
 
 
@@ -128,6 +141,7 @@ def targets(
     *,
     n_ordinary: int | None = None,
     label: WrongLabel | None = None,
+    unit: Ints | None = None,
 ) -> Targets:
     """Return canaries and ordinary records drawn at random from the same table.
 
@@ -145,6 +159,8 @@ def targets(
         At least 1; all other records where nothing is given.
     label : WrongLabel, optional
         `UniformLabel` where nothing is given.
+    unit : ndarray of int, shape (n,), optional
+        Whose records they are; each has a unit of its own where nothing is given.
 
     Raises
     ------
@@ -175,7 +191,7 @@ def targets(
     ordinary = np.sort(drawn[n_canaries : n_canaries + rest])
     trained = y.copy()
     trained[canaries] = (label or UniformLabel()).wrong(x, y, canaries, rng)
-    return Targets(trained, canaries, ordinary)
+    return Targets(trained, canaries, ordinary, np.arange(n) if unit is None else unit)
 
 
 def every_model_as_target(pool: Pool) -> Iterator[Round]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.classifier.signals import signals
 from privacygauge.core.checks import Floats
 from privacygauge.core.game import Round, Shadow
@@ -67,9 +68,9 @@ class PoolGame:
 
     def round(self) -> Round:
         """Return what the adversary sees beside the secret."""
-        seen = signals(self.target)
-        general = self.general or GeneralShadow.of(self.pool, self.features)
-        worlds = _worlds(self.pool, general if self.general is None else None)
+        general = self.general or self._shadow()
+        seen = signals(self.target, general.resolved)
+        worlds = _worlds(self.pool, general.resolved, general if self.general is None else None)
         everything = np.arange(len(self.target))
         observation = PredictionObservation(
             seen,
@@ -79,9 +80,14 @@ class PoolGame:
             Rows(self.target, everything, self.features, everything),
             general.rows,
             self.pool,
+            general.resolved,
         )
         ids = everything if self.target_ids is None else self.target_ids
-        return Round(observation, self.target.member, ids)
+        return Round(observation, self.target.member, ids, self.target.units)
+
+    def _shadow(self) -> GeneralShadow:
+        resolved = resolution(self.target, self.pool)
+        return GeneralShadow.of(self.pool, self.features, resolved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,17 +98,25 @@ class GeneralShadow:
     """Their signals."""
     rows: Rows
     """Their predictions."""
+    resolved: Resolution
+    """What they resolve in common with the target's and the pool's predictions."""
 
     @classmethod
-    def of(cls, pool: Pool, features: NDArray[Any] | None = None) -> GeneralShadow:
+    def of(
+        cls,
+        pool: Pool,
+        features: NDArray[Any] | None = None,
+        resolved: Resolution | None = None,
+    ) -> GeneralShadow:
         """Return the records of the pool's models, of the first ones where they are too many."""
         used = max(1, min(len(pool), MOST_SHADOW_ROWS // pool.n_targets))
         part = Pool(pool.values[:used], pool.logits, pool.inside[:used], pool.labels)
         source = part.rows()
-        shadow = Shadow(signals(source), source.member, source.labels)
+        resolved = resolved or resolution(source)
+        shadow = Shadow(signals(source, resolved), source.member, source.labels)
         index = np.arange(len(source))
         record = np.tile(np.arange(pool.n_targets), used)
-        return cls(shadow, Rows(source, index, features, record))
+        return cls(shadow, Rows(source, index, features, record), resolved)
 
 
 def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
@@ -110,12 +124,12 @@ def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
     return x if x.dtype.kind in "biuf" and np.isfinite(x).all() else None
 
 
-def _worlds(pool: Pool, own: GeneralShadow | None) -> Floats:
+def _worlds(pool: Pool, resolved: Resolution, own: GeneralShadow | None) -> Floats:
     """Return the signal of every target from every model, (k, n): known already of the first."""
     first = np.empty(0) if own is None else own.shadow.signals[WORLD_SIGNAL]
     known = first.reshape(-1, pool.n_targets)
     if len(known) == len(pool):
         return known
     rest = Pool(pool.values[len(known) :], pool.logits, pool.inside[len(known) :], pool.labels)
-    further = signals(rest.rows())[WORLD_SIGNAL].reshape(-1, pool.n_targets)
+    further = signals(rest.rows(), resolved)[WORLD_SIGNAL].reshape(-1, pool.n_targets)
     return np.concatenate([known, further])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 16
@@ -38,6 +39,8 @@ class Predictions:
     """(n,) The user's ids, or row numbers."""
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Further columns of n values, to slice by."""
+    unit: Ints | None = None
+    """(n,) The number of the person behind each row; None where every row has one of its own."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -57,6 +60,28 @@ class Predictions:
         """The number of non-members."""
         return len(self) - self.n_in
 
+    @property
+    def units(self) -> Ints:
+        """(n,) The number of the person behind each row, the row's own where nothing says."""
+        return np.arange(len(self)) if self.unit is None else self.unit
+
+    def by_unit(self, unit: ArrayLike | str) -> Predictions:
+        """Return the same with the person behind each row, or the column that names them."""
+        columns = dict(self.columns)
+        if not isinstance(unit, str):
+            given = unit
+        elif unit == "unit" and self.unit is not None:
+            return self
+        elif unit in columns:
+            given = columns.pop(unit)
+        elif unit in ("id", "ids"):
+            given = self.ids
+        else:
+            have = ", ".join(columns) or "none"
+            raise InputError(f"no column {unit!r} that names the units; the columns are: {have}")
+        number = checks.frozen(numbered(given, "unit", length=len(self)))
+        return replace(self, columns=MappingProxyType(columns), unit=number)
+
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield row slices with their values, upcast once to float64; a block may be changed."""
         yield from blocks_of(self.values)
@@ -75,6 +100,7 @@ class Predictions:
             self.member[rows],
             self.ids[rows],
             columns,
+            None if self.unit is None else self.unit[rows],
         )
 
 
@@ -86,6 +112,7 @@ def predictions(
     logits: ArrayLike | None = None,
     ids: ArrayLike | None = None,
     columns: Mapping[str, ArrayLike] | None = None,
+    unit: ArrayLike | None = None,
     name: str = "predictions",
 ) -> Predictions:
     """Return checked predictions.
@@ -101,9 +128,13 @@ def predictions(
     logits : array_like of float, shape (n, k)
         Finite scores before the softmax; they resolve very confident predictions better.
     ids : array_like, shape (n,), optional
-        Names of the records in the report; row numbers where nothing is given.
+        Names of the records in the report; row numbers where nothing is given. Rows with equal
+        ids are one unit where `unit` is not given.
     columns : mapping of str to array_like, shape (n,), optional
         Properties of the records, to look for groups that leak more.
+    unit : array_like, shape (n,), optional
+        Names or numbers of the people behind the rows; rows of one are never taken for
+        independent.
     name : str
         What error messages call the input.
 
@@ -142,8 +173,24 @@ def predictions(
         for key, column in (columns or {}).items()
     }
     return Predictions(
-        values, logits is not None, y, inside, checks.frozen(names), MappingProxyType(further)
+        values,
+        logits is not None,
+        y,
+        inside,
+        checks.frozen(names),
+        MappingProxyType(further),
+        _number(unit, ids, n, name),
     )
+
+
+def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) -> Ints | None:
+    """Return the units that are given, or those of equal ids; None where none is repeated."""
+    if unit is not None:
+        return checks.frozen(numbered(unit, f"{name}: unit", length=n))
+    if ids is None:
+        return None
+    same = numbered(ids, f"{name}: ids", length=n)
+    return None if checks.n_distinct(same) == n else checks.frozen(same)
 
 
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.stacking import models_a_task, stacked
@@ -84,16 +85,19 @@ def require_weights(trainer: Trainer) -> Any:
     return trainer
 
 
-def membership(n_shadows: int, n_records: int, seed: int, *, target: bool = True) -> Bools:
+def membership(
+    n_shadows: int, n_records: int, seed: int, *, target: bool = True, unit: Ints | None = None
+) -> Bools:
     """Return who is trained on which records: the target first, then the shadow models.
 
     Independent fair coins, from streams of their own, so that further shadow models change
-    nothing for the earlier ones.
+    nothing for the earlier ones. All records of a unit share their coins.
     """
-    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"))
+    shadow = coin_flips(n_shadows, n_records, seeds.stream(seed, "shadow", "coins"), unit)
     if not target:
         return shadow
-    return np.vstack([coin_flips(1, n_records, seeds.stream(seed, "target", "coins")), shadow])
+    own = coin_flips(1, n_records, seeds.stream(seed, "target", "coins"), unit)
+    return np.vstack([own, shadow])
 
 
 def train_shadows(
@@ -102,10 +106,12 @@ def train_shadows(
     y: Ints,
     *,
     n_shadows: int = 16,
+    unit: Ints | None = None,
     with_target: bool = True,
     seed: int = 0,
     run: str | Path | None = None,
     weights: str | Path | None = None,
+    existing: Predictions | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -120,6 +126,8 @@ def train_shadows(
         Classes in 0..k-1.
     n_shadows : int
         At least 1.
+    unit : ndarray of int, shape (n,), optional
+        Whose records they are: one coin puts all of a unit in, or leaves all out.
     with_target : bool
         Whether to train a target beside them.
     seed : int
@@ -130,6 +138,8 @@ def train_shadows(
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
         not trained again for their weights.
+    existing : Predictions, optional
+        Of the model that the shadow models are for, where it exists already: kept with the run.
     invocation : mapping, optional
         How to start the run again, kept in its folder.
     n_jobs : int, optional
@@ -143,7 +153,7 @@ def train_shadows(
     """
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
-    inside = membership(n_shadows, len(y), seed, target=with_target)
+    inside = membership(n_shadows, len(y), seed, target=with_target, unit=unit)
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
@@ -153,6 +163,7 @@ def train_shadows(
             seed=seed,
             run=folder,
             weights=None if weights is None else Path(weights).absolute(),
+            existing=existing,
             invocation=invocation,
             n_jobs=n_jobs,
             progress=progress,
@@ -171,6 +182,7 @@ def train_all(
     asked: Ints | None = None,
     states: tuple[int, ...] | None = None,
     weights: Path | None = None,
+    existing: Predictions | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -191,6 +203,8 @@ def train_all(
         Random states; derived from `seed` and the number of the model where nothing is given.
     weights : Path, optional
         Folder for the weights of networks.
+    existing : Predictions, optional
+        Of a model that is not trained here, to keep with the run.
     """
     if weights is not None:
         require_weights(trainer)
@@ -203,6 +217,9 @@ def train_all(
         "label": Static(("record",), y[asked]),
         "row": Static(("record",), asked),
     }
+    if existing is not None:
+        given = "target_logits" if existing.logits else "target"
+        static[given] = Static(("record", "class"), existing.values)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
@@ -235,6 +252,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         units_a_task=together,
         arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
         settings=settings,
+        code=code_behind(cohort, trainer),
     )
 
 

@@ -12,22 +12,25 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Bools, Floats, Ints
 
 SIGNALS = ("correctness", "confidence", "entropy", "modified-entropy", "loss", "scaled-logit")
 """The names of the signals."""
 
 _ROWS_A_THREAD = 50_000
-_TINY = float(np.finfo(np.float64).tiny)
 
 
-def signals(predictions: Predictions) -> dict[str, Floats]:
+def signals(predictions: Predictions, resolved: Resolution | None = None) -> dict[str, Floats]:
     """Return the six signals of every record.
 
     Parameters
     ----------
     predictions : Predictions
         n records of k classes.
+    resolved : Resolution, optional
+        What these predictions resolve in common with others that they are compared with; their
+        own `resolution` where nothing is given.
 
     Returns
     -------
@@ -40,21 +43,25 @@ def signals(predictions: Predictions) -> dict[str, Floats]:
         the entropy, at most 0;
         ``loss`` log p_y, the negated cross-entropy, at most 0;
         ``scaled-logit`` log p_y - log(1 - p_y).
-        Logarithms are clipped at the smallest normal number, so that all values are finite.
+        Probabilities, and 1 less them, are cut off where they are no longer resolved, so that
+        all values are finite. Where the largest is nearly 1, what the others sum to is more
+        precise than the number itself, and replaces it.
     """
+    resolved = resolution(predictions) if resolved is None else resolved
     # Numpy lets go of the interpreter while it computes: threads share the matrix.
     n_jobs = min(cpu_count(), 1 + len(predictions) // _ROWS_A_THREAD)
     parts = Parallel(n_jobs, backend="threading")(
-        delayed(_signals)(part) for part in predictions.parts(n_jobs)
+        delayed(_signals)(part, resolved) for part in predictions.parts(n_jobs)
     )
     return {name: np.concatenate([part[name] for part in parts]) for name in SIGNALS}
 
 
-def _signals(predictions: Predictions) -> dict[str, Floats]:
+def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats]:
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
     for rows, block in predictions.blocks():
         labels = predictions.labels[rows]
-        parts = _from_logits(block, labels) if predictions.logits else _from_probs(block, labels)
+        of = _from_logits if predictions.logits else _from_probs
+        parts = of(block, labels, resolved)
         y = parts.label
         result["correctness"][rows] = parts.correct
         result["confidence"][rows] = parts.p[y]
@@ -89,21 +96,27 @@ class _Parts:
     correct: Bools  # (b,)
 
 
-def _from_probs(block: Floats, labels: Ints) -> _Parts:
-    y = (np.arange(len(labels)), labels)
-    # Rounding may leave a probability a hair outside of [0, 1].
-    p = np.clip(block, 0.0, 1.0, out=block)
-    log_rest = np.subtract(1.0, p)
-    rest = log_rest[y]
-    np.log(np.maximum(log_rest, _TINY, out=log_rest), out=log_rest)
-    log_p = np.maximum(p, _TINY)
-    np.log(log_p, out=log_p)
-    return _Parts(p, log_p, log_rest, rest, y, p.argmax(axis=1) == labels)
-
-
-def _from_logits(block: Floats, labels: Ints) -> _Parts:
+def _from_probs(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
-    y = (row, labels)
+    p, top = block, (row, block.argmax(axis=1))
+    # Rounding may leave the largest a hair above 1; the others are below.
+    p[top] = largest = np.minimum(p[top], 1.0)
+    log_rest = np.subtract(1.0, p)
+    log_p = np.maximum(p, resolved.least)
+    np.log(log_p, out=log_p)
+    rest = log_rest[top]
+    near = rest < resolved.near
+    if near.any():
+        p[top] = 0.0
+        rest = np.where(near, np.einsum("ij->i", p), rest)
+        p[top] = np.where(near, 1.0 - rest, largest)
+        log_p[top] = np.where(near, np.log1p(-rest), log_p[top])
+        log_rest[top] = rest
+    return _parts(p, log_p, log_rest, (row, labels), top, resolved)
+
+
+def _from_logits(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
+    row = np.arange(len(labels))
     top = (row, block.argmax(axis=1))
     log_p = np.subtract(block, block[top][:, None], out=block)
     p = np.exp(log_p)
@@ -113,14 +126,27 @@ def _from_logits(block: Floats, labels: Ints) -> _Parts:
     total = 1.0 + others
     p /= total[:, None]
     log_p -= np.log1p(others)[:, None]
-    np.maximum(log_p, np.log(_TINY), out=log_p)
+    np.maximum(log_p, np.log(resolved.least), out=log_p)
     # For the top class, 1 - p from the others' sum: 1 - p itself is rounded away where p is 1.
-    rest_of_top = others / total
     log_rest = np.subtract(1.0, p)
-    log_rest[top] = rest_of_top
-    rest = log_rest[y]
-    np.log(np.maximum(log_rest, _TINY, out=log_rest), out=log_rest)
-    return _Parts(p, log_p, log_rest, rest, y, top[1] == labels)
+    log_rest[top] = others / total
+    return _parts(p, log_p, log_rest, (row, labels), top, resolved)
+
+
+def _parts(
+    p: Floats,
+    log_p: Floats,
+    rests: Floats,
+    y: tuple[Ints, Ints],
+    top: tuple[Ints, Ints],
+    resolved: Resolution,
+) -> _Parts:
+    rest = rests[y]
+    # Only the largest can leave less than is resolved; of two classes it leaves the other one.
+    least = resolved.least[::-1][top[1] % len(resolved.least)]
+    rests[top] = np.maximum(rests[top], least)
+    np.log(rests, out=rests)
+    return _Parts(p, log_p, rests, rest, y, top[1] == y[1])
 
 
 def _dot(a: Floats, b: Floats) -> Floats:

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.datasets.reading import Content, plain, read_content
+from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.reading import plain, read_content
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ class Records:
     """(n,) Which records a model that exists was trained on, where the table says so."""
     columns: Mapping[str, NDArray[Any]]
     """The table's own columns, to look for groups that leak more."""
+    unit: NDArray[Any] | None = None
+    """(n,) The person behind each record, where the table says so."""
 
     def __len__(self) -> int:
         return len(self.y)
@@ -48,7 +51,10 @@ class Records:
     def __getitem__(self, rows: Ints) -> Records:
         member = None if self.member is None else self.member[rows]
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Records(self.x[rows], self.y[rows], self.names, self.ids[rows], member, columns)
+        unit = None if self.unit is None else self.unit[rows]
+        return Records(
+            self.x[rows], self.y[rows], self.names, self.ids[rows], member, columns, unit
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +84,7 @@ def load_records(
     *,
     member: str | None = None,
     ids: str | None = None,
+    unit: str | None = None,
     drop: Sequence[str] = (),
 ) -> Records:
     """Return the records in a file.
@@ -93,6 +100,8 @@ def load_records(
         The column (true or false) that tells which records a model was trained on.
     ids : str, optional
         The column of names.
+    unit : str, optional
+        The column of the people behind the records; of an ``.npz`` file the array ``unit``.
     drop : sequence of str
         Columns to leave out of the features.
 
@@ -104,9 +113,9 @@ def load_records(
     path = Path(path)
     content = read_content(path, "records")
     if isinstance(content, Mapping):
-        _require_no_columns(path, member, ids, drop)
+        _require_no_columns(path, member, ids, drop, unit)
         return _from_npz(content, path, needs_member=member is not None)
-    return _from_frame(content, path, label, member, ids, drop)
+    return _from_frame(content, path, label, member, ids, drop, unit)
 
 
 def load_categories(
@@ -203,6 +212,7 @@ class _Parts:
     y: Ints
     ids: NDArray[Any]
     inside: Bools | None
+    unit: NDArray[Any] | None
 
 
 def _from_frame(
@@ -212,11 +222,12 @@ def _from_frame(
     member: str | None,
     ids: str | None,
     drop: Sequence[str],
+    unit: str | None,
 ) -> Records:
-    parts = _parted(frame, path, label, member, ids, drop)
+    parts = _parted(frame, path, label, member, ids, drop, unit=unit)
     columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
     x = _numbers(parts.features, path)
-    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns)
+    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit)
 
 
 def _parted(
@@ -228,16 +239,17 @@ def _parted(
     drop: Sequence[str],
     *,
     may_miss: bool = False,
+    unit: str | None = None,
 ) -> _Parts:
-    for name in (label, member, ids, *drop):
+    for name in (label, member, ids, unit, *drop):
         if name is not None and name not in frame.columns:
             have = checks.listed(frame.columns)
             raise InputError(f"{path} has no column {name!r}; its columns are {have}")
-    dropped = {label, member, ids} & set(drop)
+    dropped = {label, member, ids, unit} & set(drop)
     if dropped:
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
-    apart = [name for name in (label, member, ids) if name is not None]
+    apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
     looked_at = frame[apart] if may_miss else frame
     missing = looked_at.columns[looked_at.isna().any()].tolist()
     if missing:
@@ -257,7 +269,8 @@ def _parted(
         )
     inside = None if member is None else checks.bools(frame[member].to_numpy(), member)
     named = np.arange(len(frame)) if ids is None else np.asarray(frame[ids])
-    return _Parts(features, _texts(names), y.astype(np.int64), named, inside)
+    owner = None if unit is None else np.asarray(frame[unit])
+    return _Parts(features, _texts(names), y.astype(np.int64), named, inside, owner)
 
 
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
@@ -291,13 +304,18 @@ def _texts(names: NDArray[Any]) -> tuple[str, ...]:
 
 
 def _require_no_columns(
-    path: Path, member: str | None, ids: str | None, drop: Sequence[str]
+    path: Path,
+    member: str | None,
+    ids: str | None,
+    drop: Sequence[str],
+    unit: str | None = None,
 ) -> None:
     named = [name for name in (member, ids, *drop) if name not in (None, "member")]
+    named += [unit] if unit not in (None, "unit") else []
     if named:
         raise InputError(
             f"{path} has no column {named[0]!r}: an .npz file has no columns, but the arrays x, y "
-            "and perhaps member"
+            "and perhaps member and unit"
         )
 
 
@@ -313,5 +331,8 @@ def _from_npz(arrays: Content, path: Path, *, needs_member: bool) -> Records:
     names, codes = np.unique(y, return_inverse=True)
     inside = arrays.get("member")
     member = None if inside is None else checks.bools(inside, f"{path}: member", length=len(x))
-    ids = np.arange(len(x))
-    return Records(x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {})
+    given, ids = arrays.get("unit"), np.arange(len(x))
+    unit = None if given is None else checks.vector(given, f"{path}: unit", length=len(x))
+    return Records(
+        x.astype(np.float64), codes.astype(np.int64), _texts(names), ids, member, {}, unit
+    )

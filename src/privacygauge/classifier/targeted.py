@@ -11,6 +11,7 @@ import numpy as np
 from privacygauge.classifier.binning import bin_numbers, n_bins
 from privacygauge.classifier.game import PredictionObservation
 from privacygauge.classifier.pool import Pool, probabilities
+from privacygauge.classifier.resolution import resolution
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
@@ -23,7 +24,6 @@ Design = Literal["shared", "per-target"]
 BLOCK = 1 << 18
 """Entries of the pool that are worked on at a time."""
 
-_FLOOR = 1e-30
 _ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is no member")
 
 
@@ -48,7 +48,8 @@ class Distance:
     """
 
     bin: float = 0.01
-    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities clipped at 1e-30."""
+    """Width of a bin, 1 over a whole number; 0 for no bins, with probabilities cut off where they
+    are no longer resolved."""
     design: Design = "shared"
     """``shared`` or ``per-target``. It names the pool's design and changes nothing."""
 
@@ -76,9 +77,9 @@ class Distance:
         """Return the difference of the distances, finite; above 0 speaks for a member."""
         return _scored(self.name, observation, self._ranking)
 
-    def _ranking(self, q: Floats, pool: Floats, inside: Bools) -> Floats:
+    def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         if self.bin == 0:
-            q, values = np.clip(q, _FLOOR, 1.0), np.clip(pool, _FLOOR, 1.0)
+            q, values = np.maximum(q, least), np.maximum(pool, least)
             means = [values.mean(axis=0, where=side[:, :, None]) for side in (inside, ~inside)]
             return _sum(q * np.log(means[0]), -q * np.log(means[1]))
         width = 1 / n_bins(self.bin)
@@ -155,7 +156,7 @@ class Frequency:
         """Return the log of the ratio, finite; above 0 speaks for a member."""
         return _scored(self.name, observation, self._ranking)
 
-    def _ranking(self, q: Floats, pool: Floats, inside: Bools) -> Floats:
+    def _ranking(self, q: Floats, pool: Floats, inside: Bools, least: Floats) -> Floats:
         same = bin_numbers(pool, self.bin) == bin_numbers(q, self.bin)
         sizes = [np.count_nonzero(side, axis=0)[:, None] for side in (inside, ~inside)]
         raised = 2 * self.smoothing / (sizes[0] + sizes[1])
@@ -178,8 +179,9 @@ def infinity(n_models: int, n_classes: int) -> float:
     return 1.0 + 2.0 * n_classes * float(np.log(max(n_models, 1)))
 
 
-Ranking = Callable[[Floats, Floats, Bools], Floats]
-"""Makes (b,) scores of predictions (b, c), the models' (k, b, c), and who was inside (k, b)."""
+Ranking = Callable[[Floats, Floats, Bools, Floats], Floats]
+"""Makes (b,) scores of predictions (b, c), the models' (k, b, c), who was inside (k, b), and the
+least probability that is resolved."""
 
 
 def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | Skipped:
@@ -200,11 +202,12 @@ def _scored(name: str, observation: Observation, ranking: Ranking) -> Scores | S
     if not known.any():
         return Skipped(name, "needs targets with models both with and without them")
     value = np.zeros(len(rows.index))
+    least = (observation.resolved or resolution(rows.source, pool)).least
     for part in _blocks(pool):
         q = probabilities(rows.source.values[rows.index[part]], logits=rows.source.logits)
         some = known[part]
         models, inside = pool.probabilities(part)[:, some], pool.inside[:, part][:, some]
-        value[part][some] = ranking(q[some], models, inside)
+        value[part][some] = ranking(q[some], models, inside, least)
     return Scores(value, _ABOVE_0, _unknown(int(np.count_nonzero(~known)), len(known)))
 
 

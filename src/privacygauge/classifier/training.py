@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from privacygauge.classifier.estimators import Estimators, ProbabilisticClassifier, require_records
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import train_shadows
+from privacygauge.core.units import numbered
 
 
 def train_predictions(
@@ -18,6 +20,7 @@ def train_predictions(
     y: ArrayLike,
     *,
     n_shadows: int = 8,
+    unit: ArrayLike | None = None,
     seed: int = 0,
     n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
@@ -36,6 +39,8 @@ def train_predictions(
         Classes in 0..k-1.
     n_shadows : int
         At least 1; their predictions are pooled.
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all records of a person in.
     seed : int
     n_jobs : int
         Models trained at the same time, in processes of joblib. Starting these takes seconds,
@@ -50,11 +55,13 @@ def train_predictions(
         the shadow model and the record.
     """
     features, labels = require_records(x, y)
+    owner = None if unit is None else numbered(unit, length=len(labels))
     trained = train_shadows(
         Estimators(model),
         features,
         labels,
         n_shadows=n_shadows,
+        unit=owner,
         seed=seed,
         n_jobs=n_jobs,
         progress=progress,
@@ -68,4 +75,4 @@ def train_predictions(
         ids=np.arange(len(rows)),
         name="shadow models",
     )
-    return trained.target, shadow
+    return replace(trained.target, unit=owner), shadow

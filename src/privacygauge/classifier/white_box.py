@@ -17,7 +17,7 @@ from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.classifier.white_box_signals import WhiteBoxSignals
 from privacygauge.core.attacks.threshold import Threshold
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Round, Scores, Shadow
 from privacygauge.core.rules import Cut
@@ -54,12 +54,16 @@ class WhiteBoxSide:
     """Of m records."""
     member: Bools
     """(m,) True where the record was in the model's training set."""
+    unit: Ints | None = None
+    """(m,) The person behind each record, as in `Predictions`."""
 
     @property
     def predictions(self) -> Predictions:
         """What is seen of the same records from outside."""
         seen = self.signals
-        return predictions(logits=seen.logits, labels=seen.labels, member=self.member)
+        return predictions(
+            logits=seen.logits, labels=seen.labels, member=self.member, unit=self.unit
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +113,18 @@ class WhiteBoxGame:
         observation = WhiteBoxObservation(
             {**outside.signals, GRADIENT_NORM: -own.norm},
             outside.stratum,
-            Shadow({**known.signals, GRADIENT_NORM: -theirs.norm}, known.member, known.stratum),
+            Shadow(
+                {**known.signals, GRADIENT_NORM: -theirs.norm},
+                known.member,
+                known.stratum,
+                known.unit,
+            ),
             rows=outside.rows,
             shadow_rows=outside.shadow_rows,
             white_box=own,
             shadow_white_box=theirs,
         )
-        return Round(observation, seen.secret, seen.target)
+        return Round(observation, seen.secret, seen.target, seen.unit)
 
 
 @dataclass(frozen=True)

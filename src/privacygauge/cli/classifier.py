@@ -81,6 +81,7 @@ def classifier(
         ),
     ] = None,
     ids: options.NamesColumn = None,
+    unit: options.UnitColumn = None,
     drop: options.DropFeature = None,
     records: options.RecordsDrawn = None,
     shadows: Annotated[
@@ -192,6 +193,7 @@ def classifier(
             estimator=ESTIMATORS[estimator],
             slices=slice_by,
             show_columns=show or (),
+            unit=unit,
             seed=seed,
             level=level,
         )
@@ -213,6 +215,7 @@ def classifier(
             seed,
             level,
             estimator,
+            unit,
         )
         run = None if folder is None else folder / RUN
         with backends.backend(backend):

@@ -92,6 +92,7 @@ def defend(
     ] = "network",
     label: options.ClassColumn = "label",
     ids: options.NamesColumn = None,
+    unit: options.UnitColumn = None,
     drop: options.DropFeature = None,
     records: options.RecordsDrawn = None,
     shadows: Annotated[
@@ -141,7 +142,7 @@ def defend(
         files = _Files(*_both(target, shadow), owner_target, owner_shadow)
         named = _on_answers(names)
         folder = destination(out, json, "privacygauge-report")
-        audit = _from_predictions(files, named, seed=seed, level=level, quiet=quiet)
+        audit = _from_predictions(files, named, unit=unit, seed=seed, level=level, quiet=quiet)
     else:
         from privacygauge.cli.defend_request import DefendRequest, defend_of_request
 
@@ -159,6 +160,7 @@ def defend(
             delta,
             seed,
             level,
+            unit,
         )
         folder = destination(out, json, "privacygauge-report")
         run = None if folder is None else folder / RUN
@@ -178,7 +180,13 @@ class _Files:
 
 
 def _from_predictions(
-    files: _Files, named: list[Defence], *, seed: int, level: float, quiet: bool
+    files: _Files,
+    named: list[Defence],
+    *,
+    unit: str | None,
+    seed: int,
+    level: float,
+    quiet: bool,
 ) -> DefenceAudit:
     from privacygauge.audit.defences import audit_defences
     from privacygauge.cli.progress import bar
@@ -197,6 +205,7 @@ def _from_predictions(
             named,
             target_owner=files.owner_target,
             shadow_owner=files.owner_shadow,
+            unit=unit,
             seed=seed,
             level=level,
             command="defend",

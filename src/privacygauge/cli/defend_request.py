@@ -9,12 +9,18 @@ from typing import Any
 
 from privacygauge.audit.defences import DefenceAudit
 from privacygauge.audit.defended_training import audit_training_defences
-from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.tables import Records, load_records
-from privacygauge.cli.models import NETWORKS, absolute, named
+from privacygauge.cli.models import NETWORKS, absolute
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.training import drawn, standardised, told_how_to_go_on
+from privacygauge.cli.training import (
+    drawn,
+    invocation_of,
+    standardised,
+    told_how_to_go_on,
+    trainer_named,
+)
+from privacygauge.cli.user_code import compared_code
 from privacygauge.cli.ways_cost import cost_teller
 
 
@@ -44,6 +50,8 @@ class DefendRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self) -> Mapping[str, Any]:
         """Return the request as JSON values that hold in every folder."""
@@ -58,13 +66,20 @@ def defend_request_in(invocation: Mapping[str, Any]) -> DefendRequest:
 
 
 def defend_of_request(
-    request: DefendRequest, run: Path | None, *, jobs: int, quiet: bool
+    request: DefendRequest, run: Path | None, *, jobs: int, quiet: bool, recorded: bool = False
 ) -> DefenceAudit:
-    """Return the audit that was asked for, training what `run` does not hold yet."""
+    """Return the audit that was asked for, training what `run` does not hold yet.
+
+    Where it is `recorded`, the run is finished, and what stands there is read in place of code.
+    """
+    code = {} if recorded else compared_code(asdict(request), run)
     records = _records(request)
-    trainer = as_trainer(named(request.model))
+    trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
-    with told_how_to_go_on(run), bar("Training models, each in every way", quiet) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models, each in every way", quiet) as progress,
+    ):
         return audit_training_defences(
             trainer,
             x,
@@ -72,6 +87,7 @@ def defend_of_request(
             request.defences,
             n_shadows=request.shadows,
             ids=records.ids,
+            unit=records.unit,
             delta=request.delta,
             run=run,
             n_jobs=jobs,
@@ -83,11 +99,13 @@ def defend_of_request(
                 **file_hashes({"data": Path(request.data)}),
                 "records": f"{len(records):,}",
             },
-            invocation={"command": "defend", "options": request.settled()},
+            invocation=invocation_of("defend", request.settled(), code, recorded),
             before=cost_teller(jobs, quiet),
         )
 
 
 def _records(request: DefendRequest) -> Records:
-    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    found = load_records(
+        request.data, request.label, ids=request.ids, unit=request.unit, drop=request.drop
+    )
     return drawn(found, request.records, request.data, request.seed)

@@ -19,7 +19,7 @@ def dp_audit(
         typer.Argument(
             metavar="CANARIES",
             help="Scores of canaries: .csv, .parquet, .jsonl or .npz with score (higher: more "
-            "likely put in), member (0 or 1) and optionally id.",
+            "likely put in), member (0 or 1) and optionally id and unit.",
             show_default=False,
         ),
     ],
@@ -49,6 +49,7 @@ def dp_audit(
             "the scores are looked at. auto: 3%, 10%, 25%, 50% and 90%, corrected for.",
         ),
     ] = "auto",
+    unit: options.UnitColumn = None,
     out: options.Out = None,
     seed: options.Seed = 0,
     json: options.Json = None,
@@ -84,6 +85,7 @@ def dp_audit(
         epsilon,
         delta,
         design=design,
+        unit=unit or "unit",
         seed=seed,
         level=level,
         command="dp-audit",

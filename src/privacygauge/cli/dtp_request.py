@@ -15,12 +15,17 @@ from privacygauge.audit.dtp import DtpAudit, audit_dtp
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.removal import Order
-from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories, load_records
-from privacygauge.cli.models import absolute, named
+from privacygauge.cli.models import absolute
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.training import standardised, told_how_to_go_on
+from privacygauge.cli.training import (
+    invocation_of,
+    standardised,
+    told_how_to_go_on,
+    trainer_named,
+)
+from privacygauge.cli.user_code import compared_code
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in
@@ -95,8 +100,14 @@ def dtp_request_in(options: Mapping[str, Any]) -> DtpRequest:
     return DtpRequest(**{**options, **lists})
 
 
-def dtp_of_request(request: DtpRequest, run: Path | None, *, jobs: int, quiet: bool) -> DtpAudit:
-    """Return the audit that was asked for, training what `run` does not hold yet."""
+def dtp_of_request(
+    request: DtpRequest, run: Path | None, *, jobs: int, quiet: bool, recorded: bool = False
+) -> DtpAudit:
+    """Return the audit that was asked for, training what `run` does not hold yet.
+
+    Where it is `recorded`, the run is finished, and what stands there is read in place of code.
+    """
+    code = {} if recorded else compared_code(asdict(request), run)
     if request.model in ON_CATEGORIES:
         table = load_categories(
             request.data,
@@ -105,7 +116,9 @@ def dtp_of_request(request: DtpRequest, run: Path | None, *, jobs: int, quiet: b
             ids=request.ids,
             drop=request.drop,
         )
-        return _audited(request, _on_categories(request, table), table.x, table, None, 1, quiet)
+        return _audited(
+            request, _on_categories(request, table), table.x, table, None, 1, quiet, None
+        )
     if request.continuous:
         raise InputError(
             f"--continuous goes with {', '.join(ON_CATEGORIES)}; for {request.model} numbers are "
@@ -114,12 +127,13 @@ def dtp_of_request(request: DtpRequest, run: Path | None, *, jobs: int, quiet: b
     records = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
     if request.model in ON_NUMBERS:
         x = standardised(records.x)
-        return _audited(request, _on_numbers(request), x, records, None, 1, quiet)
-    model = as_trainer(named(request.model))
+        return _audited(request, _on_numbers(request), x, records, None, 1, quiet, None)
+    model = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model.startswith("network") else records.x
     if not quiet:
         _tell_cost(request, model, x, records, run, jobs)
-    return _audited(request, model, x, records, run, jobs, quiet)
+    start = invocation_of("dtp", request.settled(), code, recorded)
+    return _audited(request, model, x, records, run, jobs, quiet, start)
 
 
 def _on_categories(request: DtpRequest, table: CategoricalTable) -> Learner:
@@ -164,8 +178,12 @@ def _audited(
     run: Path | None,
     jobs: int,
     quiet: bool,
+    invocation: Mapping[str, Any] | None,
 ) -> DtpAudit:
-    with told_how_to_go_on(run), bar("Training models", quiet or run is None) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models", quiet or run is None) as progress,
+    ):
         return audit_dtp(
             model,
             x,
@@ -187,7 +205,7 @@ def _audited(
             level=request.level,
             command="dtp",
             provenance=file_hashes({"data": Path(request.data)}),
-            invocation={"command": "dtp", "options": request.settled()},
+            invocation=invocation,
         )
 
 

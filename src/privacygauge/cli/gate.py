@@ -9,14 +9,19 @@ from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
+from privacygauge.report import defences, language, synthetic, worst_case
+from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
 from privacygauge.report.language.findings import LanguageFindings
 from privacygauge.report.language.units import attacks_of
 from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
+from privacygauge.report.numbers import plain
+from privacygauge.report.synthetic import released
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
+from privacygauge.report.verdict import UNKNOWN, Verdict
 from privacygauge.report.worst_case.findings import ComparedWorstCases
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
@@ -99,7 +104,7 @@ def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) ->
 
 def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed, or that could not be checked."""
-    return _lines(limits, lambda metric: measured(findings, metric))
+    return _lines(limits, lambda metric: measured(findings, metric), verdict_of_attacks(findings))
 
 
 def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -116,7 +121,7 @@ def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]
         # A bound on epsilon has one honest number: its lower end.
         return estimate.low if low or name == "epsilon" else estimate.value
 
-    return _lines(limits, measure)
+    return _lines(limits, measure, synthetic.verdict(findings))
 
 
 def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -131,7 +136,7 @@ def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) 
         risks = [r.risk for r in findings.risks if r.name == name and r.risk is not None]
         return max((risk.low if low else risk.value for risk in risks), default=None)
 
-    return _lines(limits, measure)
+    return _lines(limits, measure, released.verdict(findings))
 
 
 def exceeded_by_bound(findings: BoundFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -173,14 +178,22 @@ def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) ->
 
 
 def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that what is left with any of the defences exceeds."""
+    """Return a line for every limit that what is left with any of the defences exceeds.
+
+    A further one where attacks take members for non-members, with any of them or with none.
+    """
 
     def measure(metric: str) -> float:
         left = [c.left for c in findings.compared]
         found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
         return max(e.low if metric.endswith(".low") else e.value for e in found)
 
-    return _lines(limits, measure)
+    lines = _lines(limits, measure, defences.verdict(findings))
+    hidden = [c.title for c in findings.compared if c.left.untold] if limits else []
+    return lines + [
+        f"{plain(title)}: attacks take members for non-members, so no limit can be checked"
+        for title in hidden
+    ]
 
 
 def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ...]) -> list[str]:
@@ -201,7 +214,7 @@ def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ..
         ]
         return max(e.low if low else e.value for e in found)
 
-    return _lines(limits, measure)
+    return _lines(limits, measure, worst_case.verdict(findings))
 
 
 def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -218,9 +231,9 @@ def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) 
             return None
         return measured(attacks_of(findings, findings.patients), f"{_OF_PATIENTS[name]}{dot}{low}")
 
-    fired = findings.controls.fired
+    fired = findings.controls.void
     if not limits or not fired:
-        return _lines(limits, measure)
+        return _lines(limits, measure, language.verdict(findings))
     honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"
     return [honest, *_lines(limits, measure)]
 
@@ -232,8 +245,15 @@ def _of_headline(headline: Headline, name: str, low: bool) -> float:
     return found.low if low else found.value
 
 
-def _lines(limits: tuple[Limit, ...], measure: Callable[[str], float | None]) -> list[str]:
+def _lines(
+    limits: tuple[Limit, ...],
+    measure: Callable[[str], float | None],
+    verdict: Verdict | None = None,
+) -> list[str]:
     lines = []
+    if limits and verdict is not None and verdict.grade == UNKNOWN:
+        # A number below its limit is no evidence then.
+        lines.append(f"no limit can be checked: {verdict.headline}")
     for limit in limits:
         found = measure(limit.metric)
         if found is None:

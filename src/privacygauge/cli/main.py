@@ -88,6 +88,8 @@ def run() -> int:
         return _fail(error.format_message(), error.exit_code)
     except Abort:
         code = 130
+    except MemoryError:
+        return _fail("there is not enough memory for this: give fewer records, or more memory")
     except BrokenPipeError:
         # The reader of our output went away; there is nobody left to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -67,6 +67,16 @@ NamesColumn = Annotated[
         rich_help_panel=TRAINING,
     ),
 ]
+UnitColumn = Annotated[
+    str | None,
+    typer.Option(
+        "--unit",
+        metavar="COLUMN",
+        help="Column of the people behind the rows: rows of one are never taken for independent. "
+        "Default: unit where predictions or canaries have it, or equal ids.",
+        show_default=False,
+    ),
+]
 DropFeature = Annotated[
     list[str] | None,
     typer.Option(

@@ -11,7 +11,7 @@ from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
     from privacygauge.audit.register import RiskRegister
-    from privacygauge.cli.gate import Limit
+    from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
@@ -132,15 +132,19 @@ def _pair(text: str) -> tuple[str | None, str]:
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
     from privacygauge.report.register.line import UNTOLD
     from privacygauge.report.register.verdict import SCALE
+    from privacygauge.report.verdict import UNKNOWN
 
     lines, told = [], 0
     for line in found.lines:
-        severity = line.told.judged.severity
-        if limit.metric == SEVERITY and severity == UNTOLD:
+        severity, measures = line.told.judged.severity, line.measures
+        # A number below its limit is no evidence there.
+        void = line.told.judged.grade == UNKNOWN and limit.metric in measures
+        if void or (limit.metric == SEVERITY and severity == UNTOLD):
             told += 1
-            lines.append(f"{line.name}: {severity}, so the limit of severity cannot be checked")
+            lines.append(
+                f"{line.name}: {severity}, so the limit of {limit.metric} cannot be checked"
+            )
             continue
-        measures = line.measures
         if severity in SCALE:
             measures[SEVERITY] = SCALE.index(severity)
         if limit.metric not in measures:

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.audit.released import ReleasedAudit, audit_released
 from privacygauge.cli.provenance import file_hashes
 from privacygauge.synthetic.frames import read_frame, read_schema
 from privacygauge.synthetic.table import require_columns
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -41,13 +48,27 @@ class ReleasedRequest:
     """All random draws derive from it."""
     level: float
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records, in both tables of real ones."""
+
+
+def unit_of(frame: pd.DataFrame | None, column: str) -> NDArray[Any] | None:
+    """Return the people behind the records of a frame."""
+    if frame is None:
+        return None
+    require_columns((column,), list(frame.columns), "--unit")
+    return np.asarray(frame[column])
 
 
 def released_of_request(request: ReleasedRequest) -> ReleasedAudit:
     """Return the audit that was asked for."""
     real, made = read_frame(request.data), read_frame(request.released)
     holdout = None if request.holdout is None else read_frame(request.holdout)
-    ids = None
+    ids = unit = holdout_unit = None
+    if request.unit is not None:
+        unit, holdout_unit = (unit_of(frame, request.unit) for frame in (real, holdout))
+        real, made = (x.drop(columns=request.unit, errors="ignore") for x in (real, made))
+        holdout = None if holdout is None else holdout.drop(columns=request.unit)
     if request.ids is not None:
         require_columns((request.ids,), list(real.columns), "--id")
         ids = real[request.ids].to_numpy()
@@ -66,6 +87,8 @@ def released_of_request(request: ReleasedRequest) -> ReleasedAudit:
         label=request.label,
         attempts=request.attempts,
         ids=ids,
+        unit=unit,
+        holdout_unit=holdout_unit,
         show=request.show,
         seed=request.seed,
         level=request.level,

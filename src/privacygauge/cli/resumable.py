@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from privacygauge.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
 from privacygauge.audit.defences import DefenceAudit
@@ -21,7 +21,6 @@ from privacygauge.cli.gate import (
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
-    Limit,
     exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
@@ -35,6 +34,10 @@ from privacygauge.cli.language_models import language_model_request_in, language
 from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
+from privacygauge.errors import InputError
+from privacygauge.report.limits import Limit
+
+Request = TypeVar("Request")
 
 
 @dataclass(frozen=True)
@@ -43,39 +46,70 @@ class Resumable:
 
     metrics: Collection[str]
     """What its audit may be held to."""
-    audit: Callable[[Mapping[str, Any], Path, int, bool], Any]
-    """From the options that the run keeps, its folder, the number of jobs and whether to be quiet
-    to the audit."""
+    audit: Callable[[Mapping[str, Any], Path, int, bool, bool], Any]
+    """From the options that the run keeps, its folder, the number of jobs, whether to be quiet, and
+    whether the run is finished and no code of its own is run, to the audit."""
     exceeded: Callable[[Any, tuple[Limit, ...]], list[str]]
     """Returns a line for every limit that the audit exceeds."""
 
 
-def _classifier(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> Audit:
-    return audit_request(request_in(asked), run, jobs=jobs, quiet=quiet)
+def _read(read: Callable[[Mapping[str, Any]], Request], asked: Mapping[str, Any]) -> Request:
+    try:
+        return read(asked)
+    except (TypeError, KeyError) as error:
+        raise InputError(
+            "the run keeps options that no command has: start it again in another folder"
+        ) from error
 
 
-def _defend(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DefenceAudit:
-    return defend_of_request(defend_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _classifier(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> Audit:
+    return audit_request(_read(request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded)
 
 
-def _worst_case(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> WorstCaseComparison:
-    return worst_case_of_request(worst_case_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _defend(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> DefenceAudit:
+    return defend_of_request(
+        _read(defend_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
+    )
 
 
-def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> DtpAudit:
-    return dtp_of_request(dtp_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _worst_case(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> WorstCaseComparison:
+    return worst_case_of_request(
+        _read(worst_case_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
+    )
 
 
-def _synthetic(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> SyntheticAudit:
-    return synthetic_of_request(synthetic_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool) -> DtpAudit:
+    return dtp_of_request(
+        _read(dtp_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
+    )
 
 
-def _language(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> LanguageAudit:
-    return language_models_of_request(language_model_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _synthetic(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> SyntheticAudit:
+    return synthetic_of_request(
+        _read(synthetic_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
+    )
 
 
-def _holdout(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool) -> HoldoutAudit:
-    return attack_of_request(attack_request_in(asked), run, jobs=jobs, quiet=quiet)
+def _language(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> LanguageAudit:
+    return language_models_of_request(
+        _read(language_model_request_in, asked), run, jobs=jobs, quiet=quiet
+    )
+
+
+def _holdout(
+    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+) -> HoldoutAudit:
+    return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
 RESUMABLE: Mapping[str, Resumable] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +18,23 @@ if TYPE_CHECKING:
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
 
+CODE = "Code that the run was made with"
+"""The heading of options that name code again."""
+
 SCORES = "scores"
 """Folder inside of a run of synthetic tables that keeps what attacks said of them."""
+
+
+def _again(option: str, metavar: str, what: str) -> Any:
+    return typer.Option(
+        option,
+        metavar=metavar,
+        help=f"{what}, where it is code of yours: a run folder alone has no code run. What has "
+        "changed since is refused.",
+        show_default=False,
+        rich_help_panel=CODE,
+    )
+
 
 RunArgument = Annotated[
     Path,
@@ -32,6 +49,11 @@ RunArgument = Annotated[
 
 def resume(
     run: RunArgument,
+    model: Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")] = None,
+    fitted: Annotated[str | None, _again("--fitted", "FILE.py:NAME", "The audited model")] = None,
+    generator: Annotated[
+        str | None, _again("--generator", "FILE.py:NAME", "The generator, or its command:")
+    ] = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
     out: options.Out = None,
@@ -42,8 +64,15 @@ def resume(
     """Go on with a run that was interrupted: only what is missing is done.
 
     Example: privacygauge resume privacygauge-report
+
+    Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    raise typer.Exit(_go_on(run, jobs, backend, out, json, quiet, fail_above))
+    from privacygauge.cli.user_code import named_again
+
+    place, command, asked = _started(run)
+    given = {"model": model, "fitted": fitted, "generator": generator}
+    work = partial(command.audit, named_again(asked, given, place), place, jobs, quiet, False)
+    raise typer.Exit(_written(work, command, place, backend, out, json, quiet, fail_above))
 
 
 def report(
@@ -105,16 +134,24 @@ def report(
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    _require_finished(run)
-    raise typer.Exit(_go_on(run, 1, "loky", out, json, quiet, fail_above))
+    place, command, work = _finished(run, quiet)
+    raise typer.Exit(_written(work, command, place, "loky", out, json, quiet, fail_above))
 
 
 def _finished_audit(run: Path) -> Rendered:
     """Return the audit of a finished run; nothing is trained."""
+    _, _, work = _finished(run, True)
+    return work()
+
+
+def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Rendered]]:
+    """Return a finished run's own folder, its command, and what makes the audit of it.
+
+    Nothing is trained, and nothing is imported that the run names.
+    """
     _require_finished(run)
     place, command, asked = _started(run)
-    found: Rendered = command.audit(asked, place, 1, True)
-    return found
+    return place, command, partial(command.audit, asked, place, 1, quiet, True)
 
 
 def _require_finished(run: Path) -> None:
@@ -159,25 +196,26 @@ def runs(
     )
 
 
-def _go_on(
-    run: Path,
-    jobs: int,
+def _written(
+    work: Callable[[], Rendered],
+    command: Resumable,
+    place: Path,
     backend: str,
     out: Path | None,
     json: str | None,
     quiet: bool,
     fail_above: list[str] | None,
 ) -> int:
+    """Write what an audit finds, and return the exit code."""
     from privacygauge.cli import backends
     from privacygauge.cli.gate import parse_limits
     from privacygauge.cli.output import destination, emit
 
-    place, command, asked = _started(run)
     limits = parse_limits(fail_above, command.metrics)
     usual = place.parent if out is None and json is None else out
     folder = destination(usual, json, "privacygauge-report")
     with backends.backend(backend):
-        found = command.audit(asked, place, jobs, quiet)
+        found = work()
     return emit(found, folder, json, quiet, command.exceeded(found, limits))
 
 
@@ -193,7 +231,10 @@ def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:
         raise InputError(
             f"{run} was started from Python: make the same call again, with the same folder"
         )
-    return place, RESUMABLE[invocation["command"]], dict(invocation["options"])
+    command, asked = str(invocation.get("command")), invocation.get("options")
+    if command not in RESUMABLE or not isinstance(asked, dict):
+        raise InputError(f"{run} was started by no command of this version: start it again")
+    return place, RESUMABLE[command], dict(asked)
 
 
 def _folder(given: Path) -> Path:

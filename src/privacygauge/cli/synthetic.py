@@ -184,6 +184,7 @@ def synthetic(
             rich_help_panel=options.COLUMNS,
         ),
     ] = None,
+    unit: options.UnitColumn = None,
     show: Annotated[
         list[str] | None,
         typer.Option(
@@ -259,6 +260,7 @@ def synthetic(
             tuple(show or ()),
             seed,
             level,
+            unit,
         )
         audit = released_of_request(asked)
         raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_released(audit, limits)))
@@ -283,6 +285,7 @@ def synthetic(
         tuple(show or ()),
         seed,
         level,
+        unit,
     )
     folder = destination(out, json, "privacygauge-report")
     run = None if folder is None else folder / RUN

@@ -16,7 +16,9 @@ from privacygauge.classifier.cost import span
 from privacygauge.cli.models import absolute, imported
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.training import told_how_to_go_on
+from privacygauge.cli.released import unit_of
+from privacygauge.cli.training import invocation_of, told_how_to_go_on
+from privacygauge.cli.user_code import COMMAND, compared_code, names_code
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in
@@ -25,10 +27,8 @@ from privacygauge.synthetic.games.releases import Making
 from privacygauge.synthetic.generators.command import Command
 from privacygauge.synthetic.generators.generator import Generator
 from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
+from privacygauge.synthetic.generators.recorded import recorded_generator
 from privacygauge.synthetic.table import require_columns
-
-COMMAND = "command:"
-"""What the name of a generator begins with that is a program."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,8 @@ class SyntheticRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self) -> Mapping[str, Any]:
         """Return the request as JSON values, with whole paths."""
@@ -94,18 +96,23 @@ def synthetic_request_in(options: Mapping[str, Any]) -> SyntheticRequest:
 
 
 def synthetic_of_request(
-    request: SyntheticRequest, run: Path | None, *, jobs: int, quiet: bool
+    request: SyntheticRequest, run: Path | None, *, jobs: int, quiet: bool, recorded: bool = False
 ) -> SyntheticAudit:
-    """Return the audit that was asked for, making what `run` does not hold yet."""
-    generator = generator_asked(request.generator)
+    """Return the audit that was asked for, making what `run` does not hold yet.
+
+    Where it is `recorded`, the run is finished, and what stands there is read in place of code.
+    """
+    code = {} if recorded else compared_code(asdict(request), run)
+    generator = _generator(request.generator, run if recorded else None)
     frame = read_frame(request.data)
+    unit = None if request.unit is None else unit_of(frame, request.unit)
     ids = None
     if request.ids is not None:
         require_columns((request.ids,), list(frame.columns), "--id")
         ids = frame[request.ids].to_numpy()
     begun = run is not None and plan_in(run) is not None
     with (
-        told_how_to_go_on(run),
+        told_how_to_go_on(run, asdict(request)),
         bar("Making tables", quiet) as progress,
         bar("Attacking", quiet) as scoring,
     ):
@@ -124,9 +131,10 @@ def synthetic_of_request(
             schema=None if request.schema is None else read_schema(request.schema),
             continuous=request.continuous,
             categorical=request.categorical,
-            drop=(*request.drop, *(() if request.ids is None else (request.ids,))),
+            drop=(*request.drop, *dict.fromkeys(x for x in (request.ids, request.unit) if x)),
             label=request.label,
             ids=ids,
+            unit=unit,
             show=request.show,
             before=None if quiet or begun else lambda making: _tell_cost(making, jobs),
             run=run,
@@ -142,8 +150,15 @@ def synthetic_of_request(
                     "schema": None if request.schema is None else Path(request.schema),
                 }
             ),
-            invocation={"command": "synthetic", "options": request.settled()},
+            invocation=invocation_of("synthetic", request.settled(), code, recorded),
         )
+
+
+def _generator(name: str, run: Path | None) -> Generator:
+    """Return the generator that a text names, or what stands for it in a finished run."""
+    if run is not None and names_code("generator", name):
+        return recorded_generator(run)
+    return generator_asked(name)
 
 
 def generator_asked(name: str) -> Generator:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,11 +16,13 @@ from privacygauge.audit import Audit
 from privacygauge.audit.model import Fitted, audit_model
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.estimators import as_trainer, n_required
+from privacygauge.classifier.recorded import recorded_target, recorded_trainer
 from privacygauge.classifier.tables import Records, load_records
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.cli.models import NETWORKS, absolute, imported, named
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
+from privacygauge.cli.user_code import code_in, compared_code, names_code
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError
@@ -59,6 +62,8 @@ class TrainingRequest:
     """Of every interval."""
     risk: str = "isotonic"
     """Estimator of the privacy risk score."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def settled(self, shadows: int) -> Mapping[str, Any]:
         """Return the request as JSON values, with the number of shadow models that was chosen."""
@@ -81,19 +86,24 @@ def audit_request(
     *,
     jobs: int,
     quiet: bool,
+    recorded: bool = False,
 ) -> Audit:
-    """Return the audit that was asked for, training what `run` does not hold yet."""
+    """Return the audit that was asked for, training what `run` does not hold yet.
+
+    Where it is `recorded`, the run is finished, and what stands there is read in place of code.
+    """
     if request.member is not None and request.fitted is None:
         raise InputError(
             "--member says what a model that exists was trained on: give that model with --fitted "
             "FILE.py:NAME, or --drop the column to have a target trained"
         )
+    code = {} if recorded else compared_code(asdict(request), run)
     records = _records(request)
-    trainer = as_trainer(named(request.model))
+    trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
-    fitted = _fitted(request, records)
+    fitted = _fitted(request, records, run if recorded else None)
     shadows = _shadows(request, trainer, x, records, run, jobs, quiet)
-    with told_how_to_go_on(run), bar("Training models", quiet) as progress:
+    with told_how_to_go_on(run, asdict(request)), bar("Training models", quiet) as progress:
         return audit_model(
             trainer,
             x,
@@ -103,6 +113,7 @@ def audit_request(
             estimator=ESTIMATORS[request.risk],
             slices=records.columns,
             ids=records.ids,
+            unit=records.unit,
             run=run,
             n_jobs=jobs,
             progress=progress,
@@ -110,8 +121,30 @@ def audit_request(
             level=request.level,
             command="classifier",
             provenance=_provenance(request, records),
-            invocation={"command": "classifier", "options": request.settled(shadows)},
+            invocation=invocation_of("classifier", request.settled(shadows), code, recorded),
         )
+
+
+def invocation_of(
+    command: str, options: Mapping[str, Any], code: Mapping[str, Any], recorded: bool
+) -> Mapping[str, Any] | None:
+    """Return how to start a run again, with digests of the code that it names; None to keep it."""
+    return None if recorded else {"command": command, "options": options, "code": code}
+
+
+def trainer_named(name: str, run: Path | None) -> Trainer:
+    """Return what trains the model that a name means, or what stands for it in a run.
+
+    Parameters
+    ----------
+    name : str
+        A built-in name, FILE.py:NAME or MODULE:NAME.
+    run : Path or None
+        A finished run, in which code of the user's is not run again.
+    """
+    if run is not None and names_code("model", name):
+        return recorded_trainer(run)
+    return as_trainer(named(name))
 
 
 def standardised(x: np.ndarray) -> np.ndarray:
@@ -127,6 +160,7 @@ def _records(request: TrainingRequest) -> Records:
         request.label,
         member=request.member,
         ids=request.ids,
+        unit=request.unit,
         drop=request.drop,
     )
     return drawn(records, request.records, request.data, request.seed)
@@ -145,11 +179,13 @@ def drawn(records: Records, number: int | None, data: str, seed: int) -> Records
     return records[np.sort(rng.choice(len(records), number, replace=False))]
 
 
-def _fitted(request: TrainingRequest, records: Records) -> Fitted | None:
+def _fitted(request: TrainingRequest, records: Records, run: Path | None) -> Fitted | None:
     if request.fitted is None:
         return None
     if records.member is None:
         raise InputError("--fitted needs --member COLUMN: which records was it trained on?")
+    if run is not None:
+        return Fitted(recorded_target(run, records.member, records.y), records.member)
     found = imported(request.fitted)
     made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
     model = found() if made else found
@@ -228,11 +264,15 @@ def _provenance(request: TrainingRequest, records: Records) -> dict[str, str]:
 
 
 @contextmanager
-def told_how_to_go_on(run: Path | None) -> Iterator[None]:
-    """Say how to go on when the run is interrupted."""
+def told_how_to_go_on(run: Path | None, options: Mapping[str, object]) -> Iterator[None]:
+    """Say how to go on when the run is interrupted; code that options name is named again."""
     try:
         yield
     except KeyboardInterrupt:
         if run is not None:
-            print(f"\nprivacygauge: go on with: privacygauge resume {run.parent}", file=sys.stderr)
+            again = [
+                f"--{name} {shlex.quote(str(text))}" for name, text in code_in(options).items()
+            ]
+            told = " ".join(["privacygauge resume", str(run.parent), *again])
+            print(f"\nprivacygauge: go on with: {told}", file=sys.stderr)
         raise

@@ -91,6 +91,7 @@ def worst_case(
     ] = "network",
     label: options.ClassColumn = "label",
     ids: options.NamesColumn = None,
+    unit: options.UnitColumn = None,
     drop: options.DropFeature = None,
     records: options.RecordsDrawn = None,
     models: Annotated[
@@ -156,6 +157,7 @@ def worst_case(
         delta,
         seed,
         level,
+        unit,
     )
     folder = destination(out, json, "privacygauge-report")
     run = None if folder is None else folder / RUN

@@ -9,14 +9,20 @@ from typing import Any
 
 from privacygauge.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
 from privacygauge.audit.worst_case_judging import FPRS
-from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel, WrongLabel
 from privacygauge.classifier.tables import load_records
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.cli.models import NETWORKS, absolute, named
+from privacygauge.cli.models import NETWORKS, absolute
 from privacygauge.cli.progress import bar
 from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.training import drawn, standardised, told_how_to_go_on
+from privacygauge.cli.training import (
+    drawn,
+    invocation_of,
+    standardised,
+    told_how_to_go_on,
+    trainer_named,
+)
+from privacygauge.cli.user_code import compared_code
 from privacygauge.cli.ways_cost import cost_teller
 from privacygauge.errors import InputError
 
@@ -61,6 +67,8 @@ class WorstCaseRequest:
     """All random draws derive from it."""
     level: float = 0.95
     """Of every interval."""
+    unit: str | None = None
+    """Column of the people behind the records."""
 
     def __post_init__(self) -> None:
         if self.wrong_label not in WRONG_LABELS:
@@ -91,14 +99,23 @@ def fprs_in(texts: tuple[str, ...]) -> tuple[float, ...]:
 
 
 def worst_case_of_request(
-    request: WorstCaseRequest, run: Path | None, *, jobs: int, quiet: bool
+    request: WorstCaseRequest, run: Path | None, *, jobs: int, quiet: bool, recorded: bool = False
 ) -> WorstCaseComparison:
-    """Return the comparison that was asked for, training what `run` does not hold yet."""
-    found = load_records(request.data, request.label, ids=request.ids, drop=request.drop)
+    """Return the comparison that was asked for, training what `run` does not hold yet.
+
+    Where it is `recorded`, the run is finished, and what stands there is read in place of code.
+    """
+    code = {} if recorded else compared_code(asdict(request), run)
+    found = load_records(
+        request.data, request.label, ids=request.ids, unit=request.unit, drop=request.drop
+    )
     records = drawn(found, request.records, request.data, request.seed)
-    trainer = as_trainer(named(request.model))
+    trainer = trainer_named(request.model, run if recorded else None)
     x = standardised(records.x) if request.model in NETWORKS else records.x
-    with told_how_to_go_on(run), bar("Training models, each in every way", quiet) as progress:
+    with (
+        told_how_to_go_on(run, asdict(request)),
+        bar("Training models, each in every way", quiet) as progress,
+    ):
         return compare_worst_cases(
             trainer,
             x,
@@ -109,6 +126,7 @@ def worst_case_of_request(
             label=WRONG_LABELS[request.wrong_label](trainer),
             n_models=request.models,
             fprs=request.fprs,
+            unit=records.unit,
             delta=request.delta,
             run=run,
             n_jobs=jobs,
@@ -121,5 +139,5 @@ def worst_case_of_request(
                 **file_hashes({"data": Path(request.data)}),
                 "records": f"{len(records):,}",
             },
-            invocation={"command": "worst-case", "options": request.settled()},
+            invocation=invocation_of("worst-case", request.settled(), code, recorded),
         )

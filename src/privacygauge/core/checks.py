@@ -104,6 +104,23 @@ def n_distinct(values: Ints) -> int:
     return len(np.unique(values))
 
 
+def present(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Return `values`, names of any type, if none of them is missing (None or not a number)."""
+    known = values.dtype.kind in "biuSU"
+    bad = next((i for i, value in enumerate(() if known else values.tolist()) if _no(value)), None)
+    if bad is not None:
+        raise InputError(f"{name} must have a value in every row, got none in row {bad}")
+    return values
+
+
+def _no(value: Any) -> bool:
+    """Return whether a value is None, not a number, or what pandas puts where one is missing."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas.NA is neither true nor false
+        return True
+
+
 def vector(values: ArrayLike, name: str, *, length: int | None = None) -> NDArray[Any]:
     """Return `values` as an array of one dimension and the given length."""
     array = np.asarray(values)

@@ -31,11 +31,15 @@ class Shadow:
     """(s,) True for a record that the adversary trained on."""
     stratum: Ints
     """(s,) The group in which signals are comparable: the class label of a classifier."""
+    unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """(s,) Whom each record is about; each has a unit of its own where nothing is given."""
 
     def __post_init__(self) -> None:
         member = checks.bools(self.member, "member")
         n = len(member)
+        unit = np.arange(n) if len(self.unit) == 0 else self.unit
         object.__setattr__(self, "member", member)
+        object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
         object.__setattr__(self, "stratum", checks.classes(self.stratum, "stratum", length=n))
         object.__setattr__(self, "signals", _signals(self.signals, n))
         if member.all() or not member.any():
@@ -88,11 +92,15 @@ class Round:
     """(n,) True for a member; kept from the attack."""
     target: Ints
     """(n,) Which target each row is about."""
+    unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    """(n,) Whom each row is about, as in `Transcript`; the target where nothing is given."""
 
     def __post_init__(self) -> None:
         n = len(self.observation)
         object.__setattr__(self, "secret", checks.bools(self.secret, "secret", length=n))
         object.__setattr__(self, "target", checks.integers(self.target, "target", length=n))
+        unit = self.target if len(self.unit) == 0 else self.unit
+        object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
 
 
 class Rule(Protocol):
@@ -178,7 +186,7 @@ def play(
         if isinstance(scores, Skipped):
             return scores
         index = np.full(len(dealt.secret), number)
-        transcript = Transcript(scores.value, dealt.secret, dealt.target, index)
+        transcript = Transcript(scores.value, dealt.secret, dealt.target, index, dealt.unit)
         transcripts.append(transcript)
         decisions.append(scores.rule.decide(transcript))
         notes += [note for note in scores.notes if note not in notes]
@@ -193,6 +201,7 @@ def _joined(transcripts: Sequence[Transcript]) -> Transcript:
         np.concatenate([t.secret for t in transcripts]),
         np.concatenate([t.target for t in transcripts]),
         np.concatenate([t.round for t in transcripts]),
+        np.concatenate([t.unit for t in transcripts]),
     )
 
 
@@ -204,6 +213,7 @@ def _joined_decisions(decisions: Sequence[Decisions]) -> Decisions:
         np.concatenate([d.secret for d in decisions]),
         np.concatenate([d.target for d in decisions]),
         decisions[0].rule,
+        np.concatenate([d.unit for d in decisions]),
     )
 
 

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 
-def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools:
+def coin_flips(
+    n_worlds: int, n_records: int, rng: np.random.Generator, unit: Ints | None = None
+) -> Bools:
     """Return who is inside which world, by independent fair coins.
 
     Independent coins, and not exactly half of the worlds for every record: with exact halves
@@ -25,6 +27,9 @@ def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools
     n_worlds, n_records : int
         At least 1.
     rng : numpy.random.Generator
+    unit : ndarray of int, shape (n_records,), optional
+        Whose records they are: one coin puts all records of a unit in. Each record has a coin of
+        its own where nothing is given.
 
     Returns
     -------
@@ -33,6 +38,9 @@ def coin_flips(n_worlds: int, n_records: int, rng: np.random.Generator) -> Bools
     """
     if n_worlds < 1 or n_records < 1:
         raise InputError(f"at least one world and one record, got {n_worlds} and {n_records}")
+    if unit is not None:
+        different, index = np.unique(unit, return_inverse=True)
+        return coin_flips(n_worlds, len(different), rng)[:, index]
     coins = np.empty((n_worlds, n_records), np.bool_)
     for row in coins:  # the same draws as all at once, in a ninth of the memory
         np.less(rng.random(n_records), 0.5, out=row)

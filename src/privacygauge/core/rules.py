@@ -30,17 +30,17 @@ class Cut:
     def decide(self, transcript: Transcript) -> Decisions:
         """Return ``score >= threshold`` for every row."""
         guess = transcript.score >= self.threshold
-        return Decisions(guess, transcript.secret, transcript.target, f"threshold {self.origin}")
+        return transcript.decided(guess, f"threshold {self.origin}")
 
 
 @dataclass(frozen=True)
 class Split:
-    """Cross-fitting: the threshold for one part of the targets is the best of the other part."""
+    """Cross-fitting: the threshold for one part of the units is the best of the other part."""
 
     share: float = 0.5
-    """The share of the targets in the first part, in (0, 1)."""
+    """The share of the units in the first part, in (0, 1)."""
     seed: int = 0
-    """Fixes which targets fall in which part."""
+    """Fixes which units fall in which part."""
 
     def __post_init__(self) -> None:
         if not 0.0 < self.share < 1.0:
@@ -49,33 +49,33 @@ class Split:
 
     def decide(self, transcript: Transcript) -> Decisions:
         """Return guesses for every row, each by the threshold of the part it is not in."""
-        first = halves(transcript.target, transcript.secret, self.share, self.seed)
+        first = halves(transcript.unit, transcript.secret, self.share, self.seed)
         guess = np.empty(len(transcript), np.bool_)
         for part in (first, ~first):
             cut = _best(transcript.score[~part], transcript.secret[~part])
             guess[part] = transcript.score[part] >= cut
-        return Decisions(guess, transcript.secret, transcript.target, "cross-fitted threshold")
+        return transcript.decided(guess, "cross-fitted threshold")
 
 
-def halves(target: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
-    """Return which rows are in the first part of a random split of the targets.
+def halves(unit: Ints, secret: Bools, share: float = 0.5, seed: int = 0) -> Bools:
+    """Return which rows are in the first part of a random split of the units.
 
-    All rows of one target fall in the same part. Targets that are members in most of their rows
+    All rows of one unit fall in the same part. Units that are members in most of their rows
     are split apart from the others, so that both parts hold members and non-members.
 
     Parameters
     ----------
-    target : ndarray of int, shape (m,)
+    unit : ndarray of int, shape (m,)
     secret : ndarray of bool, shape (m,)
     share : float
-        Share of the targets in the first part, in (0, 1).
+        Share of the units in the first part, in (0, 1).
     seed : int
 
     Returns
     -------
     ndarray of bool, shape (m,)
     """
-    unique, inverse = np.unique(target, return_inverse=True)
+    unique, inverse = np.unique(unit, return_inverse=True)
     mostly_in = np.bincount(inverse, weights=np.where(secret, 1.0, -1.0)) > 0
     rng = seeds.stream(seed, "split")
     first = np.zeros(len(unique), np.bool_)

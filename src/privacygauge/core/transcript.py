@@ -7,9 +7,17 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
+
+TIED = "gives every record the same score, so it ranks nothing"
+"""Why an attack is skipped whose scores are `tied`."""
+
+
+def tied(score: Floats) -> bool:
+    """Return whether all scores are equal: areas and rates of such a ranking are not results."""
+    return bool((score == score.flat[0]).all()) if score.size else True
 
 
 def _nothing() -> Ints:
@@ -17,10 +25,11 @@ def _nothing() -> Ints:
 
 
 class _Rows:
-    """Rows that each carry a secret bit and the target it belongs to."""
+    """Rows that each carry a secret bit, the target and the unit it belongs to."""
 
     secret: Bools
     target: Ints
+    unit: Ints
 
     def _check_rows(self, n: int) -> None:
         secret = checks.bools(self.secret, "secret", length=n)
@@ -30,6 +39,8 @@ class _Rows:
         target = np.arange(n) if len(self.target) == 0 else self.target
         object.__setattr__(self, "secret", secret)
         object.__setattr__(self, "target", checks.integers(target, "target", length=n))
+        unit = self.target if len(self.unit) == 0 else self.unit
+        object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
 
     def __len__(self) -> int:
         return len(self.secret)
@@ -49,18 +60,22 @@ class _Rows:
         """The number of different targets."""
         return checks.n_distinct(self.target)
 
+    @cached_property
+    def n_units(self) -> int:
+        """The number of different units."""
+        return checks.n_distinct(self.unit)
+
     @property
     def repeated(self) -> bool:
-        """Whether some target has several rows."""
-        return self.n_targets < len(self)
+        """Whether some unit has several rows."""
+        return self.n_units < len(self)
 
     @property
     def independent(self) -> tuple[int, int]:
-        """The numbers of different targets among the members' and the non-members' rows."""
+        """How many independent rows the members' and the non-members' are worth at least."""
         if not self.repeated:
             return self.n_in, self.n_out
-        sides = (self.target[self.secret], self.target[~self.secret])
-        return checks.n_distinct(sides[0]), checks.n_distinct(sides[1])
+        return units.worth(self.unit[self.secret]), units.worth(self.unit[~self.secret])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +87,12 @@ class Transcript(_Rows):
     secret: Bools
     """(m,) True for a member."""
     target: Ints = field(default_factory=_nothing)
-    """(m,) Which target the row is about; rows 0..m-1 where nothing is given. The independent
-    unit of every interval: rows of one target are never treated as independent."""
+    """(m,) Which target the row is about; rows 0..m-1 where nothing is given."""
     round: Ints = field(default_factory=_nothing)
     """(m,) The round of the game; all 0 where nothing is given."""
+    unit: Ints = field(default_factory=_nothing)
+    """(m,) Whom the row is about: the independent unit of every interval, whose rows are never
+    treated as independent; the target where nothing is given."""
 
     def __post_init__(self) -> None:
         score = checks.floats(self.score, "score")
@@ -83,6 +100,10 @@ class Transcript(_Rows):
         rounds = np.zeros(len(score), np.int64) if len(self.round) == 0 else self.round
         object.__setattr__(self, "score", score)
         object.__setattr__(self, "round", checks.integers(rounds, "round", length=len(score)))
+
+    def decided(self, guess: Bools, rule: str) -> Decisions:
+        """Return guesses about these rows, made by `rule`."""
+        return Decisions(guess, self.secret, self.target, rule, self.unit)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +118,19 @@ class Decisions(_Rows):
     """(m,) As in `Transcript`."""
     rule: str = "unnamed"
     """How the threshold was chosen, in words."""
+    unit: Ints = field(default_factory=_nothing)
+    """(m,) As in `Transcript`."""
 
     def __post_init__(self) -> None:
         guess = checks.bools(self.guess, "guess")
         self._check_rows(len(guess))
         object.__setattr__(self, "guess", guess)
+
+    def __getitem__(self, rows: Bools) -> Decisions:
+        """Return the guesses about some of the rows."""
+        return Decisions(
+            self.guess[rows], self.secret[rows], self.target[rows], self.rule, self.unit[rows]
+        )
 
     @cached_property
     def true_positives(self) -> int:

@@ -10,6 +10,7 @@ import zlib
 from http.client import HTTPException
 from pathlib import Path
 
+from privacygauge.datasets.bounds import check_size, read_unpacked
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import check_writable, write_all
 
@@ -89,13 +90,15 @@ def read_own(name: str, sha256: str, absent: str) -> bytes:
 
 def content_of(path: Path) -> bytes:
     """Return the content of a file, unpacked where its name ends in .gz."""
-    packed = path.read_bytes()
-    if path.suffix != ".gz":
-        return packed
-    try:
-        return gzip.decompress(packed)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if path.suffix != ".gz":
+            check_size(path, size, size)
+            return file.read()
+        try:
+            return read_unpacked(gzip.GzipFile(fileobj=file), path, size)
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputError(f"{path} is damaged ({error}): remove it, or get it again") from error
 
 
 def _download(url: str, name: str) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
+from privacygauge.datasets.arrays import read_npz
 from privacygauge.datasets.files import VARIABLE, own_file
 from privacygauge.errors import InputError
 
@@ -32,7 +33,7 @@ def location30() -> tuple[Floats, Ints]:
             f"location30.npz is not in the folder that {VARIABLE} names; the data carry no "
             "licence, so they are not fetched for you"
         )
-    with np.load(path, allow_pickle=False) as archive:
-        x = np.unpackbits(archive["x_packed"], axis=1)[:, :446]
-        order = archive["shuffle_index"]
-        return x[order].astype(np.float64), archive["y"][order].astype(np.int64)
+    archive = read_npz(path)
+    x = np.unpackbits(archive["x_packed"], axis=1)[:, :446]
+    order = archive["shuffle_index"]
+    return x[order].astype(np.float64), archive["y"][order].astype(np.int64)

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import json
 import warnings
-import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.datasets import arrays, parquet
+from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.bounds import check_size
 from privacygauge.datasets.files import content_of
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Content = Mapping[str, NDArray[Any]]
-"""The arrays of an npz file."""
 
 LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What names of files of JSON lines end in."""
@@ -51,18 +50,30 @@ def read_content(path: Path, what: str) -> Content | pd.DataFrame:
     InputError
         One line: the file, what is wrong, and the way out.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, not a {what} file")
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
-    if path.suffix.lower() not in _SUFFIXES:
-        raise InputError(f"{path} must end in .npz, .parquet or .csv")
-    try:
+    with _readable(path, what):
+        if path.suffix.lower() not in _SUFFIXES:
+            raise InputError(f"{path} must end in .npz, .parquet or .csv")
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty")
-        return _read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
+        return arrays.read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
+
+
+def read_array(path: Path, what: str) -> NDArray[Any]:
+    """Return the array of numbers or texts in an npy file.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What messages call the values, such as ``labels``.
+
+    Raises
+    ------
+    InputError
+        One line: the file, what is wrong, and the way out.
+    """
+    with _readable(path, what):
+        return arrays.read_npy(path, what)
 
 
 def read_text(path: Path, what: str) -> str:
@@ -79,14 +90,9 @@ def read_text(path: Path, what: str) -> str:
     InputError
         One line: the file, what is wrong, and the way out.
     """
-    if path.is_dir():
-        raise InputError(f"{path} is a directory, not a {what} file")
-    if not path.exists():
-        raise InputError(f"{path} does not exist")
     try:
-        return content_of(path).decode("utf-8-sig")
-    except PermissionError as error:
-        raise InputError(f"{path} cannot be read: permission denied") from error
+        with _readable(path, what):
+            return content_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
 
@@ -110,6 +116,25 @@ def read_json_lines(path: Path, what: str) -> list[tuple[int, dict[str, Any]]]:
     return [(number, _object(line, path, number)) for number, line in lines if line.strip()]
 
 
+@contextmanager
+def _readable(path: Path, what: str) -> Iterator[None]:
+    """Refuse what is not a file whose size is known, and say why one cannot be read."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a directory, not a {what} file")
+        if not path.exists():
+            raise InputError(f"{path} does not exist")
+        if not path.is_file():
+            raise InputError(f"{path} is a device or a pipe: save the {what} file first")
+        yield
+    except PermissionError as error:
+        raise InputError(f"{path} cannot be read: permission denied") from error
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error.strerror or error}") from error
+    except MemoryError as error:
+        raise InputError(f"{path} does not fit into memory: give fewer rows") from error
+
+
 def _object(line: str, path: Path, number: int) -> dict[str, Any]:
     try:
         row = json.loads(line)
@@ -129,57 +154,49 @@ def plain(column: pd.Series[Any]) -> NDArray[Any]:
     return column.astype(str).to_numpy(dtype=np.str_)
 
 
-def _read_npz(path: Path) -> Content:
-    damaged = (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError)
-    try:
-        # Opened here: numpy leaves the file open when it turns out to be damaged.
-        with path.open("rb") as stream:
-            archive = np.load(stream, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(
-                    f"{path} holds a single array, not the named arrays of an npz file"
-                )
-            return {key: _array(archive, key, path) for key in archive.files}
-    except InputError:
-        raise
-    except damaged as error:
-        # What is no archive numpy takes for a pickle, and recommends to load it unsafely.
-        reason = "not a zip archive" if "pickle" in str(error) else _first_line(error)
-        raise InputError(f"{path} is damaged or no npz file ({reason})") from error
+def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return columns of a CSV file as they stand there: 007 is not a number, NA not a gap.
 
-
-def _array(archive: Any, key: str, path: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = archive[key]
-    except ValueError as error:
-        if "pickle" in str(error).lower() or "object" in str(error).lower():
-            raise InputError(
-                f"{path}: {key!r} is an object array, which could run code when loaded and is "
-                "never unpickled; save it as a plain numeric or string array"
-            ) from error
-        raise
-    return array
+    Parameters
+    ----------
+    path : Path
+    names : sequence of str, optional
+        Columns of the file; all of them where none are given.
+    """
+    with _readable(path, "table"):
+        used = None if names is None else list(names)
+        return _read_csv(path, usecols=used, dtype=str, keep_default_na=False)
 
 
 def _read_table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-    import pyarrow as pa
-
+    if path.suffix.lower() == ".csv":
+        # Read in parts, a column may hold both 1 and "1".
+        return _read_csv(path, low_memory=False)
     try:
-        if path.suffix.lower() == ".parquet":
-            return pd.read_parquet(path)
+        frame: pd.DataFrame = parquet.read_columns(path).to_pandas()
+    except (InputError, PermissionError):
+        raise
+    except parquet.DAMAGE as error:
+        reason = _first_line(error)
+        raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
+    return frame
+
+
+def _read_csv(path: Path, **options: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    check_size(path, path.stat().st_size, path.stat().st_size)
+    try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            # Left alone, pandas takes the first of too many values for the name of the row, and
-            # reads in parts, so that a column may hold both 1 and "1".
-            frame: pd.DataFrame = pd.read_csv(path, index_col=False, low_memory=False)
+            # Left alone, pandas takes the first of too many values for the name of the row.
+            frame: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
     except pd.errors.ParserWarning as error:
         raise InputError(f"{path}: rows have more values than the header has names") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from error
-    except (pd.errors.ParserError, pd.errors.EmptyDataError, pa.ArrowException) as error:
-        kind = path.suffix[1:]
-        raise InputError(f"{path} is damaged or no {kind} file ({_first_line(error)})") from error
+    except (ValueError, OverflowError) as error:  # pandas' ParserError and EmptyDataError too
+        raise InputError(f"{path} is damaged or no csv file ({_first_line(error)})") from error
     return frame
 
 

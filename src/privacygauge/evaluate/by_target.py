@@ -16,6 +16,8 @@ from privacygauge.core.thresholds import best_threshold
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision, epsilon, rates
+from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.direction import Inverted, below_chance
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr, tprs_at_fprs
 from privacygauge.evaluate.roc import Roc, auc, influences, placements, roc
@@ -133,6 +135,9 @@ class AttackEvaluation:
     """Those without it."""
     notes: tuple[str, ...] = ()
     """What the attack had to say."""
+    inverted: tuple[Inverted, ...] = ()
+    """The attack, where it takes releases with a record for those without: on average, or on the
+    record that it tells most about on the adversary's own releases."""
 
     @property
     def title(self) -> str:
@@ -152,6 +157,7 @@ def evaluate_targets(
     *,
     variant: str = "",
     notes: tuple[str, ...] = (),
+    n_attacks: int = 1,
 ) -> AttackEvaluation:
     """Return every number about an attack on several records.
 
@@ -164,6 +170,8 @@ def evaluate_targets(
         Of every interval, each on its own, in (0, 1).
     variant : str
     notes : tuple of str
+    n_attacks : int
+        So many attacks are tried: what is said of inverted ones allows for it.
     """
     checks.level(level)
     if not scores:
@@ -171,14 +179,16 @@ def evaluate_targets(
     guesses = [found.guesses(found.best_cuts()) for found in scores]
     pairs = list(zip(scores, guesses, strict=True))
     targets = tuple(_evaluated(found, guessed, level) for found, guessed in pairs)
+    own = np.array([found.own_auc() for found in scores])
     rates_of = zip(*(target.tpr_at_fpr for target in targets), strict=True)
+    mean = mean_auc(scores, level)
     return AttackEvaluation(
         name,
         variant,
         targets,
-        checks.frozen(np.array([found.own_auc() for found in scores])),
+        checks.frozen(own),
         checks.frozen(_told(scores, level)),
-        mean_auc(scores, level),
+        mean,
         _mean_accuracy(pairs, level),
         tuple((r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of),
         sum(guessed.true_positives for guessed in guesses),
@@ -186,7 +196,26 @@ def evaluate_targets(
         sum(guessed.n_in for guessed in guesses),
         sum(guessed.n_out for guessed in guesses),
         notes,
+        _inverted(title(name, variant, "none"), scores, own, mean, level, n_attacks),
     )
+
+
+def _inverted(
+    name: str,
+    scores: Sequence[TargetScores],
+    own: Floats,
+    mean: Estimate,
+    level: float,
+    n_attacks: int,
+) -> tuple[Inverted, ...]:
+    several = len(scores) > 1
+    each = divided(level, n_attacks * (1 + several))
+    # A wider interval holds 1/2 where the usual one does.
+    found = [(name, mean_auc(scores, each))] if mean.high < 0.5 else []
+    if several:
+        telling = scores[int(np.argmax(np.abs(own - 0.5)))]
+        found.append((f"{name} on one record", auc(telling.transcript(), each)))
+    return below_chance(found)
 
 
 def _told(scores: Sequence[TargetScores], level: float) -> Bools:

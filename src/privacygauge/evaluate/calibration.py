@@ -45,7 +45,13 @@ class Reliability:
 
 
 def reliability(
-    score: Floats, secret: Bools, rng: np.random.Generator, *, n_bins: int = 10, level: float = 0.95
+    score: Floats,
+    secret: Bools,
+    rng: np.random.Generator,
+    *,
+    n_bins: int = 10,
+    level: float = 0.95,
+    worth: float = 1.0,
 ) -> Reliability:
     """Return the calibration of a score for "is a member, at even odds".
 
@@ -61,6 +67,8 @@ def reliability(
         Equal bins of [0, 1].
     level : float
         In (0, 1).
+    worth : float
+        How many independent rows each is worth, in (0, 1]: less than 1 where units repeat.
 
     Returns
     -------
@@ -90,14 +98,15 @@ def reliability(
         return distance
 
     def drawn(shares: Floats) -> Floats:
-        sample: Floats = rng.binomial(count.astype(int), shares, (500, len(kept))) / count
+        trials = np.maximum((count * worth).astype(int), 1)
+        sample: Floats = rng.binomial(trials, shares, (500, len(kept))) / trials
         return rmse(sample, count)
 
     value = float(rmse(share, count))
     low, high = np.quantile(drawn(share), [(1 - level) / 2, (1 + level) / 2])
     return Reliability(
         tuple(
-            _bin(int(b), n_bins, int(n), float(m), float(s), odds, level)
+            _bin(int(b), n_bins, int(n), float(m), float(s), odds, level, worth)
             for b, n, m, s in zip(kept, count, mean, share, strict=True)
         ),
         Estimate(
@@ -119,8 +128,18 @@ def _even_odds(share: Floats, odds: float) -> Floats:
     return share * odds / (share * odds + (1 - share))
 
 
-def _bin(b: int, n_bins: int, n: int, mean: float, share: float, odds: float, level: float) -> Bin:
-    ends = np.array([share, *rates.clopper_pearson(share * n, n, level)])
+def _bin(
+    b: int,
+    n_bins: int,
+    n: int,
+    mean: float,
+    share: float,
+    odds: float,
+    level: float,
+    worth: float,
+) -> Bin:
+    trials = max(n * worth, 1.0)
+    ends = np.array([share, *rates.clopper_pearson(share * trials, trials, level)])
     value, low, high = _even_odds(np.clip(ends, 0, 1), odds).tolist()
     fraction = Estimate(value, low, high, level, n, "Clopper-Pearson at even odds")
     return Bin(b / n_bins, (b + 1) / n_bins, n, mean, fraction)

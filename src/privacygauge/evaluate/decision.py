@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
@@ -15,6 +16,8 @@ from privacygauge.evaluate import rates
 
 PRIORS = (0.01, 0.1, 0.5)
 """The shares of members among the people asked about for which precision is reported."""
+EQUAL_SIDES = ", at equal sides"
+"""What the method of a precision says where members and non-members are not as many."""
 
 
 def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
@@ -30,12 +33,12 @@ def balanced_accuracy(decisions: Decisions, level: float = 0.95) -> Estimate:
     -------
     Estimate
         In [0, 1]; 1/2 for guesses that do not depend on membership, however many members
-        there are. `n` is the number of targets.
+        there are. `n` is the number of units.
 
     Notes
     -----
     Song & Mittal (2021), section 3.3. Interval: the two sides' Wilson limits combined by MOVER
-    (Newcombe 1998; Zou & Donner 2008). Where targets repeat, Wilson's interval at the number of
+    (Newcombe 1998; Zou & Donner 2008). Where units repeat, Wilson's interval at the number of
     independent rows that carry as much information: a target that leaks is guessed rightly both
     as a member and as a non-member, so the sides are not independent.
     """
@@ -70,14 +73,43 @@ def false_positive_rate(decisions: Decisions, level: float = 0.95) -> Estimate:
 
 
 def precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
+    """Return how often "member" is right when half of those asked about are members, in [0, 1].
+
+    How many members a file holds is an accident of the audit. `sample_precision` is for that
+    mixture, `positive_predictive_value` for any other. Skipped where nothing was guessed to be a
+    member.
+
+    Notes
+    -----
+    ``TPR / (TPR + FPR)``: the odds of `sample_precision` and of its limits, times
+    ``n_out / n_in``. `n` is the number of targets guessed to be members. Given how many those
+    are, the sample's precision is a binomial proportion if each row is drawn by itself; with
+    fixed sides it varies less, so the interval holds at least at `level`.
+    """
+    found = sample_precision(decisions, level)
+    if isinstance(found, Skipped) or decisions.n_in == decisions.n_out:
+        return found
+    scaled = with_odds(found, decisions.n_out / decisions.n_in)
+    return replace(scaled, method=found.method + EQUAL_SIDES)
+
+
+def sample_precision(decisions: Decisions, level: float = 0.95) -> Estimate | Skipped:
     """Return the share of members among the rows guessed to be members, in [0, 1].
 
-    Holds for the mixture of members and non-members at hand; `positive_predictive_value` gives
-    it for others. Skipped where nothing was guessed to be a member.
+    It holds for the mixture of members and non-members in these rows alone. Skipped where
+    nothing was guessed to be a member.
     """
     if not decisions.true_positives + decisions.false_positives:
         return Skipped("precision", "no record was guessed to be a member")
     return _share(decisions, decisions.guess, decisions.secret, decisions.true_positives, level)
+
+
+def with_odds(share: Estimate, factor: float) -> Estimate:
+    """Return a share in [0, 1] and its limits with their odds multiplied by a positive `factor`."""
+    value, low, high = (
+        x * factor / (x * factor + (1 - x)) for x in (share.value, share.low, share.high)
+    )
+    return replace(share, value=value, low=low, high=high)
 
 
 def positive_predictive_value(
@@ -125,7 +157,7 @@ def predictive_values(
 def _share(decisions: Decisions, rows: Bools, hit: Bools, hits: int, level: float) -> Estimate:
     """Return the share of `rows` that are `hit`, of which there are `hits`."""
     if decisions.repeated:
-        return rates.proportion(hit[rows], decisions.target[rows], level)
+        return rates.proportion(hit[rows], decisions.unit[rows], level)
     return rates.share(hits, int(np.count_nonzero(rows)), level)
 
 
@@ -139,10 +171,9 @@ def _clustered(decisions: Decisions, value: float, level: float) -> Estimate:
     influence = np.empty(len(decisions))
     for rows in (decisions.secret, ~decisions.secret):
         influence[rows] = (right[rows] - right[rows].mean()) / (2 * np.count_nonzero(rows))
-    _, unit = np.unique(decisions.target, return_inverse=True)
-    sums = np.bincount(unit, weights=influence)
-    n = len(sums)
-    variance = float(np.sum(sums**2)) * n / max(n - 1, 1)
+    of_units = units.sums(decisions.unit, influence)
+    n = len(of_units)
+    variance = float(np.sum(of_units**2)) * n / max(n - 1, 1)
     effective = float(n)
     if variance > 0:
         effective = float(np.clip(value * (1 - value) / variance, 1, len(decisions)))

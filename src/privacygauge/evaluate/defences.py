@@ -149,56 +149,64 @@ def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> E
     Parameters
     ----------
     before, after : Decisions
-        Guesses on the same targets in the same order, one row each.
+        Guesses on the same rows in the same order, of the same units.
     level : float
         In (0, 1).
 
     Returns
     -------
     Estimate
-        Above 0 where the guesses became worse; `n` is the number of targets.
+        Above 0 where the guesses became worse; `n` is the number of units.
 
     Raises
     ------
     InputError
-        If the rows differ, or targets repeat.
+        If the rows differ.
 
     Notes
     -----
     The guesses are paired: what both get right or wrong adds no doubt. Variance of a difference
     of paired proportions after Bonett & Price (2012), one record added to each kind of change,
-    for members and non-members apart.
+    for members and non-members apart. Where units repeat, that of as many records as the rows are
+    worth if all rows of a unit are alike, with equal shares of either kind of change.
     """
-    if not np.array_equal(before.target, after.target) or before.repeated:
-        raise InputError("before and after must be guesses on the same targets, one row each")
+    if not all(np.array_equal(getattr(before, x), getattr(after, x)) for x in ("target", "unit")):
+        raise InputError("before and after must be guesses on the same targets and units")
     right = [(x.guess == x.secret).astype(np.float64) for x in (before, after)]
     value = balanced_accuracy(before).value - balanced_accuracy(after).value
     centre, variance = 0.0, 0.0
-    for side in (before.secret, ~before.secret):
+    sides = (before.secret, ~before.secret)
+    for side, worth in zip(sides, before.independent, strict=True):
         change = (right[0] - right[1])[side]
-        n = len(change) + 2
-        worse, better = (np.count_nonzero(change == sign) + 1 for sign in (1, -1))
+        n = worth + 2
+        worse, better = (
+            np.count_nonzero(change == sign) * worth / len(change) + 1 for sign in (1, -1)
+        )
         shift = (worse - better) / n
         centre += shift / 2
         variance += ((worse + better) / n - shift**2) / n / 4
     half = float(ndtri(0.5 + checks.level(level) / 2)) * float(np.sqrt(variance))
     low, high = max(-1.0, centre - half), min(1.0, centre + half)
     return Estimate(
-        value, min(low, value), max(high, value), level, len(before), "Bonett-Price, paired"
+        value, min(low, value), max(high, value), level, before.n_units, "Bonett-Price, paired"
     )
 
 
-def quantile(values: Floats, share: float, level: float = 0.95) -> Estimate:
+def quantile(
+    values: Floats, share: float, level: float = 0.95, *, worth: int | None = None
+) -> Estimate:
     """Return the smallest value that at least a share of all values do not exceed.
 
     Parameters
     ----------
     values : ndarray, shape (n,)
-        Independent, n at least 1.
+        n at least 1.
     share : float
         In (0, 1).
     level : float
         In (0, 1).
+    worth : int, optional
+        How many independent values these are worth, in 1..n; all where nothing is given.
 
     Notes
     -----
@@ -210,10 +218,13 @@ def quantile(values: Floats, share: float, level: float = 0.95) -> Estimate:
     ordered, n = np.sort(values), len(values)
     tail = (1 - checks.level(level)) / 2
     value = ordered[max(int(np.ceil(n * share - 1e-9)), 1) - 1]
-    low = ordered[max(int(binom.ppf(tail, n, share)) - 1, 0)]
-    high = ordered[min(int(binom.ppf(1 - tail, n, share)), n - 1)]
+    m = n if worth is None else worth
+    # The rank among the independent values, as a place among all of them.
+    ranks = (int(binom.ppf(tail, m, share)) - 1, int(binom.ppf(1 - tail, m, share)))
+    low = ordered[max((ranks[0] + 1) * n // m - 1, 0)]
+    high = ordered[min(-(-ranks[1] * n // m), n - 1)]
     return Estimate(
-        float(value), float(min(low, value)), float(max(high, value)), level, n, "order statistics"
+        float(value), float(min(low, value)), float(max(high, value)), level, m, "order statistics"
     )
 
 
@@ -222,8 +233,8 @@ def risk_quantiles(before: Risk, after: Risk, level: float = 0.95) -> tuple[Risk
     return tuple(
         RiskQuantile(
             share,
-            quantile(before.member_scores, share, level),
-            quantile(after.member_scores, share, level),
+            quantile(before.member_scores, share, level, worth=before.independent),
+            quantile(after.member_scores, share, level, worth=after.independent),
         )
         for share in RISK_QUANTILES
     )

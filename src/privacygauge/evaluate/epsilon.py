@@ -54,7 +54,7 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
         _log_ratio(tpr.value - delta, fpr.value),
         _log_ratio(1 - fpr.value - delta, 1 - tpr.value),
     )
-    n = decisions.n_targets
+    n = decisions.n_units
     return Estimate(value, bound, np.inf, level, n, "Clopper-Pearson, Bonferroni")
 
 
@@ -75,7 +75,7 @@ def audit_epsilon(
 ) -> tuple[Estimate, int]:
     """Return one valid bound for a whole suite of attacks, and which attack gave it.
 
-    The attack and the threshold are chosen on one half of the targets; the bound is then taken
+    The attack and the threshold are chosen on one half of the units; the bound is then taken
     once, on the other half.
 
     Parameters
@@ -96,8 +96,9 @@ def audit_epsilon(
     """
     if not transcripts:
         raise InputError("at least one transcript is needed")
-    secret, target = transcripts[0].secret, transcripts[0].target
-    chosen = halves(target, secret, 0.5, seed)
+    rows = transcripts[0]
+    secret = rows.secret
+    chosen = halves(rows.unit, secret, 0.5, seed)
     if any(part.all() or not part.any() for part in (secret[chosen], secret[~chosen])):
         raise InputError("too few targets: both halves need members and non-members")
     best = max(
@@ -109,9 +110,8 @@ def audit_epsilon(
     )
     index = -best[2]
     judged = ~chosen
-    guess = transcripts[index].score[judged] >= best[1]
-    held_out = Decisions(guess, secret[judged], target[judged], "chosen on the other half")
-    return epsilon_lower_bound(held_out, delta, level), index
+    guesses = rows.decided(transcripts[index].score >= best[1], "chosen on the other half")
+    return epsilon_lower_bound(guesses[judged], delta, level), index
 
 
 def best_cut(

@@ -39,7 +39,7 @@ class Evaluation:
     advantage: Estimate
     """TPR - FPR of the guesses; 0 is chance."""
     precision: Estimate | Skipped
-    """Share of members among the guessed, for the mixture at hand."""
+    """Share of members among the guessed, if half of those asked about were members."""
     recall: Estimate
     """Share of the members that were guessed."""
     false_positive_rate: Estimate

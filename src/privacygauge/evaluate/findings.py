@@ -8,8 +8,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable
@@ -49,6 +50,8 @@ class Headline:
     """The attack behind that bound."""
     epsilon_limit: float
     """The largest bound that so many records could ever show."""
+    inverted: tuple[Inverted, ...] = ()
+    """Attacks that tell the sides apart the wrong way round, corrected for their number."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +70,8 @@ class Records:
     """(n,) Privacy risk score at even odds, in [0, 1]."""
     contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """Columns of the user's data; filled only when the user asked for them."""
+    unit: Ints | None = None
+    """(n,) The person behind each record; None where each is a person of its own."""
 
 
 @dataclass(frozen=True)

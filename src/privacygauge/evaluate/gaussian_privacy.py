@@ -138,7 +138,7 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     low = _distance(tpr.low, fpr.high)
     value = max(low, _distance(tpr.value, fpr.value))
     method = "Clopper-Pearson, Bonferroni"
-    return Estimate(value, low, np.inf, level, decisions.n_targets, method)
+    return Estimate(value, low, np.inf, level, decisions.n_units, method)
 
 
 def _distance(tpr: float, fpr: float) -> float:

@@ -22,6 +22,12 @@ _RANKS = 128
 FPRS = (0.1, 0.01, 0.001, 0.0001)
 """The false-positive rates that are reported."""
 
+FEW = (0.01, 0.001)
+"""False-positive rates at which a few badly exposed records show."""
+
+TIMES = 10.0
+"""So many times more members than by guessing are found there where records are exposed."""
+
 
 @dataclass(frozen=True)
 class RateAtFpr:
@@ -99,6 +105,29 @@ def tprs_at_fprs(
 ) -> tuple[RateAtFpr, ...]:
     """Return `tpr_at_fpr` for several false-positive rates."""
     return tuple(tpr_at_fpr(curve, fpr, level, independent=independent) for fpr in fprs)
+
+
+def exposed(found: Sequence[RateAtFpr]) -> RateAtFpr | None:
+    """Return where at least ten times as many members are found as by guessing; None if nowhere.
+
+    Only resolved rates of `FEW` count, with the lower end of their interval; of several the one
+    that exceeds guessing most.
+    """
+    some = [
+        rate
+        for rate in found
+        if rate.fpr in FEW and rate.resolved and rate.estimate.low >= TIMES * rate.fpr
+    ]
+    return max(some, key=lambda rate: rate.estimate.low / rate.fpr, default=None)
+
+
+def may_expose(curve: Roc, fpr: float) -> bool:
+    """Return whether so many members are found at a rate that `exposed` may count it.
+
+    It is known without an interval, whose lower end is never above the rate itself.
+    """
+    hits, _ = _hits_with_at_most(curve, int(np.floor(fpr * curve.n_out + 1e-9)))
+    return hits >= TIMES * fpr * curve.n_in
 
 
 def _hits_with_at_most(curve: Roc, count: int) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv, ndtri, stdtrit
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
@@ -128,8 +128,8 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
 
 
-def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
-    """Return the mean of independent values with Student's interval; unbounded for a single one.
+def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None = None) -> Estimate:
+    """Return the mean of values with Student's interval; unbounded for a single unit.
 
     Parameters
     ----------
@@ -138,16 +138,36 @@ def mean(values: Floats, level: float = 0.95, *, unit: str) -> Estimate:
         In (0, 1).
     unit : str
         What a value belongs to, for the name of the method.
+    owner : ndarray of int, shape (n,), optional
+        Which unit each value belongs to; each to one of its own where nothing is given.
     """
-    n, value = len(values), float(np.mean(values))
+    owner = np.arange(len(values)) if owner is None else owner
+    n, value = checks.n_distinct(owner), float(np.mean(values))
     half = np.inf
     if n > 1:
-        error = float(np.std(values, ddof=1)) / np.sqrt(n)
+        error = standard_error(np.asarray(values), owner)
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
     return Estimate(value, value - half, value + half, level, n, f"t over {unit}")
 
 
-def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:
+def standard_error(values: Floats, unit: Ints) -> float:
+    """Return the standard error of a mean, rows of one unit summed first; 1 for one unit."""
+    n, n_units = len(values), checks.n_distinct(unit)
+    if n_units < 2:
+        return 1.0
+    if n_units == n:
+        return float(values.std(ddof=1)) / float(np.sqrt(n))
+    of_units = units.sums(unit, values - values.mean())
+    return float(np.sqrt(np.sum(of_units**2) * n_units / (n_units - 1))) / n
+
+
+def difference(
+    first: Bools,
+    second: Bools,
+    level: float = 0.95,
+    *,
+    owners: tuple[Ints, Ints] | None = None,
+) -> Estimate:
     """Return the share of true values in `first` minus that in `second`, in [-1, 1].
 
     Parameters
@@ -156,6 +176,8 @@ def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:
         Independent samples, at least one value each.
     level : float
         In (0, 1).
+    owners : pair of ndarray of int, shapes (n,) and (m,), optional
+        The unit of each value; each has one of its own where nothing is given.
 
     Notes
     -----
@@ -164,8 +186,9 @@ def difference(first: Bools, second: Bools, level: float = 0.95) -> Estimate:
     if not len(first) or not len(second):
         raise InputError("a difference needs values on both sides")
     a, b = float(np.mean(first)), float(np.mean(second))
-    a_low, a_high = wilson(int(np.count_nonzero(first)), len(first), level)
-    b_low, b_high = wilson(int(np.count_nonzero(second)), len(second), level)
+    n, m = (len(first), len(second)) if owners is None else map(units.worth, owners)
+    a_low, a_high = wilson(int(np.count_nonzero(first)) * n / len(first), n, level)
+    b_low, b_high = wilson(int(np.count_nonzero(second)) * m / len(second), m, level)
     low = a - b - float(np.hypot(a - a_low, b_high - b))
     high = a - b + float(np.hypot(a_high - a, b - b_low))
     return Estimate(a - b, low, high, level, len(first) + len(second), "Newcombe's method 10")

@@ -53,7 +53,7 @@ def _one(transcript: Transcript, curve: Roc, fpr: float, level: float) -> RateAt
     count = int(np.floor(fpr * curve.n_out + 1e-9))
     guess = transcript.score > curve.nonmembers[curve.n_out - 1 - count]
     n_in, n_out = (
-        _worth(guess[side], transcript.target[side], level)
+        _worth(guess[side], transcript.unit[side], level)
         for side in (transcript.secret, ~transcript.secret)
     )
     return tpr_at_fpr(curve, fpr, level, independent=(n_in, n_out))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate import decision
+from privacygauge.evaluate import decision, rates
 from privacygauge.evaluate.calibration import Reliability, reliability
 from privacygauge.evaluate.correlation import correlation
 
@@ -74,6 +74,8 @@ class Risk:
     """Pearson's correlation of mean risk and generalisation error over the classes."""
     notes: tuple[str, ...] = ()
     """What the reader should know."""
+    independent: int | None = None
+    """How many independent rows the members are worth; all where nothing is given."""
 
 
 def at_prior(score: Floats, prior: float) -> Floats:
@@ -117,27 +119,28 @@ def assess_risk(
     score, secret = transcript.score, transcript.secret
     if score.min() < 0 or score.max() > 1:
         raise InputError("risk scores must be in [0, 1]")
-    inside, outside = np.sort(score[secret]), score[~secret]
+    sides = _Sides.of(transcript)
     everyone = np.ones(len(score), np.bool_)
-    first = rng.random(len(score)) < 0.5
+    numbers = units.numbered(transcript.unit)
+    first = (rng.random(int(numbers.max()) + 1) < 0.5)[numbers]
+    worth = sum(transcript.independent) / len(score)
     classes = _classes(score, secret, stratum, correct, everyone, everyone)
     return Risk(
         estimator,
-        checks.frozen(inside),
-        _mean_risk(inside, outside, 0.5, level, above=0.0),
-        reliability(score, secret, rng, level=level),
+        checks.frozen(sides.inside),
+        _mean_risk(sides, 0.5, level, above=0.0),
+        reliability(score, secret, rng, level=level, worth=worth),
         tuple(_cut_row(transcript, cut, level) for cut in CUTS),
-        tuple((p, _mean_risk(inside, outside, p, level, above=p)) for p in PRIORS),
+        tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
         classes,
         _risk_and_error(classes, _classes(score, secret, stratum, correct, first, ~first), level),
         tuple(notes),
+        transcript.independent[0],
     )
 
 
 def _cut_row(transcript: Transcript, cut: float, level: float) -> CutRow:
-    guesses = Decisions(
-        transcript.score >= cut, transcript.secret, transcript.target, f"risk {cut}"
-    )
+    guesses = transcript.decided(transcript.score >= cut, f"risk {cut}")
     return CutRow(cut, decision.precision(guesses, level), decision.recall(guesses, level))
 
 
@@ -163,20 +166,37 @@ def _risk_and_error(
     return _stretched(published, halved, "Fisher's z on all members and on disjoint halves")
 
 
-def _mean_risk(
-    inside: Floats, outside: Floats, prior: float, level: float, *, above: float
-) -> Estimate:
+@dataclass(frozen=True, eq=False)
+class _Sides:
+    """The scores of both sides, and whose they are."""
+
+    inside: Floats  # ascending
+    outside: Floats
+    units_in: Ints
+    units_out: Ints
+
+    @classmethod
+    def of(cls, transcript: Transcript) -> _Sides:
+        """Return the sides of a transcript."""
+        inside, outside = np.flatnonzero(transcript.secret), np.flatnonzero(~transcript.secret)
+        inside = inside[np.argsort(transcript.score[inside], kind="stable")]
+        score, unit = transcript.score, transcript.unit
+        return cls(score[inside], score[outside], unit[inside], unit[outside])
+
+
+def _mean_risk(sides: _Sides, prior: float, level: float, *, above: float) -> Estimate:
     """Return the members' mean score minus `above`, with an interval that holds chance on noise.
 
     A score that is off by a constant would leave chance out on pure noise. For a calibrated
     score the mean also equals ``prior + (1 - prior) * (members' mean - non-members' mean)``,
     which no constant moves: the interval is stretched to hold both.
     """
-    a, b = at_prior(inside, prior), at_prior(outside, prior)
-    n = len(a) + len(b)
+    a, b = at_prior(sides.inside, prior), at_prior(sides.outside, prior)
+    n = checks.n_distinct(sides.units_in) + checks.n_distinct(sides.units_out)
     gap = float(a.mean() - b.mean())
     z = float(ndtri(0.5 + checks.level(level) / 2))
-    errors = [float(x.std(ddof=1)) / np.sqrt(len(x)) if len(x) > 1 else 1.0 for x in (a, b)]
+    both = (a, sides.units_in), (b, sides.units_out)
+    errors = [rates.standard_error(values, unit) for values, unit in both]
     value, centre = float(a.mean()) - above, prior + (1 - prior) * gap - above
     half, wide = z * errors[0], z * (1 - prior) * float(np.hypot(errors[0], errors[1]))
     return _stretched(

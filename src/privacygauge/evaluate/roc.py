@@ -12,7 +12,7 @@ from scipy.special import (
     stdtrit,
 )
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
@@ -111,12 +111,12 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     Returns
     -------
     Estimate
-        In [0, 1]; 1/2 for scores that tell nothing; `n` is the number of targets.
+        In [0, 1]; 1/2 for scores that tell nothing; `n` is the number of units.
 
     Notes
     -----
     DeLong, DeLong & Clarke-Pearson (1988), the interval made on the logit scale with Student's
-    quantile; rows of one target are summed before the variance is taken (Obuchowski 1997). With
+    quantile; rows of one unit are summed before the variance is taken (Obuchowski 1997). With
     no variance to be seen (an area of 0 or 1, or all scores equal) the interval is that of
     min(n_in, n_out) independent pairs.
     """
@@ -177,7 +177,6 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
 
 
 def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
-    _, unit = np.unique(transcript.target, return_inverse=True)
-    sums = np.bincount(unit, weights=influences(transcript, curve))
-    n = len(sums)
-    return float(np.sum(sums**2)) * n / max(n - 1, 1), n, float(max(n - 1, 1))
+    of_units = units.sums(transcript.unit, influences(transcript, curve))
+    n = len(of_units)
+    return float(np.sum(of_units**2)) * n / max(n - 1, 1), n, float(max(n - 1, 1))

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from privacygauge.core import checks
+from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Decisions
 from privacygauge.evaluate import decision
 
 SMALLEST = 10
-"""A slice needs so many members and so many non-members."""
+"""A slice needs so many members and so many non-members, of different units."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,6 @@ def find_slices(
     Parameters
     ----------
     decisions : Decisions
-        One row a target.
     columns : mapping of str to ndarray, shape (m,)
         Groups of the rows; at most a few hundred values each.
     attack : str
@@ -90,9 +89,11 @@ def find_slices(
     -----
     Intervals: MOVER at Bonferroni's level. Tests: one-sided exact comparison with all other
     records, Fisher's for members and non-members together, with Holm's (1979) correction over
-    all slices of all columns.
+    all slices of all columns. Where units repeat, counts are those of as many rows as they are
+    worth if all rows of a unit are alike (`units.worth`), rounded against the slice.
     """
     checks.level(level)
+    sides = decisions.secret, ~decisions.secret
     found: list[tuple[str, str, Bools]] = []
     skipped: list[Skipped] = []
     for column, values in columns.items():
@@ -101,9 +102,7 @@ def find_slices(
         small = 0
         for number, group in enumerate(groups):
             rows = index == number
-            n_in = int(np.count_nonzero(rows & decisions.secret))
-            n_out = int(np.count_nonzero(rows)) - n_in
-            if min(n_in, n_out) < SMALLEST:
+            if min(_worth(decisions, rows & side) for side in sides) < SMALLEST:
                 small += 1
             elif len(groups) > 1:
                 found.append((column, str(group), rows))
@@ -159,7 +158,7 @@ def _slice(
     p_value: float,
     level: float,
 ) -> Slice:
-    inside = Decisions(decisions.guess[rows], decisions.secret[rows], decisions.target[rows])
+    inside = decisions[rows]
     accuracy = decision.balanced_accuracy(inside, each)
     announced = p_value <= 1 - level
     return Slice(column, group, inside.n_in, inside.n_out, accuracy, excess, p_value, announced)
@@ -172,13 +171,9 @@ def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
     inside a slice that is like the rest are hypergeometric, and independent of each other.
     """
     right = decisions.guess == decisions.secret
-    sides = []
-    for side in (decisions.secret, ~decisions.secret):
-        n_all, n_in = int(np.count_nonzero(side)), int(np.count_nonzero(side & rows))
-        hits_all = int(np.count_nonzero(side & right))
-        hits = int(np.count_nonzero(side & right & rows))
-        sides.append(_Side(n_all, hits_all, n_in, hits))
-    first, second = sides
+    first, second = (
+        _side(decisions, right, rows, side) for side in (decisions.secret, ~decisions.secret)
+    )
     excess = first.excess(first.hits) + second.excess(second.hits)
     # For every number of hits on the first side: how many on the second reach the excess seen?
     counts, weights = first.law()
@@ -187,6 +182,22 @@ def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:
     tail = np.concatenate([np.cumsum(their_weights[::-1])[::-1], [0.0]])
     reached = tail[np.clip(needed - others[0], 0, len(others))]
     return float(excess), float(min(1.0, weights @ reached))
+
+
+def _worth(decisions: Decisions, rows: Bools) -> int:
+    """Return how many independent rows some rows are worth."""
+    return units.worth(decisions.unit[rows]) if rows.any() else 0
+
+
+def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side:
+    """Return one side's counts, of as many rows as are independent."""
+    inside, rest = side & rows, side & ~rows
+    n, n_rest = _worth(decisions, inside), _worth(decisions, rest)
+    # Rounded against the slice; the counts at hand, to the digit, where no unit repeats.
+    hits = int(np.count_nonzero(inside & right)) * n // max(int(np.count_nonzero(inside)), 1)
+    others = int(np.count_nonzero(rest & right)) * n_rest
+    others = -(-others // max(int(np.count_nonzero(rest)), 1))
+    return _Side(n + n_rest, hits + others, n, hits)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.direction import Inverted, below_chance
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.repeated import tprs_of_repeated
 from privacygauge.evaluate.roc import auc, roc
@@ -74,6 +75,11 @@ class TargetRisk:
     def highest_auc(self) -> Estimate:
         """The area with the highest lower end of all attacks, corrected for the choice."""
         return max((attacked.corrected_auc for attacked in self.attacks), key=lambda a: a.low)
+
+    @property
+    def inverted(self) -> tuple[Inverted, ...]:
+        """Attacks that take members for non-members, corrected like the areas."""
+        return below_chance((attacked.attack, attacked.corrected_auc) for attacked in self.attacks)
 
 
 @dataclass(frozen=True, eq=False)

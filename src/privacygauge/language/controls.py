@@ -16,8 +16,8 @@ from privacygauge.language.matching import MatchedAttack, matched_attack
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import LIKELIHOOD_RATIO, REFERENCE, energy_transcript
 
-N_CONTROLS = 3
-"""Reference energy, blind classifier, matched attack."""
+N_CONTROLS = 4
+"""Reference energy, blind classifier, matched attack, numbers of texts."""
 FEWEST_GROUPS = 20
 """Groups of members and of non-members that the blind classifier needs."""
 N_FOLDS = 5
@@ -31,7 +31,7 @@ class Control:
     """Scores that know nothing of the audited model: their AUC is 1/2 if the test is honest."""
 
     name: str
-    """``reference`` or ``blind``."""
+    """``reference``, ``blind`` or ``sizes``."""
     transcript: Transcript
     """The scores beside the secrets, by group."""
     meaning: str
@@ -52,7 +52,7 @@ class Control:
 
 
 def control_level(level: float = 0.95) -> float:
-    """Return the level of each control's interval, so that all three hold together at `level`.
+    """Return the level of each control's interval, so that all four hold together at `level`.
 
     Bonferroni's: a test without any shift fires some control with probability at most
     ``1 - level``, however the controls depend on each other.
@@ -172,7 +172,7 @@ def matched_control(
     name : str
         The attack's signal.
     level : float
-        Of the intervals; `control_level` where the three controls are to hold together.
+        Of the intervals; `control_level` where the four controls are to hold together.
 
     Returns
     -------
@@ -182,6 +182,35 @@ def matched_control(
         return Skipped("matched attack", "needs energies of a reference model")
     transcript = energy_transcript(scores, name)
     return matched_attack(transcript, scores.energy_reference[scores.judged], level)
+
+
+def sizes_control(scores: TextScores) -> Control | Skipped:
+    """Return the number of judged texts of every patient as scores, without what is in them.
+
+    Patients with members and non-members among their texts are left out.
+    """
+    name = "sizes control"
+    if scores.group is None:
+        return Skipped(name, "needs groups: give a column group with the patient")
+    n = int(scores.unit.max()) + 1
+    inside, outside = (
+        np.bincount(scores.unit[side], minlength=n) for side in (scores.member, scores.nonmember)
+    )
+    patient = np.flatnonzero((inside > 0) ^ (outside > 0))
+    secret = inside[patient] > 0
+    if secret.all() or not secret.any():
+        return Skipped(name, "needs patients whose texts are all on one side, on either side")
+    return Control(
+        "sizes",
+        Transcript((inside + outside)[patient].astype(np.float64), secret, patient),
+        f"The number of texts alone tells members ({_typical(inside)} a patient in the median) "
+        f"from non-members ({_typical(outside)}): they were not drawn alike. Patient by patient "
+        "they are compared on equally many texts.",
+    )
+
+
+def _typical(size: Ints) -> str:
+    return f"{np.median(size[size > 0]):g}"
 
 
 def _ranks(values: Floats) -> Floats:

@@ -55,5 +55,5 @@ def _heads(folder: Path) -> list[str]:
     try:
         saved_as = json.loads((folder / "config.json").read_text(encoding="utf-8"))
         return [str(name) for name in saved_as.get("architectures") or ()]
-    except (ValueError, AttributeError, TypeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise InputError(f"{folder}/config.json is damaged: save the model again") from error

@@ -78,7 +78,8 @@ def matched_attack(
     """
     checks.level(level)
     reference = checks.floats(reference, "reference", length=len(transcript))
-    smaller = min(transcript.independent)
+    sides = (transcript.secret, ~transcript.secret)
+    smaller = min(checks.n_distinct(transcript.unit[side]) for side in sides)
     if smaller < SMALLEST:
         return Skipped(
             "matched attack",
@@ -92,10 +93,10 @@ def matched_attack(
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
     bent = matched.influence + shares.influence(transcript.secret, matched.gap)
-    unit = np.unique(transcript.target, return_inverse=True)[1]
+    unit = np.unique(transcript.unit, return_inverse=True)[1]
     df = float(unit.max())
     student = float(stdtrit(df, 0.5 + level / 2))
-    n = transcript.n_targets
+    n = transcript.n_units
     return MatchedAttack(
         transcript,
         checks.frozen(weight),

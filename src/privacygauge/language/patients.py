@@ -32,8 +32,8 @@ class Aggregation(Protocol):
 class MeanOfSamples:
     """The mean over the patient's samples, as published.
 
-    Assumes that patients of the two sides have about equally many samples: the mean of few samples
-    varies more, so that patients with few samples fill both tails.
+    Assumes that patients of the two sides have equally many samples: the mean of few samples
+    varies more, so that patients with few samples fill both tails. `even_sizes` sees to it.
     """
 
     name: str = "mean"
@@ -91,16 +91,8 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
     -----
     Mireshghallah et al. (2022), Table 2: the mean of the statistic over the patient's samples.
     """
-    if scores.group is None:
-        raise InputError("the patient level needs groups: give a column group with the patient")
     how = MeanOfSamples() if aggregation is None else aggregation
-    stays, notes = _whole_patients(scores)
-    if not np.any(stays & scores.member) or not np.any(stays & scores.nonmember):
-        raise InputError(
-            "the patient level needs patients whose samples are all members and others whose "
-            "samples are all non-members, got none of one kind: check the column group"
-        )
-    kept = scores.take(stays, *notes)
+    kept = whole_patients(scores)
     assert kept.group is not None
     patient = numbered(kept.group)
     first = np.unique(patient, return_index=True)[1]
@@ -125,7 +117,26 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
     )
 
 
-def _whole_patients(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
+def whole_patients(scores: TextScores) -> TextScores:
+    """Return the samples of patients on one side only, with notes on what was left out.
+
+    Raises
+    ------
+    InputError
+        If there are no groups, or no patient is left on one side.
+    """
+    if scores.group is None:
+        raise InputError("the patient level needs groups: give a column group with the patient")
+    stays, notes = _whole(scores)
+    if not np.any(stays & scores.member) or not np.any(stays & scores.nonmember):
+        raise InputError(
+            "the patient level needs patients whose samples are all members and others whose "
+            "samples are all non-members, got none of one kind: check the column group"
+        )
+    return scores.take(stays, *notes)
+
+
+def _whole(scores: TextScores) -> tuple[Bools, tuple[str, ...]]:
     """Return which samples belong to a patient on one side only, and what was left out."""
     unit = scores.unit
     n = int(unit.max()) + 1

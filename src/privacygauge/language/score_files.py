@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygauge.core import checks
-from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
+from privacygauge.datasets.reading import (
+    LINES,
+    FrameLike,
+    csv_texts,
+    read_content,
+    read_json_lines,
+)
 from privacygauge.errors import InputError
 from privacygauge.language.scores import TextScores, text_scores
 
@@ -160,12 +166,7 @@ def _float_with_gaps(column: pd.Series[Any]) -> Any:
 
 
 def _names_of_csv(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    """Return columns of texts as they stand in the file: 007 is no number, NA no gap."""
-    import pandas as pd
-
-    frame = pd.read_csv(
-        path, usecols=list(names), dtype=str, keep_default_na=False, index_col=False
-    )
+    frame = csv_texts(path, names)
     return {name: frame[name].to_numpy(dtype=np.object_) for name in names}
 
 

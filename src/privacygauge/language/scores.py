@@ -22,6 +22,8 @@ SHORT = (10, 20)
 """Tokens of a short sample, both ends included (Mireshghallah et al. 2022, section 4.2)."""
 LONG = (21, 60)
 """Tokens of a long sample; "more than 20" by section A.3.3, so that no sample is both."""
+_ROUNDING = 1e-3
+"""The probability of a token may be computed as a little more than 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +36,8 @@ class TextScores:
     sample: Texts = field(repr=False)
     """(n,) Ids of the samples, all different."""
     energy_target: Floats
-    """(n,) Energy under the audited model: lower means more likely."""
+    """(n,) Energy under the audited model: lower means more likely. At least 0, unless it was
+    standardised over a patient's samples."""
     member: Bools
     """(n,) True where the sample was in the audited model's training data."""
     population: Bools
@@ -142,11 +145,12 @@ def text_scores(
         Ids. One id may occur once among the members, once among the non-members and once in the
         population, no more.
     energy_target : array_like of float, shape (n,)
-        Energy under the audited model, such as the mean negative log-likelihood of masked tokens.
+        Energy under the audited model, at least 0, such as the mean negative log-likelihood of
+        masked tokens: minus the log-likelihood, whose sign is the other one.
     member : array_like of bool, shape (n,)
         True (or 1) where the sample was in the audited model's training data.
     energy_reference : array_like of float, shape (n,), optional
-        Energy under a model that saw none of the samples, by the same masks.
+        Energy under another model, which saw none of the samples, by the same masks.
     group : sequence of str or int, length n, optional
         The patient or note that each sample belongs to; every sample is its own unit otherwise.
     length : array_like of int, shape (n,), optional
@@ -179,8 +183,9 @@ def text_scores(
     >>> scores.sample
     ('b', 'c')
     """
-    target = checks.floats(energy_target, "energy_target")
+    target = _energies(energy_target, "energy_target")
     n = len(target)
+    reference = _reference(energy_reference, target)
     inside = checks.bools(member, "member", length=n)
     outside = np.zeros(n, np.bool_) if population is None else population
     population = checks.bools(outside, "population", length=n)
@@ -196,7 +201,7 @@ def text_scores(
         target[kept],
         inside[kept],
         population[kept],
-        _rows(energy_reference, "energy_reference", n, kept),
+        None if reference is None else reference[kept],
         groups,
         None if length is None else checks.classes(length, "length", length=n)[kept],
         None if texts is None else picked(texts, kept),
@@ -231,8 +236,28 @@ def length_bucket(scores: TextScores, fewest: int, most: int) -> TextScores | Sk
     return scores.take(rows)
 
 
-def _rows(values: ArrayLike | None, name: str, n: int, rows: NDArray[np.intp]) -> Floats | None:
-    return None if values is None else checks.floats(values, name, length=n)[rows]
+def _energies(values: ArrayLike, name: str, n: int | None = None) -> Floats:
+    """Return energies: minus log-probabilities of discrete tokens are never negative."""
+    found = checks.floats(values, name, length=n)
+    below = np.flatnonzero(found < -_ROUNDING)
+    if below.size:
+        raise InputError(
+            f"{name} must be at least 0, got {found[below[0]]:g} in row {below[0]}: these look "
+            "like log-likelihoods, negate them"
+        )
+    return found
+
+
+def _reference(values: ArrayLike | None, target: Floats) -> Floats | None:
+    if values is None:
+        return None
+    found = _energies(values, "energy_reference", len(target))
+    if np.array_equal(found, target):
+        raise InputError(
+            "energy_target and energy_reference are equal in every row: give the energies of a "
+            "reference model that saw none of the samples, or leave energy_reference out"
+        )
+    return found
 
 
 def _require_one_part(member: Bools, population: Bools) -> None:

@@ -26,7 +26,7 @@ Form = Literal["mean", "sum"]
 """The form of an energy: nats a scored token, or nats a mask."""
 
 NO_REFERENCE = (
-    "No reference model was given: only the loss attack was played, and two of the three controls "
+    "No reference model was given: only the loss attack was played, and two of the four controls "
     "(reference energy, matched attack) need one, such as train_reference makes."
 )
 _WORDS = (

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 from privacygauge.core import checks
-from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines, read_text
+from privacygauge.datasets.reading import (
+    LINES,
+    FrameLike,
+    csv_texts,
+    read_content,
+    read_json_lines,
+    read_text,
+)
 from privacygauge.errors import InputError
 from privacygauge.language.texts import Texts, texts_of
 
@@ -207,10 +214,7 @@ def _columns_of_table(path: Path, columns: Columns) -> dict[str, list[Any]]:
     frame: Any = read_content(path, "text")
     names = [str(name) for name in frame.columns]
     if path.suffix.lower() == ".csv":
-        import pandas as pd
-
-        # As they stand in the file: 007 is no number, NA no gap.
-        frame = pd.read_csv(path, dtype=str, keep_default_na=False, index_col=False)
+        frame = csv_texts(path)
     wanted = {columns.text, columns.sample, columns.group, *SAMPLES, *GROUPS}
     # Further columns are named in messages only.
     return {

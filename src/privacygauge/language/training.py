@@ -195,7 +195,9 @@ def train_further(
     with quiet_transformers():
         from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False
+        )
     begun = {"start": weights_sha256(folder)}
     return _trained(
         texts,

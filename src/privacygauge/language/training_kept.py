@@ -120,7 +120,7 @@ def losses_of(out: Path, settings: str) -> tuple[float, ...]:
         there = json.loads((out / DONE).read_text(encoding="utf-8"))
         require_same(there["settings"], settings, out)
         return tuple(there["losses"])
-    except (KeyError, TypeError, json.JSONDecodeError) as error:
+    except (KeyError, TypeError, json.JSONDecodeError, UnicodeError, RecursionError) as error:
         raise InputError(f"{out / DONE} is damaged: choose another folder") from error
 
 

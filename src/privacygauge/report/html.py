@@ -9,7 +9,7 @@ from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable
 from privacygauge.report import numbers, views
 from privacygauge.report.figures import pictures
-from privacygauge.report.verdict import GRADES, verdict
+from privacygauge.report.verdict import scale_of, verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -33,8 +33,8 @@ def render_html(findings: Findings) -> str:
     return template.render(
         f=findings,
         verdict=found,
-        grades=GRADES,
-        severity=GRADES.index(found.grade),
+        grades=scale_of(found.grade),
+        severity=scale_of(found.grade).index(found.grade),
         cards=views.cards(findings),
         pictures=pictures(findings),
         risk=findings.risk if isinstance(findings.risk, Risk) else None,

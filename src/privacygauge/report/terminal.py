@@ -10,14 +10,16 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Findings
 from privacygauge.report.numbers import decimal_estimate, percent_estimate, plain, rate
 from privacygauge.report.tables import Said, epsilon_line, not_done, rate_at, risk_line
-from privacygauge.report.verdict import GRADES, verdict
+from privacygauge.report.verdict import GRADES, UNKNOWN, verdict
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.console import RenderableType as RenderableType
     from rich.table import Table
 
-COLOURS = dict(zip(GRADES, ("green", "yellow", "dark_orange", "red"), strict=True))
+COLOURS = dict(
+    zip((*GRADES, UNKNOWN), ("green", "yellow", "dark_orange", "red", "yellow"), strict=True)
+)
 """Of the grades."""
 
 _RATES = (0.01, 0.001)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Findings
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
 from privacygauge.evaluate.slices import SliceTable
-from privacygauge.report import advice
+from privacygauge.report import advice, direction
 from privacygauge.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
 
 NONE, SMALL, MODERATE, LARGE = GRADES = ("no leak found", "small", "moderate", "large")
 """From mild to grave."""
 
-FEW = (0.01, 0.001)
-"""False-positive rates at which a few badly exposed records show."""
-
-TIMES = 10.0
-"""How many times more members than by guessing have to be found there for a higher grade."""
+UNKNOWN = "cannot be told"
+"""The grade where what was measured says nothing about the release."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class Verdict:
     """What an audit means, in plain words."""
 
     grade: str
-    """One of `GRADES`."""
+    """One of `GRADES`, or `UNKNOWN`."""
     headline: str
     """The verdict in one line."""
     sentences: tuple[str, ...]
@@ -59,7 +58,8 @@ def verdict(findings: Findings) -> Verdict:
         none where its interval holds chance, small below .1, moderate below .3, large from there
         on. It is raised by one step where `exposure` finds something; and from none to small
         where the scores of an attack separate members beyond doubt although its guesses did not,
-        or where the bound on epsilon is above 0.
+        or where the bound on epsilon is above 0. It cannot be told where no leak was found but an
+        attack takes members for non-members.
 
     Notes
     -----
@@ -73,6 +73,8 @@ def verdict(findings: Findings) -> Verdict:
     hidden = (*_ranking(ranked), *_bounded(findings)) if base == NONE else ()
     raised = exposed is not None or bool(hidden)
     grade = GRADES[min(GRADES.index(base) + raised, len(GRADES) - 1)]
+    if grade == NONE and findings.headline.inverted:
+        return untold(findings.headline.inverted)
     sentences = (
         *_ability(findings, base),
         *_few(exposed, grade != base),
@@ -84,6 +86,21 @@ def verdict(findings: Findings) -> Verdict:
     )
     headline = _headline(findings, base, grade, exposed)
     return Verdict(grade, headline, sentences, advice.advice(findings, GRADES.index(grade)))
+
+
+def untold(found: Sequence[Inverted]) -> Verdict:
+    """Return the verdict where no leak was found but attacks take members for non-members."""
+    return Verdict(UNKNOWN, direction.HEADLINE, direction.sentences(found), direction.ADVICE)
+
+
+def scale_of(grade: str) -> tuple[str, ...]:
+    """Return the scale that a grade stands on: itself where it cannot be told."""
+    return (UNKNOWN,) if grade == UNKNOWN else GRADES
+
+
+def gravest(grades: Iterable[str]) -> str:
+    """Return the gravest grade; that it cannot be told is graver than that nothing was found."""
+    return max(grades, key=(NONE, UNKNOWN, *GRADES[1:]).index)
 
 
 def grade_of(lowest_accuracy: float) -> str:
@@ -108,12 +125,8 @@ def exposure(evaluations: tuple[Evaluation, ...]) -> Exposure | None:
     Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
     of several the one that exceeds guessing most.
     """
-    found = [
-        Exposure(attack, rate)
-        for attack in evaluations
-        for rate in attack.tpr_at_fpr
-        if rate.fpr in FEW and rate.resolved and rate.estimate.low >= TIMES * rate.fpr
-    ]
+    rates = [(attack, exposed(attack.tpr_at_fpr)) for attack in evaluations]
+    found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
     return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)
 
 
@@ -141,14 +154,10 @@ def _none_of(findings: Findings) -> str:
 def _ability(findings: Findings, base: str) -> tuple[str, ...]:
     best = findings.headline
     who = "The strongest attack" if base != NONE else "The attack that came furthest"
-    worse = (
-        " That is worse than guessing beyond doubt, which gives something away too: check that "
-        "members and non-members were not swapped."
-    )
     return (
         f"{who}, {plain(best.attack.title)}, told members and non-members apart correctly "
         f"{percent(best.accuracy.value)} of the time; guessing gives 50%. Members are the records "
-        f"that went into what is released.{worse if best.accuracy.high < 0.5 else ''}",
+        "that went into what is released.",
     )
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.units import foremost
 from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.risk import ClassRow, Risk
 from privacygauge.evaluate.slices import Slice, SliceTable
@@ -193,7 +192,7 @@ def riskiest(findings: Findings) -> Riskiest | None:
     if by is None:
         return None
     is_risk = records.risk is not None
-    rows = np.argsort(-by, kind="stable")[:RECORDS]
+    rows = foremost(by, records.unit, RECORDS)
     found = tuple(
         Record(
             shortened(str(records.ids[i])),

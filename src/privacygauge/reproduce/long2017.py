@@ -22,6 +22,7 @@ from privacygauge.core.game import Attack
 from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult, adult_binary
 from privacygauge.datasets.location30 import location30
 from privacygauge.evaluate.correlation import correlation
+from privacygauge.evaluate.decision import EQUAL_SIDES, with_odds
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rates import proportion
 from privacygauge.reproduce.table import Cell, Effort, Row, Table, part_of
@@ -155,11 +156,20 @@ def long_table2(effort: Effort) -> Table:
 
 
 def _rates(evaluation: Evaluation, published: Sequence[float]) -> dict[str, Cell]:
-    ours = (evaluation.accuracy, evaluation.precision, evaluation.recall)
+    ours = (evaluation.accuracy, _sample_precision(evaluation), evaluation.recall)
     return {
         name: Cell(theirs, mine)
         for name, theirs, mine in zip(_COLUMNS, published, ours, strict=True)
     }
+
+
+def _sample_precision(evaluation: Evaluation) -> Estimate | Skipped:
+    """Return the precision among the records of the game, as the paper counts it."""
+    found = evaluation.precision
+    if isinstance(found, Skipped):
+        return found
+    scaled = with_odds(found, evaluation.n_in / evaluation.n_out)
+    return replace(scaled, method=found.method.removesuffix(EQUAL_SIDES))
 
 
 def _correlation(found: CandidateAudit, title: str) -> Estimate | Skipped:

@@ -159,7 +159,7 @@ def _numbers(fit: FeatureFit) -> dict[str, Estimate | Skipped]:
     found: dict[str, Estimate | Skipped] = {}
     for name, part in (("train", fit.train), ("test", fit.test)):
         guesses = fit.decisions(part)
-        found[f"precision, {name}{suffix}"] = decision.precision(guesses, LEVEL)
+        found[f"precision, {name}{suffix}"] = decision.sample_precision(guesses, LEVEL)
         found[f"recall, {name}{suffix}"] = decision.recall(guesses, LEVEL)
     return {**found, f"AUC, test{suffix}": auc(fit.test, LEVEL)}
 

@@ -87,7 +87,7 @@ def read_result(path: Path) -> Result:
             tuple(plain["notes"]),
         )
         return Result(table, plain["form"], plain["seed"], plain["seconds"], plain["version"])
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"{path} is not a result of `privacygauge reproduce`, or of an older version: make it "
             "again, or remove it"

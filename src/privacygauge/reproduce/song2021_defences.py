@@ -24,6 +24,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.game import Attack
+from privacygauge.datasets.arrays import read_npz
 from privacygauge.datasets.files import VARIABLE, own_file
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
@@ -191,5 +192,4 @@ def _read(name: str) -> dict[str, Floats]:
             f"{name} is not in the folder that {VARIABLE} names: make it of the predictions that "
             "come with the code of Song & Mittal (2021)"
         )
-    with np.load(path, allow_pickle=False) as archive:
-        return {key: archive[key] for key in archive}
+    return dict(read_npz(path))

@@ -6,6 +6,7 @@ it should hold byte for byte: no damage has to be understood to be found.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -13,6 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+_CODECS = {"bytes", "zstd", "crc32c"}
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,24 @@ def chunk_keys(name: str, layout: Layout, number: int) -> list[str]:
     sizes = zip(layout.shape[1:], layout.chunks[1:], strict=True)
     later = product(*(range(-(-length // chunk)) for length, chunk in sizes))
     return ["/".join([name, "c", str(number), *map(str, place)]) for place in later]
+
+
+def require_plain(content: bytes) -> None:
+    """Refuse the description of an array unless it is one that this module writes.
+
+    A store of somebody else's may name a codec that runs code, such as one that unpickles.
+
+    Raises
+    ------
+    ValueError
+        If it is no JSON, of another format, or names other codecs or types.
+    """
+    told = json.loads(content)
+    codecs = {codec["name"] for codec in told["codecs"]}
+    kind = np.dtype(str(told["data_type"])).kind
+    plain = kind in "biuf" and codecs <= _CODECS and not told.get("storage_transformers")
+    if told["zarr_format"] != 3 or not plain:
+        raise ValueError(f"an array of {told['data_type']} with the codecs {sorted(codecs)}")
 
 
 def _arrays(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
+from math import prod
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -15,9 +16,12 @@ import numpy as np
 
 from privacygauge.core.seeds import non_negative
 from privacygauge.errors import InputError
+from privacygauge.runs.code import Code, on_one_side
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 _ABSENT = object()
+MOST_CHUNKS = 10_000_000
+"""The files of a run, which may come from somebody else: more of them are no honest plan."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,11 @@ class ArraySpec:
             )
         _check_dtype(self.dtype)
 
+    @property
+    def n_chunks(self) -> int:
+        """How many chunks a task writes."""
+        return prod(-(-n // c) for n, c in zip(self.shape[1:], self.chunks, strict=True))
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -82,6 +91,8 @@ class Plan:
     """The results by name, at least one."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     """All else the result depends on, as JSON values: options, the data's checksum."""
+    code: Code = field(default_factory=Code)
+    """The user's code that computes it."""
 
     def __post_init__(self) -> None:
         _check_name(self.name, "name")
@@ -94,6 +105,7 @@ class Plan:
             raise InputError("arrays must hold at least one array, got none")
         for name, spec in self.arrays.items():
             self._check_array(name, spec)
+        self._check_size()
         object.__setattr__(self, "settings", _fixed(json.loads(canonical(self.settings))))
 
     def _check_array(self, name: str, spec: ArraySpec) -> None:
@@ -102,6 +114,14 @@ class Plan:
             raise InputError(
                 f"the first dimension of {name} must be {self.unit} of length {self.n_units}, "
                 f"got {spec.dims[0]} of length {spec.shape[0]}"
+            )
+
+    def _check_size(self) -> None:
+        chunks = self.n_tasks * sum(spec.n_chunks for spec in self.arrays.values())
+        if chunks > MOST_CHUNKS:
+            raise InputError(
+                f"a run must have at most {MOST_CHUNKS:,} chunks, got {chunks:,}: compute more "
+                "units a task, or choose larger chunks"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -132,7 +152,9 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as canonical JSON: keys sorted, no spaces."""
-        return canonical({part.name: getattr(self, part.name) for part in fields(self)})
+        parts = {part.name: getattr(self, part.name) for part in fields(self)}
+        code = parts.pop("code").to_mapping()
+        return canonical({**parts, **({"code": code} if code else {})})
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -146,7 +168,8 @@ class Plan:
         try:
             parts = json.loads(text)
             arrays = {name: ArraySpec(**spec) for name, spec in parts.pop("arrays").items()}
-            return cls(arrays=arrays, **parts)
+            code = Code.of_mapping(parts.pop("code", {}))
+            return cls(arrays=arrays, code=code, **parts)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"the text does not describe a plan: {error}") from error
 
@@ -168,7 +191,7 @@ def difference(there: Plan, here: Plan) -> str | None:
         left, right = a.get(name, _ABSENT), b.get(name, _ABSENT)
         if _telling(left) != _telling(right):
             return f"{name} is {_shown(left)} there and {_shown(right)} here"
-    return None
+    return on_one_side(there.code.digests, here.code.digests)
 
 
 def canonical(value: object) -> str:
@@ -213,6 +236,7 @@ def _fixed(value: Any) -> Any:
 def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
     # What a user sets comes first: it most often explains the rest.
     parts = json.loads(plan.to_json())
+    parts.get("code", {}).pop("digests", None)
     yield from _parts(parts.pop("settings"), ())
     yield from _parts(parts, ())
 

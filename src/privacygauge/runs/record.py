@@ -67,7 +67,7 @@ def record_in(content: bytes | None, *, inside: tuple[str, ...] = ()) -> Record 
         named = ("format", "plan", "static", "invocation")
         plain = {name: stored[name] for name in named}
         sound = stored["sha256"] == _checksum(plain)
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if not sound:
         return None

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core.checks import listed
 from privacygauge.errors import InputError
+from privacygauge.runs.code import changed
 from privacygauge.runs.contents import (
     DIGEST,
     Static,
@@ -26,29 +27,15 @@ from privacygauge.runs.contents import (
     static_layout,
     task_digest,
 )
-from privacygauge.runs.encoding import chunk_files, chunk_keys, metadata
+from privacygauge.runs.encoding import chunk_files, chunk_keys, metadata, require_plain
 from privacygauge.runs.folder import Folder, folders_below, located
 from privacygauge.runs.plan import Plan, Task, difference
 from privacygauge.runs.record import Record, record_in
+from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
 
 _GROUP = "observations.zarr"
 _RECORD = "run.json"
 _INSIDE = ("attributes", "privacygauge")
-
-
-class Rows(Protocol):
-    """An array on disk: slicing it reads the chunks of the rows asked for, and no others."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The length of every dimension."""
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The type of its values."""
-
-    def __getitem__(self, rows: Any, /) -> Any:
-        """Return the rows as a numpy array."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +48,8 @@ class Run:
     """What it computes."""
     invocation: Mapping[str, Any] | None = None
     """The arguments of the command that started it, if a command did."""
+    static: tuple[str, ...] = ()
+    """Names of the arrays that were given, sorted."""
 
     @property
     def folder(self) -> Folder:
@@ -80,12 +69,16 @@ class Run:
         import zarr
 
         try:
+            require_plain(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")
             store = self.folder.store()
-            return cast(Rows, zarr.open_array(store, path=f"{_GROUP}/{name}", mode="r"))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InputError(
-                f"{self.path} has no readable array {name}: start the run again to repair it"
-            ) from error
+            place = f"{_GROUP}/{name}"
+            rows = cast(Rows, zarr.open_array(store, path=place, mode="r", zarr_format=3))
+        except UNREADABLE as error:
+            raise unreadable(self.path, name) from error
+        spec = self.plan.arrays.get(name)
+        if spec is not None and (rows.shape, rows.dtype) != (spec.shape, np.dtype(spec.dtype)):
+            raise unreadable(self.path, name)
+        return StoredRows(rows, self.path, name)
 
     def missing(self, *, verify: bool = True) -> list[Task]:
         """Return the tasks that are still to be computed, in order.
@@ -218,7 +211,7 @@ def open_run(
     for key, content in _initial_files(record, static).items():
         if folder.get(key) != content:
             folder.set(key, content)
-    return Run(folder.path, plan, record.invocation)
+    return Run(folder.path, plan, record.invocation, tuple(record.static))
 
 
 def read_run(path: str | Path) -> Run:
@@ -235,7 +228,7 @@ def read_run(path: str | Path) -> Run:
             f"{path} holds no run whose plan can be read: name the folder of a run, or start the "
             "run again with the same settings to repair it"
         )
-    return Run(located(path), stored.plan, stored.invocation)
+    return Run(located(path), stored.plan, stored.invocation, tuple(stored.static))
 
 
 def plan_in(run: str | Path) -> Plan | None:
@@ -298,7 +291,33 @@ def _check_names(plan: Plan, static: Mapping[str, Static]) -> None:
         raise InputError(f"{DIGEST} is the run's own array: choose another name")
 
 
+def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: str) -> None:
+    """Refuse code that has changed since a run was made with it.
+
+    Raises
+    ------
+    InputError
+        One line: which pieces have changed, and the way out.
+    """
+    told = changed(there, here)
+    if told is not None:
+        raise InputError(
+            f"{path} was made with other code: {told}; restore the code, or choose another folder "
+            "for a new run"
+        )
+
+
+def unchecked_code(run: str | Path | None) -> list[str]:
+    """Return a warning that names the code behind a run which cannot be compared, if there is any.
+
+    Without a run nothing is kept, so that nothing can go on with other code.
+    """
+    known = None if run is None else plan_in(run)
+    return [] if known is None else [f"code not checked: {x}" for x in known.code.unchecked]
+
+
 def _check_same(there: Record, here: Record, path: str) -> None:
+    require_same_code(there.plan.code.digests, here.plan.code.digests, path)
     differing = difference(there.plan, here.plan)
     if differing is not None:
         raise InputError(

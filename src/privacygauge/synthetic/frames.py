@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.reading import read_content
+from privacygauge.datasets.reading import read_content, read_text
 from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
@@ -93,11 +93,7 @@ def infer_schema(
 
 def read_schema(path: str | Path) -> Schema:
     """Return the schema in a JSON file."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read as a schema ({error}): write it anew") from error
-    return Schema.from_json(text)
+    return Schema.from_json(read_text(Path(path), "schema"))
 
 
 def read_frame(data: object) -> pd.DataFrame:

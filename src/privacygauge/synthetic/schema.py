@@ -131,7 +131,7 @@ class Schema:
         """
         try:
             found = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"the schema is no JSON ({error}): write it anew") from error
         if not isinstance(found, Mapping) or found.get("schema") != FORMAT:
             raise InputError(f'a schema must begin with {{"schema": "{FORMAT}"}}: write it anew')

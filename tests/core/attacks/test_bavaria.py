@@ -79,10 +79,20 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
     return [log_density(r, 0) - log_density(r, 1) for r in range(len(signal))]
 
 
+@given(worlds(smallest=2))
+@settings(max_examples=times(16))
+def test_it_is_the_log_ratio_of_two_student_densities(shown: Worlds) -> None:
+    require_student_densities(shown)
+
+
 @pytest.mark.slow
 @given(worlds(smallest=2))
 @settings(max_examples=times(200))
-def test_it_is_the_log_ratio_of_two_student_densities(shown: Worlds) -> None:
+def test_so_it_is_in_many_games(shown: Worlds) -> None:
+    require_student_densities(shown)
+
+
+def require_student_densities(shown: Worlds) -> None:
     result = Bavaria().score(seen(shown), ANY)
     if isinstance(result, Skipped):
         return
@@ -177,6 +187,15 @@ def test_it_is_skipped_with_too_little_to_learn_from() -> None:
     few = Worlds(np.zeros(2), np.zeros((3, 2)), np.array([[True] * 2, [False] * 2, [True] * 2]))
     reason = "needs at least 3 targets with worlds with and without them"
     assert Bavaria().score(seen(few), ANY) == Skipped(name, reason)
+
+
+def test_three_targets_with_one_world_on_a_side_are_enough() -> None:
+    rng = np.random.default_rng(2)
+    for alone in (True, False):
+        inside = np.full((3, 3), not alone)
+        inside[0] = alone
+        shown = Worlds(rng.normal(size=3), rng.normal(size=(3, 3)), inside)
+        assert isinstance(Bavaria().score(seen(shown), ANY), Scores)
 
 
 def test_it_is_named() -> None:

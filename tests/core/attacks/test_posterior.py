@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore
+from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore, _folds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame
 from privacygauge.core.game import Observation, Scores, Shadow
 from privacygauge.errors import InputError
 from tests.laws.catalogue import ESTIMATORS, label
 from tests.laws.draws import SEEDS, shadows
+from tests.thorough import times
 
 ANY = np.random.default_rng(0)
 every_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=label)
@@ -258,3 +259,64 @@ def test_impossible_estimators_are_refused() -> None:
         Isotonic(-1.0)
     with pytest.raises(InputError, match="the histogram needs a signal of at most 0"):
         Histogram().learn(np.array([-1.0, 0.1]), np.array([True, False]), np.zeros(2, np.int64), 1)
+
+
+def test_classes_that_differ_in_their_share_of_members_only_show_no_risk() -> None:
+    # The signal tells the class, and the class tells who is likely to be a member: the fit of all
+    # classes together would be right more often, and still say nothing about any record.
+    rng = np.random.default_rng(0)
+    stratum = np.repeat([0, 1], 1500)
+    member = rng.random(3000) < np.where(stratum == 1, 0.9, 0.1)
+    signal = rng.normal(size=3000) + 8.0 * stratum
+    posterior = Isotonic().learn(signal, member, stratum, 2)
+    for c in (0, 1):
+        risk = posterior.of(signal[stratum == c], np.full(1500, c))
+        assert risk.mean() == pytest.approx(0.5, abs=0.05)
+
+
+SHRINKAGES = (0.0, 5.0, 20.0, 80.0, 320.0, np.inf)
+
+
+def naive_shrinkage(signal, member, stratum) -> float:
+    """Return the strongest shrinkage within one standard error of the best, fold by fold."""
+    folds = _folds(signal, member, stratum)
+    errors = np.zeros((len(SHRINKAGES), len(signal)))
+    # Members and non-members of every class count alike.
+    alike = [np.sum((stratum == c) & (member == side))
+             for c, side in zip(stratum, member, strict=True)]  # fmt: skip
+    weight = np.array([np.sum(stratum == c) for c in stratum]) / (2 * np.array(alike))
+    for judged in range(5):
+        kept = folds != judged
+        if len(set(member[kept].tolist())) < 2:
+            continue
+        for i, shrinkage in enumerate(SHRINKAGES):
+            fit = Isotonic(shrinkage).learn(signal[kept], member[kept], stratum[kept], 4)
+            guess = fit.of(signal[~kept], stratum[~kept])
+            errors[i, ~kept] = weight[~kept] * (guess - member[~kept]) ** 2
+    best = int(np.argmin(errors.mean(axis=1)))
+    worse = errors - errors[best]
+    allowed = worse.std(axis=1) / np.sqrt(len(signal))
+    return SHRINKAGES[int(np.flatnonzero(worse.mean(axis=1) <= allowed)[-1])]
+
+
+@given(st.integers(0, 10**6), st.sampled_from([30, 80]), st.sampled_from([0.0, 1.0, 3.0]))
+@settings(max_examples=times(20))
+def test_the_shrinkage_is_the_strongest_that_predicts_as_well_as_the_best(
+    seed: int, n: int, differ: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    stratum = rng.integers(3, size=n)
+    member = rng.random(n) < np.array([0.2, 0.5, 0.8])[stratum]
+    member[:2] = [True, False]
+    signal = rng.normal(size=n) + 2.0 * member + differ * stratum
+    expected = Isotonic(naive_shrinkage(signal, member, stratum))
+    found = Isotonic().learn(signal, member, stratum, 4)
+    rows = rng.normal(size=50) * 3 + 2, rng.integers(4, size=50)
+    assert found.of(*rows).tolist() == expected.learn(signal, member, stratum, 4).of(*rows).tolist()
+
+
+def test_of_one_kind_alone_every_bin_is_full_or_empty() -> None:
+    signal, zeros = -np.arange(1.0, 6.0), np.zeros(5, np.int64)
+    for member in (np.ones(5, bool), np.zeros(5, bool)):
+        found = Histogram().learn(signal, member, zeros, 1).of(signal, zeros)
+        assert found.tolist() == member.tolist()

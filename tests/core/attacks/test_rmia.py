@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from scipy.special import log_expit
 
-from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
+from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline, group_log_mean
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.release import Worlds
@@ -101,3 +101,13 @@ def test_it_is_named_and_its_slope_is_checked() -> None:
     for a in (-0.1, 1.1, float("nan")):
         with pytest.raises(InputError, match=r"a must be in \[0, 1\], got"):
             RmiaOffline(a)
+
+
+@given(worlds())
+def test_the_log_mean_of_a_group_is_that_of_its_values_and_0_without_any(shown: Worlds) -> None:
+    values = shown.worlds.reshape(*shown.inside.shape, -1)
+    found = group_log_mean(values, shown.inside[..., None])
+    for r, q in np.ndindex(found.shape):
+        own = values[shown.inside[:, r], r, q]
+        expected = 0.0 if len(own) == 0 else own.max() + log(np.mean(np.exp(own - own.max())))
+        assert found[r, q] == pytest.approx(expected)

@@ -235,7 +235,7 @@ def test_names_are_those_of_the_folders_and_told_apart(tmp_path):
         ('{"schema": "privacygauge/1", "level": NaN}', "NaN is no JSON"),
         ("[]", "is no report of PrivacyGauge"),
         ("3", "is no report of PrivacyGauge"),
-        ('{"schema": "privacygauge/2"}', "use the newer version"),
+        ('{"schema": "privacygauge/3"}', "use the newer version"),
         ('{"schema": "privacygauge/register/1"}', "is a register already"),
         ('{"schema": "other"}', "is no report of PrivacyGauge (its schema must be privacygauge/1"),
         ('{"schema": ["privacygauge/1"]}', "is no report of PrivacyGauge"),

@@ -277,3 +277,23 @@ def test_enough_tables_for_an_interval():
         assert 1.96 * np.sqrt((n - 1) / (3 * (n - 2) ** 2)) > width * 0.99
     with pytest.raises(InputError, match="half_width"):
         enough_tests(0.0)
+
+
+def test_records_of_a_targets_person_leave_the_pools(table):
+    unit = np.arange(len(table))
+    unit[[8, 9]] = unit[7]
+    setting = Setting.of(table, np.array([7]), SIZES, 0, unit)
+    for game in (Average(), Shared(), Specific()):
+        block = next(game.blocks(setting, 0))
+        for number, inside in enumerate(block.inside):
+            learnt = game.training_set(setting, number, none)
+            assert copies(learnt, table.values[7]) == inside
+            assert copies(learnt, table.values[8]) == copies(learnt, table.values[9]) == 0
+
+
+def test_targets_of_one_person_share_a_coin(table):
+    unit = np.arange(len(table)) // 2
+    setting = Setting.of(table, np.array([6, 7, 12]), SIZES, 0, unit)
+    for coins in setting.coins:
+        assert np.array_equal(coins[:, 0], coins[:, 1])
+        assert not np.array_equal(coins[:, 0], coins[:, 2])

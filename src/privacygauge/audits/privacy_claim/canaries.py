@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.privacy_claim.found import CanaryScores
 from privacygauge.core import checks
+from privacygauge.core.units import numbered, on_both_sides, sums
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
 
@@ -24,17 +25,20 @@ CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike
 _NEEDED = ("score", "member")
 
 
-def as_canaries(given: CanariesLike, name: str = "canaries") -> CanaryScores:
+def as_canaries(given: CanariesLike, name: str = "canaries", unit: str = "unit") -> CanaryScores:
     """Return canaries' scores and bits from whatever holds them.
 
     Parameters
     ----------
     given : CanaryScores, path, mapping of arrays, or data frame
         With ``score`` (n,), higher for members, ``member`` (n,), 0 or 1, and optionally ``id``
-        (n,). Files: ``.csv``, ``.parquet``, ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one
-        object a line. Everything else in them is not looked at.
+        (n,) and ``unit`` (n,), the person behind each canary. Files: ``.csv``, ``.parquet``,
+        ``.npz``, or ``.jsonl`` (also ``.jsonl.gz``) with one object a line. Everything else in
+        them is not looked at.
     name : str
         What error messages call it.
+    unit : str
+        The name of the column of units; one that is called otherwise must be there.
 
     Raises
     ------
@@ -44,29 +48,58 @@ def as_canaries(given: CanariesLike, name: str = "canaries") -> CanaryScores:
     if isinstance(given, CanaryScores):
         return given
     if isinstance(given, str | Path):
-        return _of_columns(_read(Path(given)), str(given))
+        return _of_columns(_read(Path(given), unit), str(given), unit)
     if isinstance(given, Mapping):
-        return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name)
+        return _of_columns({str(key): np.asarray(x) for key, x in given.items()}, name, unit)
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "columns"):
         raise InputError(
             f"{name} must be a path, a mapping of arrays or a data frame, got "
             f"{type(given).__name__}"
         )
-    return _of_columns(_of_frame(frame), name)
+    return _of_columns(_of_frame(frame, unit), name, unit)
 
 
-def _read(path: Path) -> Mapping[str, NDArray[Any]]:
+def by_unit(rows: CanaryScores, *, equal_ids: bool) -> CanaryScores:
+    """Return one row for each unit, with the mean score of its canaries.
+
+    Parameters
+    ----------
+    rows : CanaryScores
+    equal_ids : bool
+        Whether canaries with equal ids are one unit where no units are given.
+
+    Raises
+    ------
+    InputError
+        If a unit has canaries that were put in and others that were left out.
+    """
+    unit = rows.unit
+    if unit is None and equal_ids:
+        unit = numbered(rows.ids, "id")
+    if unit is None or checks.n_distinct(unit) == len(unit):
+        return rows
+    both = np.flatnonzero(on_both_sides(unit, rows.member))
+    if len(both):
+        raise InputError(
+            "all canaries of a unit must be put in or left out together, got some of each in that "
+            f"of {rows.ids[both[0]]!r}: give every canary that has a coin of its own its own unit"
+        )
+    _, first, count = np.unique(unit, return_index=True, return_counts=True)
+    return CanaryScores(rows.ids[first], rows.member[first], sums(unit, rows.score) / count)
+
+
+def _read(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
     if path.name.lower().endswith(LINES):
-        return _of_lines(path)
+        return _of_lines(path, unit)
     if path.suffix.lower() not in (".npz", ".csv", ".parquet"):
         raise InputError(f"{path} must end in .npz, .parquet, .csv or .jsonl")
     content = read_content(path, "canary")
-    return content if isinstance(content, Mapping) else _of_frame(content)
+    return content if isinstance(content, Mapping) else _of_frame(content, unit)
 
 
-def _of_frame(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
-    known = [name for name in ("id", *_NEEDED) if name in frame.columns]
+def _of_frame(frame: pd.DataFrame, unit: str) -> dict[str, NDArray[Any]]:
+    known = [name for name in ("id", unit, *_NEEDED) if name in frame.columns]
     for name in known:
         if frame[name].isna().any():
             row = int(np.flatnonzero(frame[name].isna())[0])
@@ -75,23 +108,23 @@ def _of_frame(frame: pd.DataFrame) -> dict[str, NDArray[Any]]:
     return {str(name): frame[name].to_numpy() for name in frame.columns}
 
 
-def _of_lines(path: Path) -> dict[str, NDArray[Any]]:
+def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
     rows = read_json_lines(path, "canary")
     if not rows:
         raise InputError(f"{path} is empty")
     names = list(rows[0][1])
-    known = [name for name in ("id", *_NEEDED) if name in names]
+    known = [name for name in ("id", unit, *_NEEDED) if name in names]
     for number, row in rows:
         for name in known:
             if row.get(name) is None:
                 raise InputError(f"{path}: line {number} has no {name}; every line must have one")
-            if name != "id" and not isinstance(row[name], bool | int | float):
+            if name in _NEEDED and not isinstance(row[name], bool | int | float):
                 raise InputError(f"{path}: line {number}: {name} must be a number")
     found = {name: np.array([row[name] for _, row in rows]) for name in known}
     return {**{name: np.empty(0) for name in names}, **found}
 
 
-def _of_columns(columns: Mapping[str, NDArray[Any]], name: str) -> CanaryScores:
+def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> CanaryScores:
     missing = [needed for needed in _NEEDED if needed not in columns]
     if missing:
         raise InputError(
@@ -99,11 +132,15 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str) -> CanaryScores:
             f"{checks.listed(columns, most=12) or 'nothing'} (score and member are needed, id may "
             "follow)"
         )
+    if unit != "unit" and unit not in columns:
+        raise InputError(f"{name} has no column {unit!r} of units; it has {checks.listed(columns)}")
     try:
         score = checks.floats(columns["score"], "score")
         member = checks.bools(columns["member"], "member", length=len(score))
         ids = np.arange(len(score)) if "id" not in columns else columns["id"]
-        found = CanaryScores(checks.vector(ids, "id", length=len(score)), member, score)
+        names = checks.vector(ids, "id", length=len(score))
+        owner = numbered(columns[unit], unit, length=len(score)) if unit in columns else None
+        found = CanaryScores(names, member, score, owner)
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
     if member.all() or not member.any():

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.findings import Fact
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -28,6 +29,8 @@ class CanaryScores:
     """(n,) True where the canary was put in."""
     score: Floats
     """(n,) Higher means more likely put in."""
+    unit: Ints | None = None
+    """(n,) Whose canaries they are; None where each has a unit of its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +53,9 @@ class ClaimAudit(Reported):
     """The bound by the number of guesses: to look at."""
     canaries: CanaryScores
     """The scores."""
+    inverted: tuple[Inverted, ...] = ()
+    """The scores, where they are higher for canaries that were left out; or would refute the claim
+    if they were reversed."""
 
     @property
     def n_in(self) -> int:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries
+from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries, by_unit
 from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.transcript import Transcript
+from privacygauge.core.transcript import Transcript, tied
 from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
@@ -22,6 +22,7 @@ from privacygauge.evaluate.claim import (
     PrivacyClaim,
     coins_p_value,
     default_guesses,
+    divided,
     guessed,
 )
 from privacygauge.evaluate.claim_bounds import (
@@ -33,7 +34,10 @@ from privacygauge.evaluate.claim_bounds import (
     rates_curve,
     steps,
 )
+from privacygauge.evaluate.direction import Inverted, inverted
 from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.roc import auc
+from privacygauge.report import direction
 from privacygauge.report.values import Origin
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
@@ -90,6 +94,7 @@ def audit_privacy_claim(
     delta: float = 0.0,
     *,
     design: OneRun | ManyRuns = ONE_RUN,
+    unit: str = "unit",
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_privacy_claim",
@@ -108,6 +113,10 @@ def audit_privacy_claim(
         Claimed, in [0, 1).
     design : OneRun or ManyRuns
         Whether all rows come from one training, or each from its own.
+    unit : str
+        The column that names the person behind each canary, where there is one; in one run equal
+        ids are one person otherwise. A person's canaries share one coin and are guessed together,
+        by their mean score.
     seed : int
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
@@ -143,7 +152,12 @@ def audit_privacy_claim(
     checks.level(level)
     seeds.non_negative(seed)
     claim = PrivacyClaim(epsilon, delta)
-    rows = as_canaries(canaries)
+    rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, OneRun))
+    if tied(rows.score):
+        raise InputError(
+            "canaries: every score is the same, which ranks nothing and can refute no claim: give "
+            "the scores of an attack"
+        )
     transcript = Transcript(rows.score, rows.member)
     if isinstance(design, OneRun):
         p_value = _checked_coins(rows)
@@ -151,6 +165,8 @@ def audit_privacy_claim(
     else:
         p_value = 1.0
         found = _many_runs(transcript, claim, seed, level)
+    refuted = any(bound.refutes(claim) for bound in found.bounds)
+    turned = () if refuted else _inverted(transcript, design, claim, seed, level)
     origin = Origin(
         command,
         own_version(),
@@ -158,12 +174,51 @@ def audit_privacy_claim(
         level,
         today(),
         found.skipped,
-        _warnings(rows, p_value),
+        (*_warnings(rows, p_value), *direction.warnings(turned)),
         {**versions("pandas"), **(provenance or {})},
     )
     return ClaimAudit(
-        origin, claim, found.name, found.bounds, found.guessed, found.rates, found.curve, rows
+        origin,
+        claim,
+        found.name,
+        found.bounds,
+        found.guessed,
+        found.rates,
+        found.curve,
+        rows,
+        inverted=turned,
     )
+
+
+def _inverted(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> tuple[Inverted, ...]:
+    """Return the scores where they are higher for canaries that were left out.
+
+    Where few canaries are guessed, their area may say nothing: reversed scores that refute the
+    claim do.
+    """
+    # Two looks: the area, and the bounds.
+    if turned := inverted([("score", transcript)], level, looks=2):
+        return turned
+    reverse = replace(transcript, score=np.negative(transcript.score))
+    if not _refutes(reverse, design, claim, seed, level):
+        return ()
+    return (Inverted("score", auc(transcript, divided(level, 2))),)
+
+
+def _refutes(
+    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> bool:
+    if isinstance(design, ManyRuns):
+        bounds, _ = rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+    else:
+        numbers = _numbers(design, len(transcript))
+        found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+        # Where no more than half of the guesses are right, nothing is refuted.
+        better = np.any(2 * found.n_right > found.n_guesses)
+        bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
+    return any(bound.refutes(claim) for bound in bounds)
 
 
 def _one_run(

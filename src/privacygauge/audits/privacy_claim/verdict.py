@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.report import direction
 from privacygauge.report.numbers import count, rate, rounded_down
 from privacygauge.report.values import Grade, Severity, Verdict
 
@@ -19,6 +20,9 @@ UNSAID = (
     "A claim that is not refuted is not proven: a stronger attack, or worse canaries, may still "
     "refute it."
 )
+
+REVERSED = Grade("cannot be told", Severity.UNTOLD)
+"""The grade where scores are higher for canaries that were left out."""
 
 _NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
@@ -39,9 +43,15 @@ def verdict(f: ClaimAudit) -> Verdict:
         Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
         assumption where only the Gaussian one is. Where neither is, and the bound that assumes
         nothing could not have been, the audit could not have told; else the claim stands. All
-        bounds hold together at the level of the findings.
+        bounds hold together at the level of the findings. A claim that is not refuted does not
+        stand where scores are higher for canaries that were left out: it cannot be told.
     """
     found = grade(f)
+    if found is REVERSED:
+        said = direction.sentences(f.inverted)
+        return Verdict(
+            found, (found,), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
+        )
     sentences = {
         REFUTED: _refuted,
         IF_GAUSSIAN: _if_gaussian,
@@ -53,11 +63,13 @@ def verdict(f: ClaimAudit) -> Verdict:
 
 
 def grade(f: ClaimAudit) -> Grade:
-    """Return one of `GRADES`, or `UNKNOWN`."""
+    """Return one of `GRADES`, or `UNKNOWN`, or `REVERSED`."""
     if f.free.refutes(f.claim):
         return REFUTED
     if f.gaussian is not None and f.gaussian.refutes(f.claim):
         return IF_GAUSSIAN
+    if f.inverted:
+        return REVERSED
     return STANDS if f.free.could_refute(f.claim) else UNKNOWN
 
 

@@ -116,7 +116,7 @@ def defended(
         released = defence.fit(known, owner.member, fits).answer(p, answers)
     else:
         released = np.empty_like(p)
-        first = crossfit_halves(predictions.labels, member, splits)
+        first = crossfit_halves(predictions.labels, member, splits, predictions.units)
         for half in (first, ~first):
             seen = member | ~half
             released[half] = defence.fit(p[seen], member[seen], fits).answer(p[half], answers)

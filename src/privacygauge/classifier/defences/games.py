@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -120,7 +120,7 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
     pool, generators = models.pool, rng.spawn(len(models.pool) + 1)
     target = defended(defence, models.target, generators[0])
     shadows = [
-        Predictions(values, pool.logits, pool.labels, inside, models.target.ids)
+        replace(models.target, values=values, logits=pool.logits, member=inside)
         for values, inside in zip(pool.values, pool.inside, strict=True)
     ]
     answers = np.stack(

@@ -130,7 +130,7 @@ class ScoreRisk:
     score: Callable[[NDArray[Any], Ints, Bools], ArrayLike]
     """From features (n, d), classes (n,) and who is inside (n,) to the risk of each, (n,)."""
     label: str
-    """What reports call it. A kept run goes on by this name: another score needs another one."""
+    """What reports call it."""
 
     @property
     def name(self) -> str:

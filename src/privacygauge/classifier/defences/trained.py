@@ -77,6 +77,7 @@ def train_each_way(
     *,
     n_shadows: int,
     ids: ArrayLike | None = None,
+    unit: Ints | None = None,
     seed: int = 0,
     run: str | Path | None = None,
     invocation: Mapping[str, Any] | None = None,
@@ -98,6 +99,8 @@ def train_each_way(
         At least 1.
     ids : array_like, shape (a,), optional
         Names of the judged records; their rows where nothing is given.
+    unit : ndarray of int, shape (a,), optional
+        The person behind each judged record: one coin puts all records of a person in.
     seed : int
     run : str or Path, optional
         Folder of the run: what it holds already is not trained again.
@@ -118,7 +121,7 @@ def train_each_way(
     if n_shadows < 1:
         raise InputError(f"n_shadows must be at least 1, got {n_shadows}")
     inside = np.zeros((n_shadows + 1, len(y)), np.bool_)
-    inside[:, judged] = membership(n_shadows, len(judged), seed)
+    inside[:, judged] = membership(n_shadows, len(judged), seed, unit=unit)
     cohort = Cohort(x, y, inside, random_states(seed, len(inside)), int(y.max()) + 1, judged)
     values = values_each_way(
         trainings,
@@ -130,7 +133,7 @@ def train_each_way(
         progress=progress,
         before=before,
     )
-    about = inside[:, judged], y[judged], judged if ids is None else ids
+    about = inside[:, judged], y[judged], judged if ids is None else ids, unit
     epochs = tuple(
         _alike(values[UNDEFENDED][:, place], trainings.undefended.logits, *about)
         for place in range(len(trainings.epochs))
@@ -143,7 +146,12 @@ def train_each_way(
 
 
 def _alike(
-    values: NDArray[Any], logits: bool, inside: Bools, y: Ints, ids: ArrayLike
+    values: NDArray[Any],
+    logits: bool,
+    inside: Bools,
+    y: Ints,
+    ids: ArrayLike,
+    unit: Ints | None,
 ) -> TrainedAlike | Skipped:
     finite = np.isfinite(values).all(axis=(1, 2))
     kept = 1 + np.flatnonzero(finite[1:])
@@ -151,7 +159,9 @@ def _alike(
         who = "all shadow models" if finite[0] else "the target"
         return Skipped("training", f"training failed for {who}: predictions are not finite")
     given: dict[str, Any] = {"logits" if logits else "probs": values[0]}
-    target = predictions(labels=y, member=inside[0], ids=ids, name="target model", **given)
+    target = predictions(
+        labels=y, member=inside[0], ids=ids, unit=unit, name="target model", **given
+    )
     pool = Pool(values[kept], logits, inside[kept], y)
     return TrainedAlike(target, pool, np.flatnonzero(~finite[1:]))
 

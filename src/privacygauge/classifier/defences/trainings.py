@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.defences.by_epoch import trajectories
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.networks import Networks
@@ -169,6 +170,7 @@ def _plan(
         units_a_task=1,
         arrays=trainings.arrays(cohort),
         settings=settings,
+        code=code_behind(cohort, trainings.undefended, *trainings.defended),
     )
 
 

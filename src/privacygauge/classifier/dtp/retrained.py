@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_ratio
@@ -203,6 +204,7 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
             "bound": ArraySpec(("record",), (r,), "float64"),
         },
         settings=settings,
+        code=code_behind(work.cohort(work.members[None], work.rows[:1]), work.trainer),
     )
 
 

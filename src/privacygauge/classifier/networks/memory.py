@@ -6,7 +6,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from privacygauge.classifier.networks.extra import out_of_memory
 from privacygauge.classifier.networks.stacks import TOO_LITTLE
 from privacygauge.classifier.networks.task import Engine, Task
 from privacygauge.core.checks import Ints
+from privacygauge.core.memory import free_memory, in_words
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -159,30 +159,4 @@ def available(device: torch.device) -> int:
 
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    return min(_free_of_machine(), _free_of_container())
-
-
-def _free_of_machine() -> int:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    # Elsewhere only small amounts are safe to assume.
-    return 4 * 2**30
-
-
-def _free_of_container() -> int:
-    group = Path("/sys/fs/cgroup")
-    try:
-        most = (group / "memory.max").read_text().strip()
-        used = int((group / "memory.current").read_text())
-    except OSError:
-        return 2**62
-    return 2**62 if most == "max" else max(int(most) - used, 0)
-
-
-def in_words(n_bytes: int) -> str:
-    """Return a number of bytes for a message."""
-    return f"{n_bytes / 2**20:.3g} MiB" if n_bytes >= 2**20 else f"{n_bytes} bytes"
+    return free_memory()

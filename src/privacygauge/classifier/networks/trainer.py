@@ -22,6 +22,7 @@ from privacygauge.classifier.networks.stacks import Trained, train_stacks
 from privacygauge.classifier.networks.task import Make, Task
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.errors import InputError
+from privacygauge.runs.code import Recorded
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,8 @@ def _name_of(make: object) -> str:
 
 def _description(make: object) -> Mapping[str, Any]:
     """Return what tells a factory from others, as JSON values."""
+    if isinstance(make, Recorded):
+        return _json(make.description, make)
     if isinstance(make, functools.partial):
         inner = {"args": list(make.args), "keywords": dict(make.keywords)}
         return _json({"partial": _description(make.func), **inner}, make)

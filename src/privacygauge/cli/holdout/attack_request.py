@@ -67,7 +67,7 @@ def attack_of_request(
     request: AttackRequest, run: Path | None, *, jobs: int, quiet: bool
 ) -> HoldoutAudit:
     """Return the audit that was asked for, playing what `run` does not hold yet."""
-    with told_how_to_go_on(run), bar("Attacking", quiet) as progress:
+    with told_how_to_go_on(run, asdict(request)), bar("Attacking", quiet) as progress:
         return attack_holdout(
             request.labels,
             request.queries,

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.datasets.reading import LINES, read_content, read_json_lines, read_text
+from privacygauge.datasets.reading import (
+    LINES,
+    read_array,
+    read_content,
+    read_json_lines,
+    read_text,
+)
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.record import History, in_time
 
@@ -177,12 +183,7 @@ def _arrays(path: Path, what: str) -> Mapping[str, NDArray[Any]]:
         return {str(name): array for name, array in found.items()}
     if path.suffix.lower() != ".npy":
         raise InputError(f"{path} must end in .npy or .npz")
-    if not path.is_file():
-        raise InputError(f"{path} does not exist")
-    try:
-        return {what: np.load(path, allow_pickle=False)}
-    except (ValueError, EOFError, OSError) as error:
-        raise InputError(f"{path} is damaged or no npy file of numbers") from error
+    return {what: read_array(path, what)}
 
 
 def _stacked(rows: Sequence[Any], names: Sequence[str]) -> NDArray[Any]:

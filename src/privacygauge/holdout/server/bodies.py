@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import tokenize
 from collections.abc import AsyncIterator
 
 import numpy as np
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
 from privacygauge.errors import InputError, PrivacyGaugeError
 
 JSON = "application/json"
@@ -104,27 +103,23 @@ def _kind(value: object) -> str:
 def _array_in(body: bytes) -> NDArray[np.generic]:
     stream = io.BytesIO(body)
     try:
-        shape, dtype = _npy_head(stream)
-    except (ValueError, SyntaxError, tokenize.TokenError, RecursionError, UserWarning) as error:
-        raise InputError("the body must be an array as numpy.save writes it") from error
+        shape, _, dtype, n_bytes = read_head(stream)
+    except ObjectError as error:
+        raise InputError(
+            "the body must be an array of integers of shape (n,), got objects: save "
+            "labels.astype('int64')"
+        ) from error
+    except HeadError as error:
+        raise InputError(f"the body must be an array as numpy.save writes it: {error}") from error
     if dtype.kind not in "iuf" or len(shape) != 1:
         raise InputError(
             f"the body must be an array of integers of shape (n,), got shape {shape} and "
             f"{dtype.kind!r}: save labels.astype('int64')"
         )
     # Compared before anything is allocated: the head may promise any number of rows.
-    if shape[0] * dtype.itemsize != len(body) - stream.tell():
+    if n_bytes != len(body) - stream.tell():
         raise InputError(f"the body must hold the {shape[0]} labels that its head promises")
     return np.frombuffer(body, dtype, offset=stream.tell())
-
-
-def _npy_head(stream: io.BytesIO) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    version = npy.read_magic(stream)
-    read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
-    if read is None:
-        raise ValueError("version")
-    shape, _, dtype = read(stream)
-    return shape, dtype
 
 
 def _too_long(most: int) -> BodyError:

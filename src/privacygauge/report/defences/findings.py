@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import DefenceFindings, JudgedDefence
+from privacygauge.evaluate.direction import Inverted
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,13 @@ class BestAttack:
     """The attack whose AUC has the highest lower end."""
     auc: Estimate
     """Its AUC; 1/2 is chance."""
+    inverted: tuple[Inverted, ...] = ()
+    """Attacks that take members for non-members, allowing for all that was compared too."""
+
+    @property
+    def untold(self) -> bool:
+        """Whether no attack finds a leak, and some take members for non-members."""
+        return bool(self.inverted) and max(self.accuracy.low, self.auc.low) <= 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +127,13 @@ class ComparedDefences(DefenceFindings):
 
     @property
     def best(self) -> ComparedDefence:
-        """The defence that leaves least to attack; of equals the one that changes least."""
+        """The defence that leaves least to attack; of equals the one that changes least.
+
+        One behind which attacks take members for non-members comes last: it hides a leak.
+        """
         return min(
             self.compared,
-            key=lambda c: (c.left.accuracy.value, c.judged.distance.value),
+            key=lambda c: (c.left.untold, c.left.accuracy.value, c.judged.distance.value),
         )
 
     @property

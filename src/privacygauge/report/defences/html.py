@@ -8,7 +8,7 @@ from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.defences.verdict import verdict
 from privacygauge.report.html import environment
 from privacygauge.report.svg import Picture, picture
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import scale_of
 
 _CURVE = (
     " The line is the undefended training, epoch by epoch: a point above it leaves more than "
@@ -34,8 +34,8 @@ def render_html(f: ComparedDefences) -> str:
     return template.render(
         f=f,
         verdict=found,
-        grades=GRADES,
-        severity=GRADES.index(found.grade),
+        grades=scale_of(found.grade),
+        severity=scale_of(found.grade).index(found.grade),
         cards=views.cards(f),
         lines=views.lines(f),
         shares=[q.share for q in f.compared[0].judged.quantiles],

@@ -15,7 +15,7 @@ from privacygauge.report.defences.findings import (
     ComparedDefences,
 )
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
-from privacygauge.report.verdict import GRADES, NONE, SMALL, Verdict, grade_of
+from privacygauge.report.verdict import GRADES, NONE, SMALL, UNKNOWN, Verdict, grade_of, untold
 
 _ASKED_AGAIN = (
     "With MemGuard, give the same answer whenever the same record is asked about again: derive "
@@ -35,9 +35,14 @@ def verdict(f: ComparedDefences) -> Verdict:
     Verdict
         The grade is that of what is left with the defence that leaves least, by the lower end of
         the best attack's accuracy as in other audits; small where only the AUC is above chance
-        beyond doubt. A defence that can be undone counts as none.
+        beyond doubt. A defence that can be undone counts as none. It cannot be told where no leak
+        is found with that defence, or with none at all, but an attack takes members for
+        non-members.
     """
     grade = grade_of_left(f.best.left)
+    hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
+    if hidden and grade in (NONE, UNKNOWN):
+        return untold(hidden[0])
     sentences = (
         _ability(f),
         *_surprised(f),
@@ -57,6 +62,8 @@ def verdict(f: ComparedDefences) -> Verdict:
 
 def grade_of_left(left: BestAttack) -> str:
     """Return the grade of what the best attack reaches."""
+    if left.untold:
+        return UNKNOWN
     grade = grade_of(left.accuracy.low)
     return SMALL if grade == NONE and left.auc.low > 0.5 else grade
 

@@ -55,7 +55,7 @@ def _inputs(f: LanguageFindings) -> tuple[str, ...]:
     if f.energies.reference is None:
         lines.append(
             "Add energies of a reference model (a column energy_reference): the loss alone is a "
-            "weak attack, and two of the three controls need it."
+            "weak attack, and two of the four controls need it."
         )
     if f.energies.group is None:
         lines.append(

@@ -68,11 +68,12 @@ def to_json(f: LanguageFindings) -> str:
 
 def _controls(f: LanguageFindings) -> Json:
     return {
-        "honest": not f.controls.fired if f.controls.played else None,
+        "honest": not f.controls.void if f.controls.played else None,
         "fired": list(f.controls.fired),
         "reference": _control(f.controls.reference),
         "blind": _control(f.controls.blind),
         "matched": _matched(f.controls.matched, f.energies.signal),
+        "sizes": _control(f.controls.sizes),
     }
 
 

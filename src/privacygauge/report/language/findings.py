@@ -78,7 +78,7 @@ class ControlFinding:
     """How well something tells members from non-members that never saw the audited model."""
 
     name: str
-    """``reference`` or ``blind``."""
+    """``reference``, ``blind`` or ``sizes``."""
     auc: Estimate
     """Its area under the ROC curve; the intervals of all controls hold together."""
     fires: bool
@@ -97,15 +97,27 @@ class Controls:
     """A classifier that sees the words and no model."""
     matched: MatchedAttack | Skipped
     """The attack after members and non-members were made alike in reference energy."""
+    sizes: ControlFinding | Skipped
+    """The number of a patient's texts alone."""
 
     @property
     def fired(self) -> tuple[str, ...]:
-        """The names of the controls that say that the test is not honest."""
+        """The names of all controls that tell members from non-members."""
+        unequal = not isinstance(self.sizes, Skipped) and self.sizes.fires
+        return (*self.void, *(("sizes",) if unequal else ()))
+
+    @property
+    def void(self) -> tuple[str, ...]:
+        """The names of those after which no number is evidence: all but ``sizes``.
+
+        The attack on patients compares equally many texts, and the intervals of samples count
+        patients, so that unequal numbers of texts are allowed for.
+        """
         return tuple(name for name, found in self.played if found.fires)
 
     @property
     def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
-        """The controls that could be played, by name."""
+        """The controls of the texts themselves that could be played, by name."""
         every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
         return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
 

@@ -8,10 +8,10 @@ from privacygauge.report.html import environment
 from privacygauge.report.language import plots, views
 from privacygauge.report.language.findings import LanguageFindings, UnitFindings
 from privacygauge.report.language.units import attacks_of, signals_of
-from privacygauge.report.language.verdict import UNKNOWN, measured_on, verdict
+from privacygauge.report.language.verdict import measured_on, verdict
 from privacygauge.report.numbers import decimal_estimate, plain
 from privacygauge.report.svg import Picture, picture
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import scale_of
 
 
 def render_html(f: LanguageFindings) -> str:
@@ -29,8 +29,7 @@ def render_html(f: LanguageFindings) -> str:
         unless it was asked for.
     """
     found, attacks = verdict(f), attacks_of(f, f.samples)
-    unknown = found.grade == UNKNOWN
-    scale = (UNKNOWN,) if unknown else GRADES
+    scale = scale_of(found.grade)
     patients = None if isinstance(f.patients, Skipped) else f.patients
     template = environment().get_template("language.html.j2")
     return template.render(
@@ -38,7 +37,7 @@ def render_html(f: LanguageFindings) -> str:
         verdict=found,
         grades=scale,
         severity=scale.index(found.grade),
-        unknown=unknown,
+        unknown=bool(f.controls.fired),
         measured_on=measured_on(f),
         cards=views.cards(f),
         controls=views.controls(f),

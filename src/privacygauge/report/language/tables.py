@@ -97,6 +97,7 @@ def lines(f: LanguageFindings) -> tuple[tuple[str, str], ...]:
         ("Control: reference", _control(f.controls.reference)),
         ("Control: words", _control(f.controls.blind)),
         ("Control: matched", _matched(f)),
+        ("Control: sizes", _control(f.controls.sizes)),
     )
 
 

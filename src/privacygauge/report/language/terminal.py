@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from privacygauge.report.language.findings import LanguageFindings
 from privacygauge.report.language.tables import lines, threshold_rows
 from privacygauge.report.language.units import units_of
-from privacygauge.report.language.verdict import UNKNOWN, verdict
+from privacygauge.report.language.verdict import verdict
 from privacygauge.report.tables import not_done
 from privacygauge.report.terminal import Roomy, figures, opening, rows_of, stacked, text
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import GRADES, UNKNOWN
 
 if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType

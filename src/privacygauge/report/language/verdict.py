@@ -11,11 +11,8 @@ from privacygauge.report.language.findings import (
 )
 from privacygauge.report.language.units import attacks_of, units_of
 from privacygauge.report.numbers import count, decimal_estimate, fixed, percent, plain, rate
-from privacygauge.report.verdict import GRADES, NONE, Verdict
+from privacygauge.report.verdict import GRADES, NONE, UNKNOWN, Verdict, gravest
 from privacygauge.report.verdict import verdict as verdict_of_attacks
-
-UNKNOWN = "cannot be told"
-"""The grade where a control says that the test is not honest."""
 
 DISHONEST = "The test is not honest: members and non-members differ in more than membership"
 """What the headline says then."""
@@ -33,14 +30,18 @@ def verdict(f: LanguageFindings) -> Verdict:
     Verdict
         It cannot be told where a control fires. Otherwise the graver of two: of the attacks on
         samples and of those on patients, each graded as in an audit of attacks. Either errs to
-        one side with at most half of what the level allows.
+        one side with at most half of what the level allows. It cannot be told either where
+        neither finds a leak, but one of them takes members for non-members.
     """
-    if f.controls.fired:
+    if f.controls.void:
         return Verdict(UNKNOWN, DISHONEST, _void(f), advice(f, None))
     units = units_of(f)
     found = [verdict_of_attacks(attacks_of(f, unit)) for unit in units]
-    leading = max(range(len(units)), key=lambda i: (GRADES.index(found[i].grade), -i))
-    grade, unit = found[leading].grade, units[leading]
+    grade = gravest(v.grade for v in found)
+    leading = next(i for i, v in enumerate(found) if v.grade == grade)
+    if grade == UNKNOWN:
+        return found[leading]
+    unit = units[leading]
     # Of a leak that was found the last two sentences speak of the whole, else the last one.
     own = found[leading].sentences[: -1 if grade == NONE else -2]
     several = len(units) > 1
@@ -80,6 +81,7 @@ def _checked(f: LanguageFindings) -> str:
         )
     told = f"The {'control' if len(names) == 1 else 'controls'} ({', '.join(names)}) found no "
     told += "difference between members and non-members beside membership"
+    told += " and their numbers of texts" if "sizes" in f.controls.fired else ""
     reference = f.controls.reference
     if not isinstance(reference, Skipped):
         told += (

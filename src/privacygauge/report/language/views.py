@@ -25,7 +25,7 @@ from privacygauge.report.views import RECORDS, Card, Record, Riskiest, shortened
 
 @dataclass(frozen=True)
 class ControlRow:
-    """One of the three controls."""
+    """One of the controls."""
 
     name: str
     """What it is, in plain words."""
@@ -88,11 +88,11 @@ def cards(f: LanguageFindings) -> tuple[Card, ...]:
     samples = Card("Right guesses, sample by sample", first.shown, first.text)
     of_attacks = (samples, *patients, *others)
     control = _reference(f)
-    return (*control, *of_attacks) if f.controls.fired else (*of_attacks, *control)
+    return (*control, *of_attacks) if f.controls.void else (*of_attacks, *control)
 
 
 def controls(f: LanguageFindings) -> tuple[ControlRow, ...]:
-    """Return the three controls."""
+    """Return the controls."""
     return (
         _area(
             "Reference model alone",
@@ -106,6 +106,12 @@ def controls(f: LanguageFindings) -> tuple[ControlRow, ...]:
             "from; at most 0.5 in an honest test, but for chance",
         ),
         _matched(f.controls.matched, f.energies.signal),
+        _area(
+            "Number of texts alone",
+            f.controls.sizes,
+            "AUC of how many texts a patient has; 0.5 where both sides were drawn alike. The "
+            "numbers stand even if it fires: patients are compared on equally many texts",
+        ),
     )
 
 

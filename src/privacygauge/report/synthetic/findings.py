@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetEvaluation
+from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.findings import GameDescription
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.utility import Utility
@@ -115,6 +116,11 @@ class SyntheticFindings:
     def best(self) -> AttackEvaluation:
         """The attack that the verdict speaks of."""
         return self.attacks[self.headline.attack]
+
+    @property
+    def inverted(self) -> tuple[Inverted, ...]:
+        """Attacks that take releases with a record for those without."""
+        return tuple(found for attack in self.attacks for found in attack.inverted)
 
     @property
     def order(self) -> Ints:

@@ -12,7 +12,7 @@ from privacygauge.report.synthetic import plots, rows, views
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.verdict import verdict
 from privacygauge.report.synthetic.words import several
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import scale_of
 from privacygauge.synthetic.utility.summary import Utility
 
 
@@ -35,8 +35,8 @@ def render_html(f: SyntheticFindings) -> str:
     return template.render(
         f=f,
         verdict=found,
-        grades=GRADES,
-        severity=GRADES.index(found.grade),
+        grades=scale_of(found.grade),
+        severity=scale_of(found.grade).index(found.grade),
         cards=views.cards(f),
         game=views.game(f),
         attacks=rows.attacks(f),

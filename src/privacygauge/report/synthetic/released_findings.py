@@ -48,6 +48,9 @@ class Corrected:
     copies: Estimate | None
     """Of the real records: share copied beyond that of the holdout, as for a risk; None without
     a holdout."""
+    inverted: tuple[str, ...] = ()
+    """The names of what gives away more about the holdout than about the real records; together
+    with the membership attacks nothing is named by chance more often than the level allows."""
 
     @property
     def looks(self) -> int:

@@ -13,7 +13,7 @@ from privacygauge.report.synthetic.words import (
     promised,
     several,
 )
-from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL, Verdict
+from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL, Verdict, untold
 
 CUTS = (0.6, 0.7)
 """From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
@@ -33,7 +33,8 @@ def verdict(f: SyntheticFindings) -> Verdict:
         The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
         and that of the lower end for the one record that is given away most. Without a leak
         each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
-        but a bound on epsilon is above 0 for that record, the grade is small.
+        but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
+        where there is no leak, but an attack takes tables with a record for those without.
 
     Notes
     -----
@@ -41,6 +42,8 @@ def verdict(f: SyntheticFindings) -> Verdict:
     a correction for the choice.
     """
     grade = SMALL if _only_bounded(f) else _by_auc(f)
+    if grade == NONE and f.inverted:
+        return untold(f.inverted)
     sentences = (
         _told(f),
         _mean(f),

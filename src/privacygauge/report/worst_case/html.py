@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.report.html import environment
 from privacygauge.report.svg import Picture, picture
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import scale_of
 from privacygauge.report.worst_case import plots, views
 from privacygauge.report.worst_case.findings import ComparedWorstCases
 from privacygauge.report.worst_case.verdict import verdict
@@ -28,8 +28,8 @@ def render_html(f: ComparedWorstCases) -> str:
     return template.render(
         f=f,
         verdict=found,
-        grades=GRADES,
-        severity=GRADES.index(found.grade),
+        grades=scale_of(found.grade),
+        severity=scale_of(found.grade).index(found.grade),
         cards=views.cards(f),
         lines=views.lines(f),
         full=views.in_full(f),

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report.defences.early import claim_shown
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
-from privacygauge.report.verdict import FEW, GRADES, NONE, SMALL, TIMES, Verdict, grade_of
+from privacygauge.report.verdict import (
+    GRADES,
+    NONE,
+    SMALL,
+    UNKNOWN,
+    Verdict,
+    grade_of,
+    gravest,
+    untold,
+)
 from privacygauge.report.worst_case.findings import AttackedTraining, ComparedWorstCases
 
 _NAMED = 3
@@ -28,6 +38,8 @@ def verdict(f: ComparedWorstCases) -> Verdict:
         defences leave canaries at risk.
     """
     grade = grade_of_training(f.best)
+    if hidden := _hidden(f, grade):
+        return untold(hidden)
     sentences = (
         *_compared(f),
         _ability(f),
@@ -41,9 +53,17 @@ def verdict(f: ComparedWorstCases) -> Verdict:
     return Verdict(grade, _headline(f, grade), sentences, _advice(f, grade))
 
 
+def _hidden(f: ComparedWorstCases, grade: str) -> tuple[Inverted, ...]:
+    """Return what takes members for non-members with a training by which no leak was found."""
+    if grade not in (NONE, UNKNOWN):
+        return ()
+    hidden = (t.found for t in (f.best, f.none) if grade_of_training(t) == UNKNOWN)
+    return next((x.canaries.inverted + x.ordinary.inverted for x in hidden), ())
+
+
 def grade_of_training(training: AttackedTraining) -> str:
     """Return the graver of the grades of both groups of targets."""
-    return max(map(grade_of_group, training.found.groups), key=GRADES.index)
+    return gravest(map(grade_of_group, training.found.groups))
 
 
 def grade_of_group(group: TargetRisk) -> str:
@@ -52,12 +72,15 @@ def grade_of_group(group: TargetRisk) -> str:
     It follows from the lower ends of the true-positive rates: how far the highest of them lies
     above its false-positive rate is an advantage, graded as in other audits, and a step higher
     where at 1% or less it is ten times that rate. It is small where the AUC alone is above
-    chance. Rates of which too few records tell count only where there are no others.
+    chance. Rates of which too few records tell count only where there are no others. It cannot be
+    told where there is no leak, but an attack takes members for non-members.
     """
     rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
     told = [found for found in rates if found.resolved] or rates
     grade = max(map(_grade_at, told), key=GRADES.index)
-    return SMALL if grade == NONE and group.highest_auc.low > 0.5 else grade
+    if grade == NONE and group.highest_auc.low > 0.5:
+        return SMALL
+    return UNKNOWN if grade == NONE and group.inverted else grade
 
 
 def _grade_at(found: RateAtFpr) -> str:
@@ -93,7 +116,7 @@ def _headline(f: ComparedWorstCases, grade: str) -> str:
 def _found(f: ComparedWorstCases) -> str:
     """Return what is found without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
-    if grade_of_group(f.none.found.canaries) == NONE:
+    if grade_of_group(f.none.found.canaries) in (NONE, UNKNOWN):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
     found = _canaries(f, f.none)
     return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"

@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.versions import own_version, versions
 from privacygauge.errors import InputError
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Tables
 from privacygauge.synthetic.games.game import Game
@@ -155,8 +157,21 @@ def make_releases(
         If the game needs more records, the folder holds another run, or the generator returns
         something else than it should.
     """
+    opened = open_releases(game, setting, generator, run, invocation=invocation)
+    complete(opened, Making(game, setting, generator), n_jobs=n_jobs, progress=progress)
+    return Releases(opened, setting.table.schema)
+
+
+def open_releases(
+    game: Game,
+    setting: Setting,
+    generator: Generator,
+    run: str | Path,
+    *,
+    invocation: Mapping[str, Any] | None = None,
+) -> Run:
+    """Return the run of all synthetic tables of a game; see `make_releases`."""
     game.check(setting)
-    work = Making(game, setting, generator)
     n_tables = game.n_tables(setting)
     plan = Plan(
         name="synthetic",
@@ -166,10 +181,9 @@ def make_releases(
         units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)),
         arrays=Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
         settings=settings_of(game, setting, generator),
+        code=code_of(game, generator),
     )
-    opened = open_run(run, plan, invocation=invocation)
-    complete(opened, work, n_jobs=n_jobs, progress=progress)
-    return Releases(opened, setting.table.schema)
+    return open_run(run, plan, invocation=invocation)
 
 
 def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str, Any]:
@@ -184,6 +198,7 @@ def settings_of(game: Game, setting: Setting, generator: Generator) -> dict[str,
         "held": setting.sizes.held,
         "targets": setting.targets.tolist(),
         "data": digest_of(setting.table),
+        **({} if setting.unit is None else {"units": digest_of_units(setting.unit)}),
         "versions": {"privacygauge": own_version(), **versions()},
     }
 
@@ -194,6 +209,11 @@ def digest_of(table: Table) -> str:
     digest.update(f"{table.values.shape}".encode())
     digest.update(np.ascontiguousarray(table.values).data)
     return digest.hexdigest()
+
+
+def digest_of_units(unit: Ints) -> str:
+    """Return a hash of the people behind the records."""
+    return hashlib.sha256(np.ascontiguousarray(unit).data).hexdigest()
 
 
 def _check(made: Table, learnt: Table, n: int, name: str) -> None:

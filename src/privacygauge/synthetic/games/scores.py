@@ -18,6 +18,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.reach import code_of
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
@@ -201,6 +202,7 @@ def score_releases(
             **settings_of(making.game, setting, making.generator),
             "attacks": [repr(attack) for attack in attacks],
         },
+        code=code_of(making.game, making.generator, *attacks),
     )
     opened = open_run(run, plan)
     work = Scoring(making, releases, tuple(attacks))

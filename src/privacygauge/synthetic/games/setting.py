@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtri
 
 from privacygauge.core import checks, seeds
@@ -87,11 +89,15 @@ class Setting:
     seed: int
     """Every draw derives from it."""
     identity: Ints
-    """(N,) A number for each record, the same for equal ones."""
+    """(N,) A number for each record, the same for equal ones and for those of one person."""
+    unit: Ints | None = None
+    """(N,) The person behind each record; None where each is a person of its own."""
 
     @classmethod
-    def of(cls, table: Table, targets: Ints, sizes: Sizes, seed: int) -> Setting:
-        """Return a setting, checked.
+    def of(
+        cls, table: Table, targets: Ints, sizes: Sizes, seed: int, unit: Ints | None = None
+    ) -> Setting:
+        """Return a setting, checked; `unit` (N,) names the person behind each record.
 
         Raises
         ------
@@ -108,7 +114,7 @@ class Setting:
             )
         if len(np.unique(rows)) < len(rows):
             raise InputError("targets must differ, got one of them twice")
-        return cls(table, rows, sizes, seeds.non_negative(seed), _identities(table))
+        return cls(table, rows, sizes, seeds.non_negative(seed), _identities(table, unit), unit)
 
     @cached_property
     def pools(self) -> tuple[Ints, Ints]:
@@ -159,7 +165,14 @@ class Setting:
             )
 
 
-def _identities(table: Table) -> Ints:
+def _identities(table: Table, unit: Ints | None) -> Ints:
     # A missing number equals a missing number.
     values = np.where(np.isnan(table.values), np.inf, table.values)
-    return np.unique(values, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    same = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    if unit is None:
+        return same
+    # People and values are nodes that a record joins: what hangs together is one.
+    n = int(same.max()) + 1
+    joins = np.ones(len(same)), (same, n + unit)
+    graph = coo_array(joins, shape=(n + int(unit.max()) + 1,) * 2)
+    return np.asarray(connected_components(graph, directed=False)[1][same], np.int64)

@@ -72,10 +72,15 @@ class FitSample:
         return self.label or called(self.make)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where the object and what makes it come from: names, versions, digests."""
+        """Return where the object and what makes it come from: names and versions."""
         with theirs(self.name, 0):
             made = _made(self.make, 0)
         return {"fit and sample": dict(origin(type(made))), "made by": dict(origin(self.make))}
+
+    def reached(self) -> tuple[object, ...]:
+        """Return what else is run: the object that `make` returns."""
+        with theirs(self.name, 0):
+            return (_made(self.make, 0),)
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:
         """Return n records of an object that was fitted to the table's frame."""
@@ -117,7 +122,7 @@ class Call:
         return self.label or called(self.function)
 
     def describe(self) -> Mapping[str, Any]:
-        """Return where the function comes from: name, version, digests."""
+        """Return where the function comes from: its name and version."""
         return {"function": dict(origin(self.function))}
 
     def generate(self, table: Table, n: int, rng: np.random.Generator) -> Table:

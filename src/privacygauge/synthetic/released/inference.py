@@ -8,6 +8,7 @@ attributes".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -72,10 +73,18 @@ def inference(
         secrets = [names[j] for j in drawn_rows(len(names), MOST_SECRETS, rng)]
     require_columns(secrets, names, "secrets")
     sides = [side for side in (released.real, released.holdout) if side is not None]
-    asked = [side[drawn_rows(len(side), attempts, rng)] for side in sides]
+    rows = [drawn_rows(len(side), attempts, rng) for side in sides]
+    asked = [side[some] for side, some in zip(sides, rows, strict=True)]
+    units = [unit[some] for unit, some in zip(released.units, rows, strict=False)]
     distance = distance if distance is not None else Minkowski(1)
     return tuple(
-        _of_secret(released, names.index(name), asked, tolerance, distance, rng) for name in secrets
+        replace(
+            _of_secret(released, names.index(name), asked, tolerance, distance, rng),
+            attack_unit=units[0],
+            control_unit=units[1] if len(units) > 1 else None,
+            baseline_unit=units[0],
+        )
+        for name in secrets
     )
 
 

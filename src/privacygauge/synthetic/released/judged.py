@@ -8,6 +8,7 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, stacked
 from privacygauge.synthetic.table import Table
@@ -67,6 +68,8 @@ class Judged:
 def judged(released: Released, rng: np.random.Generator) -> Judged:
     """Return the holdout cut in two random halves: non-members to judge, and a reference.
 
+    All records of a person are in the same half.
+
     Raises
     ------
     InputError
@@ -74,8 +77,9 @@ def judged(released: Released, rng: np.random.Generator) -> Judged:
     """
     if released.holdout is None:
         raise InputError(f"holdout is needed for a reference: {NO_CONTROL}")
-    order = rng.permutation(len(released.holdout))
-    half = len(order) // 2
-    reference, rows = np.sort(order[:half]), np.sort(order[half:])
+    person = numbered(released.units[1])
+    order = rng.permutation(int(person.max()) + 1)
+    first = np.isin(person, order[: len(order) // 2])
+    reference, rows = np.flatnonzero(first), np.flatnonzero(~first)
     tables = released.holdout[rows], released.holdout[reference], released.synthetic
     return Judged(released.real, *tables, rows)

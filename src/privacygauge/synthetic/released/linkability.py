@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Distance, Minkowski, space_of
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
@@ -81,7 +81,11 @@ def linkability(
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
-    lines = [_lines(side, halves, candidates, attempts, rng) for side in (real, *others)]
+    drawn = [_lines(side, halves, candidates, attempts, rng) for side in (real, *others)]
+    lines = [line for line, _ in drawn]
+    of_real, *of_others = (
+        unit[people] for unit, (_, people) in zip(released.units, drawn, strict=False)
+    )
     found = _linked(made, lines, candidates, distance or Minkowski(1), rng)
     guess = rng.integers(candidates, size=len(found[0])) == 0
     return Hits(
@@ -92,6 +96,9 @@ def linkability(
         guess,
         f"half of a person's columns is joined to one of {candidates} other halves, and succeeds "
         "where it is the same person's",
+        attack_unit=of_real,
+        control_unit=of_others[0] if of_others else None,
+        baseline_unit=of_real,
         notes=released.notes(),
     )
 
@@ -106,8 +113,8 @@ def _known(table: Table, halves: Halves | None) -> Table:
 
 def _lines(
     table: Table, halves: Halves | None, candidates: int, attempts: int, rng: np.random.Generator
-) -> Table:
-    """Return the joined records of each person's line, the right one first."""
+) -> tuple[Table, Ints]:
+    """Return the joined records of each person's line, the right one first, and the people."""
     n, width = len(table), len(table.schema.columns)
     people = drawn_rows(n, attempts, rng)
     # Steps of 1..n - 1 from a person never lead back to the same row.
@@ -115,7 +122,7 @@ def _lines(
     line = np.column_stack([people, (people[:, None] + steps) % n])
     shown = np.array([_half(width, halves, rng) for _ in people])
     joined = np.where(shown[:, None], table.values[people][:, None], table.values[line])
-    return Table(table.schema, joined.reshape(-1, width))
+    return Table(table.schema, joined.reshape(-1, width)), people
 
 
 def _half(width: int, halves: Halves | None, rng: np.random.Generator) -> Bools:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Cosine, Distance, Space, space_of
@@ -137,21 +137,25 @@ class ValueRatio:
         return np.asarray((shares[0] - shares[1])[asked_codes])
 
 
-def blind(seen: Judged, rng: np.random.Generator) -> Signals:
+def blind(seen: Judged, rng: np.random.Generator, unit: Ints | None = None) -> Signals:
     """Return the signals of a forest that never sees the synthetic table.
 
     It is taught to tell real records from judged holdout records, and asked about records that
     it was not taught. Where both come from one source it cannot: where it can, the membership
     attacks may succeed without any leak, because members and non-members are different people.
+    All records of a unit are in the same half.
     """
     from sklearn.ensemble import RandomForestClassifier
 
     records = seen.records()
     secret = np.arange(len(records)) < len(seen.real)
     values = filled(records)
-    fold = np.empty(len(records), np.int64)
-    for side in (secret, ~secret):  # both halves hold equal shares of members
-        fold[side] = rng.permutation(int(side.sum())) % 2
+    person = np.arange(len(records)) if unit is None else unit
+    _, one, index = np.unique(person, return_index=True, return_inverse=True)
+    half_of = np.empty(len(one), np.int64)
+    for side in (secret[one], ~secret[one]):  # both halves hold equal shares of members
+        half_of[side] = rng.permutation(int(side.sum())) % 2
+    fold = half_of[index]
     found = np.empty(len(records))
     for half in (0, 1):
         taught = fold != half

@@ -44,6 +44,18 @@ class Released:
     """What was released."""
     holdout: Table | None = None
     """Records of the same source that the generator did not learn from; None for none."""
+    unit: Ints | None = None
+    """(n,) The person behind each real record; None where each is a person of its own."""
+    holdout_unit: Ints | None = None
+    """(m,) The same for the holdout, with the same number for the same person."""
+
+    @property
+    def units(self) -> tuple[Ints, Ints]:
+        """The number of the person behind each real, and behind each holdout record."""
+        n, m = len(self.real), 0 if self.holdout is None else len(self.holdout)
+        real = np.arange(n) if self.unit is None else self.unit
+        first = int(real.max(initial=-1)) + 1
+        return real, first + np.arange(m) if self.holdout_unit is None else self.holdout_unit
 
     def __post_init__(self) -> None:
         for name, table in self.tables().items():
@@ -133,7 +145,8 @@ def read_together(
         with _about(name):
             found.append(_like(first.schema, _without(content, drop)))
     joined = joined_schema(*(table.schema for table in found))
-    return Released(*(recoded(table, joined) for table in found))
+    first, made, *others = (recoded(table, joined) for table in found)
+    return Released(first, made, others[0] if others else None)
 
 
 def joined_schema(*schemas: Schema) -> Schema:

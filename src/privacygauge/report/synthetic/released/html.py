@@ -9,9 +9,9 @@ from privacygauge.report.numbers import percent, plain
 from privacygauge.report.svg import Picture, picture
 from privacygauge.report.synthetic.released import plots, views
 from privacygauge.report.synthetic.released.membership import attacks_of
-from privacygauge.report.synthetic.released.verdict import UNKNOWN, named, verdict
+from privacygauge.report.synthetic.released.verdict import named, verdict
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.verdict import UNKNOWN, scale_of
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 from privacygauge.synthetic.utility import Utility
 
@@ -30,7 +30,7 @@ def render_html(f: ReleasedFindings) -> str:
         The page asks for nothing from outside and runs no script.
     """
     found, attacks = verdict(f), attacks_of(f)
-    scale = (UNKNOWN,) if found.grade == UNKNOWN else GRADES
+    scale = scale_of(found.grade)
     template = environment().get_template("released.html.j2")
     return template.render(
         f=f,

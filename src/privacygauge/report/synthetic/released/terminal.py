@@ -12,18 +12,13 @@ from privacygauge.report.numbers import (
     rate,
 )
 from privacygauge.report.synthetic.released.tables import lines
-from privacygauge.report.synthetic.released.verdict import UNKNOWN, named, verdict
+from privacygauge.report.synthetic.released.verdict import named, verdict
 from privacygauge.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
 from privacygauge.report.tables import not_done, rate_at
-from privacygauge.report.terminal import Roomy, figures, opening, rows_of, stacked, text
-from privacygauge.report.verdict import GRADES
+from privacygauge.report.terminal import COLOURS, Roomy, figures, opening, rows_of, stacked, text
 
 if TYPE_CHECKING:
     from privacygauge.report.terminal import RenderableType
-
-_COLOURS = dict(
-    zip((*GRADES, UNKNOWN), ("green", "yellow", "dark_orange", "red", "yellow"), strict=True)
-)
 
 _RISKS = 8
 """So many forms of the risks are printed."""
@@ -44,7 +39,7 @@ def terminal_summary(f: ReleasedFindings) -> RenderableType:
     """
     found = verdict(f)
     return stacked(
-        *opening(found, _COLOURS[found.grade], f.warnings),
+        *opening(found, COLOURS[found.grade], f.warnings),
         figures(lines(f)),
         *([_attacks(f)] if f.evaluations else []),
         *([_risks(f)] if f.risks else []),

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Headline
+from privacygauge.report import direction
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
 from privacygauge.report.synthetic.released.advice import advice
 from privacygauge.report.synthetic.released.membership import attacks_of
 from privacygauge.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
-from privacygauge.report.verdict import GRADES, NONE, Verdict, grade_of
+from privacygauge.report.verdict import GRADES, NONE, UNKNOWN, Verdict, grade_of, gravest
 from privacygauge.report.verdict import verdict as verdict_of_attacks
-
-UNKNOWN = "cannot be told"
-"""The grade where there is nothing to compare the real records with."""
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -47,7 +45,7 @@ def verdict(f: ReleasedFindings) -> Verdict:
         with the highest lower end beyond its control; of the copies beyond those of the holdout.
         Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
         there on. It cannot be told without a holdout, nor where the holdout is no sample of the
-        same source.
+        same source, nor where none finds a leak but one gives away more about the holdout.
     """
     if f.n_holdout == 0:
         return Verdict(UNKNOWN, _alone(f), _without(f), advice(f, None))
@@ -55,7 +53,9 @@ def verdict(f: ReleasedFindings) -> Verdict:
         headline = "Cannot be told: real records and holdout are not from the same source"
         return Verdict(UNKNOWN, headline, _void(f), advice(f, None))
     found = grades(f)
-    grade = max(found.values(), key=GRADES.index)
+    grade = gravest((*found.values(), *((UNKNOWN,) if f.corrected.inverted else ())))
+    if grade == UNKNOWN:
+        return Verdict(UNKNOWN, direction.HEADLINE, _inverted(f), direction.ADVICE)
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
@@ -130,13 +130,27 @@ def _by_attacks(f: ReleasedFindings) -> str:
     return verdict_of_attacks(attacks).headline.partition(": ")[2]
 
 
+def _inverted(f: ReleasedFindings) -> tuple[str, ...]:
+    """Return why nothing can be told where more is given away about the holdout."""
+    attacks = () if f.headline is None else f.headline.inverted
+    why = direction.sentences(attacks) if attacks else (direction.LIKELY, direction.OPEN)
+    if not f.corrected.inverted:
+        return why
+    named = ", ".join(map(plain, f.corrected.inverted))
+    return (
+        f"The table gives away more about the holdout than about the real records, by {named} "
+        f"{_together(f)}.",
+        *why,
+    )
+
+
 def _membership(f: ReleasedFindings) -> tuple[str, ...]:
     attacks = attacks_of(f)
     if attacks is None:
         return ()
     found = verdict_of_attacks(attacks)
     # The last ones speak of the whole: to whom it matters, and what is not said.
-    return found.sentences[: -1 if found.grade == NONE else -2]
+    return found.sentences[: -2 if found.grade in GRADES[1:] else -1]
 
 
 def _copied(f: ReleasedFindings) -> tuple[str, ...]:

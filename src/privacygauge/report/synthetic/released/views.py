@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Fact, Headline, Records
 from privacygauge.report.numbers import (
@@ -87,7 +88,8 @@ def riskiest(f: ReleasedFindings) -> Riskiest | None:
     title = f.headline.attack.title
     by = records.scores[title]
     members = np.flatnonzero(records.member)
-    rows = members[np.argsort(-by[members], kind="stable")][:RECORDS]
+    unit = None if records.unit is None else records.unit[members]
+    rows = members[foremost(by[members], unit, RECORDS)]
     found = tuple(_record(records, int(i), float(by[i])) for i in rows)
     columns = tuple(records.contents)
     return Riskiest(title, False, found, len(members), len(records.guesses), columns)

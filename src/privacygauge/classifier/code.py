@@ -1,0 +1,46 @@
+"""The user's code behind trained models, with the weights of the networks that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.networks.extra import seeded, the_torch
+from privacygauge.classifier.networks.task import Make
+from privacygauge.classifier.stacking import Wrapping
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.reach import code_of
+from privacygauge.runs.source import digest
+
+
+def code_behind(cohort: Cohort, *trainers: Trainer) -> Code:
+    """Return the user's code that trains the models of a cohort, in one way or in several.
+
+    Of networks the names and shapes of their weights count too, for the cohort's numbers of
+    features and of classes, and the classes of their layers.
+    """
+    makes = [make for trainer in trainers for make in _makes(trainer)]
+    modules, weights = [], {}
+    for make in makes:
+        # What holds nothing of the user's cannot change; torch is not loaded for it.
+        if isinstance(make, Recorded) or not code_of(make).digests:
+            continue
+        torch = the_torch()
+        with seeded(0, torch.device("cpu")):
+            made = make(cohort.x.shape[1], cohort.n_classes)
+        if isinstance(made, torch.nn.Module):
+            shapes = {key: f"{v.dtype} {tuple(v.shape)}" for key, v in made.state_dict().items()}
+            weights["the shapes of the weights that make returns"] = digest(str(shapes))
+            modules += [type(module) for module in made.modules()]
+    found = code_of(*trainers, *modules)
+    return Code({**found.digests, **weights}, found.unchecked)
+
+
+def _makes(trainer: Trainer) -> Iterator[Make]:
+    """Return what makes the networks of a trainer; of one around another, of that."""
+    if isinstance(trainer, Wrapping):
+        yield from _makes(trainer.inner)
+    networks = getattr(trainer, "networks", trainer)
+    if isinstance(networks, Networks):
+        yield networks.make

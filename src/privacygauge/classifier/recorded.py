@@ -1,0 +1,131 @@
+"""Models of a finished run, known by what its plan says of them: nothing is imported or trained.
+
+A report needs predictions and the settings of training, and both are in the run. So code that
+trains is not run again for it, least of all code that a folder from somebody else names.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.networks import Networks
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.plan import Plan
+from privacygauge.runs.store import read_run
+
+if TYPE_CHECKING:
+    import torch
+
+_NOT_DESCRIBED = ("trainer", "data", "training sets", "training set", "bins", "versions")
+_SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
+
+
+@dataclass(frozen=True)
+class RecordedTrainer(Recorded):
+    """Stands for what trained the models of a run."""
+
+    name: str
+    """What reports call the kind of model."""
+    logits: bool
+    """Whether the run holds logits."""
+    description: Mapping[str, Any]
+    """What the trainer said of itself."""
+    code: Code
+    """The user's code behind it."""
+    dtype: str = "float32"
+    """The type of logits."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what the trainer said of itself."""
+        return self.description
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Refuse: there is nothing to train with."""
+        _refuse(self.name)
+
+
+@dataclass(frozen=True, repr=False)
+class RecordedMake(Recorded):
+    """Stands for what made the networks of a run."""
+
+    name: str
+    """What reports call the kind of model."""
+    description: Mapping[str, Any] = field(compare=False)
+    """What tells it from others, as `Networks.describe` says it."""
+    code: Code = field(compare=False)
+    """The user's code behind it."""
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __call__(self, n_features: int, n_classes: int) -> torch.nn.Module:
+        """Refuse: there is nothing to make networks with."""
+        _refuse(self.name)
+
+
+def recorded_trainer(run: str | Path) -> Trainer:
+    """Return what stands for the trainer of a run, without a defence where there are several.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no run, or one that trained no classifiers.
+    """
+    plan = read_run(run).plan
+    known: dict[str, Any] = json.loads(plan.to_json())["settings"]
+    settings = known.get("undefended", known)
+    said = {name: value for name, value in settings.items() if name not in _NOT_DESCRIBED}
+    name = str(settings.get("trainer", ""))
+    if not name:
+        raise InputError(f"{run} holds no trained models")
+    if {"make", *_SETTINGS, "dtype", "device"} <= set(said):
+        given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
+        return Networks(RecordedMake(name, said["make"], plan.code), **given)
+    return RecordedTrainer(name, _logits(plan), said, plan.code, _dtype(plan))
+
+
+def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
+    """Return what the model that was given to a run said of its records.
+
+    Raises
+    ------
+    InputError
+        If the run does not hold it.
+    """
+    opened = read_run(run)
+    logits = "target_logits" in opened.static
+    if not logits and "target" not in opened.static:
+        raise InputError(
+            f"{run} does not hold the predictions of the model that it audits: start it again in "
+            "another folder"
+        )
+    values = np.asarray(opened.array("target_logits" if logits else "target")[:])
+    given: dict[str, Any] = {"logits" if logits else "probs": values}
+    return predictions(labels=y, member=member, name="target model", **given)
+
+
+def _logits(plan: Plan) -> bool:
+    """Return whether a run's trainer gave logits: it then names the version of torch."""
+    return "torch" in plan.settings.get("versions", {})
+
+
+def _dtype(plan: Plan) -> str:
+    return next(iter(plan.arrays.values())).dtype
+
+
+def _refuse(name: str) -> NoReturn:
+    raise InputError(
+        f"the run does not hold all that its report needs of {name}: privacygauge resume goes on, "
+        "given the model"
+    )

@@ -1,0 +1,176 @@
+"""Resolution: the smallest probability that predictions tell from 0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.predictions import BLOCK, Predictions
+from privacygauge.core.checks import Bools, Floats, Ints
+
+TINY = float(np.finfo(np.float64).tiny)
+"""Bounds the probabilities of logits, whose softmax has no other bound."""
+
+_MOST_DIGITS = 9
+_SAMPLE = 4096
+_SUBNORMAL = 2.0**-24
+"""The spacing of small float16 numbers, and of 1 - p for float32 numbers p."""
+_COARSE = 512.0
+"""Below so many spacings, 1 - p has lost all but three digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Resolution:
+    """What sets of predictions that are compared with each other resolve in common."""
+
+    least: Floats
+    """(1,) or, of two classes, (2,): what a probability of 0 in the class's column stands for."""
+    near: float
+    """Where 1 - p is below this, the sum of the other probabilities is the more precise."""
+
+    def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
+        """Return which records lie at the bounds of the scaled logit, the shape of both.
+
+        Parameters
+        ----------
+        scaled_logit : ndarray of float, shape (..., n)
+            ``log p_y - log(1 - p_y)``, as `signals` gives it.
+        labels : ndarray of int, shape (n,)
+            True classes.
+        """
+        # Whatever is resolved is at least twice the bound.
+        low = np.log(1.4 * self.least)
+        high = -low[::-1]
+        column = labels % len(self.least)
+        return np.asarray((scaled_logit <= low[column]) | (scaled_logit >= high[column]), np.bool_)
+
+
+def resolution(*sets: Predictions | Pool) -> Resolution:
+    """Return the resolution that sets of predictions have in common.
+
+    Parameters
+    ----------
+    *sets : Predictions or Pool
+        At least one, all of k classes: the target's, and those of every model that it is
+        compared with.
+
+    Notes
+    -----
+    A probability of exactly 0 is one that was rounded away. It stands for half of the smallest
+    probability that the sets resolve, which is the larger of
+
+    - the step of the coarsest set, where all of its values are multiples of the smallest one
+      (votes of trees), of 10^-d (d up to 9, as in a CSV file) or of 2^-24 (float16): other sets
+      are cut off there too, so that equal records have equal signals;
+    - the smallest probability above 0 in any set. So decision trees and files of unknown origin
+      get no logit that is far from all others.
+
+    Of two classes each has its own, since one column often is 1 less the other in float32, with
+    steps of 2^-24; no more than the spacing of numbers just below 1 where that is the coarser.
+
+    The rest 1 - p of the largest probability is known to that spacing (2^-11 for float16, 2^-24
+    for float32, 2^-53 for float64, the step of votes and decimals), the sum of the others to
+    about k - 2 steps more than their own. Where the spacing is the coarser, rests within 512
+    spacings are taken from the sum. Types are those that the values fit in: float32 probabilities
+    are as coarse in a float64 array.
+    """
+    given = [one for one in sets if not one.logits]
+    if not given:
+        return Resolution(np.array([TINY]), 0.0)
+    found = [_Fineness.of(one.values.reshape(-1, one.n_classes)) for one in given]
+    step = np.max([one.step for one in found], axis=0)
+    smallest = np.min([one.smallest for one in found], axis=0)
+    unit = max(one.unit for one in found)
+    # Where nothing lies between 0 and 1, the spacing below 1 is all that is known.
+    bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
+    least = np.maximum(step, np.minimum(smallest, bound)) / 2
+    by_sum = (given[0].n_classes - 2) * step.max() < unit
+    return Resolution(least, min(_COARSE * unit, 0.25) if by_sum else 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fineness:
+    unit: float  # spacing of numbers just below 1
+    step: Floats  # (1,) or (2,) spacing of small numbers; 0 where they float
+    smallest: Floats  # (1,) or (2,) the smallest value in (0, 1); infinite where there is none
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> _Fineness:
+        known = values.dtype.kind == "f" and values.dtype.itemsize <= 8
+        floating = values if known else values.astype(np.float64)
+        columns = list(floating.T) if floating.shape[1] == 2 else [floating]
+        smallest = np.array([_smallest(column) for column in columns])
+        own = float(np.finfo(floating.dtype).epsneg)
+        step = np.array([_step(x, m, own) for x, m in zip(columns, smallest, strict=True)])
+        fits = own if np.isinf(smallest).all() else _unit(floating)
+        fixed = float(step[step != _SUBNORMAL].max(initial=0.0))
+        # A rest may be as small as a step, though no probability is.
+        return cls(max(fits, fixed), step, np.where(step > 0, step, smallest))
+
+
+def _smallest(values: NDArray[Any]) -> float:
+    """Return the smallest value in (0, 1) of non-negative floats, infinite where there is none."""
+    # As unsigned integers non-negative floats keep their order.
+    integers = np.dtype(f"u{values.dtype.itemsize}")
+    least = np.iinfo(integers).max
+    for block in _native(values):
+        found = block.view(integers)
+        lowest = int(found.min())
+        # 0 - 1 is the largest integer.
+        above = lowest if lowest else int(np.subtract(found, 1, dtype=integers).min()) + 1
+        least = min(least, above)
+    smallest = float(np.array(least, integers).view(values.dtype.newbyteorder("=")))
+    return smallest if smallest < 1 else math.inf
+
+
+def _native(values: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    rows = max(1, BLOCK * len(values) // max(values.size, 1))
+    for start in range(0, len(values), rows):
+        block = values[start : start + rows]
+        yield block.astype(block.dtype.newbyteorder("="), copy=False)
+
+
+def _step(values: NDArray[Any], smallest: float, unit: float) -> float:
+    """Return the coarsest step of which all values are multiples, 0 if there is none."""
+    if math.isinf(smallest):
+        return 0.0
+    decimals = (10.0**-d for d in range(1, _MOST_DIGITS + 1))
+    for step in (smallest, *decimals, _SUBNORMAL):
+        rounding = 0.0 if step == _SUBNORMAL else 2 * unit / step
+        if rounding > 0.25 or step > 1.1 * smallest:
+            continue
+        blocks = chain([_some(values)], _native(values))
+        if all(_multiples(block, step, rounding) for block in blocks):
+            return step
+    return 0.0
+
+
+def _multiples(block: NDArray[Any], step: float, tolerance: float) -> bool:
+    if block.dtype == np.float16 and step == _SUBNORMAL:
+        return True
+    scaled = block.astype(np.float64) / step
+    return bool((np.abs(scaled - np.rint(scaled)) <= tolerance).all())
+
+
+def _unit(values: NDArray[Any]) -> float:
+    """Return the spacing of numbers just below 1 in the narrowest type that holds some values."""
+    some = _some(values).astype(np.float64)
+    for narrow in (np.float16, np.float32):
+        if values.dtype.itemsize > np.dtype(narrow).itemsize:
+            with np.errstate(under="ignore"):
+                fits = bool((some == some.astype(narrow)).all())
+            if fits:
+                return float(np.finfo(narrow).epsneg)
+    return float(np.finfo(values.dtype).epsneg)
+
+
+def _some(values: NDArray[Any]) -> NDArray[Any]:
+    """Return about so many values as decide most questions, from rows far apart."""
+    return values[:: max(1, values.size // _SAMPLE)]

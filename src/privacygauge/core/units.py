@@ -1,0 +1,130 @@
+"""Units: the people behind the rows, who are what is protected and what is independent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.seeds import stream
+
+_BLOCK = 1 << 16
+"""Entries of a matrix that are worked on at a time."""
+
+
+def numbered(labels: ArrayLike, name: str = "unit", *, length: int | None = None) -> Ints:
+    """Return the number of each row's unit, counted from 0 in the order of first appearance.
+
+    Parameters
+    ----------
+    labels : array_like, shape (n,)
+        Names or numbers of the units; equal ones are one unit.
+    name : str
+        What the message calls them.
+    length : int, optional
+        The length that is required.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        0..n-1 where all labels differ.
+
+    Raises
+    ------
+    InputError
+        If the labels are no vector of that length, or one is missing.
+
+    Examples
+    --------
+    >>> numbered(["b", "a", "b"]).tolist()
+    [0, 1, 0]
+    """
+    given = checks.present(checks.vector(labels, name, length=length), name)
+    if given.dtype.kind in "iu" and np.all(given[1:] > given[:-1]):
+        return np.arange(len(given))
+    values = given.astype(str) if given.dtype == object else given
+    _, first, index = np.unique(values, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[index]
+
+
+def worth(unit: Ints) -> int:
+    """Return how many independent rows these are worth if all rows of a unit are alike.
+
+    Kish (1965): ``n^2 / sum of squared sizes``, rounded down; n where no unit repeats, the number
+    of units where all have the same size, and fewer where a few units hold most of the rows.
+
+    Examples
+    --------
+    >>> worth(np.array([0, 0, 1, 1])), worth(np.array([0, 0, 0, 1]))
+    (2, 1)
+    """
+    n = len(unit)
+    if checks.n_distinct(unit) == n:
+        return n
+    _, size = np.unique(unit, return_counts=True)
+    return int(n * n // np.sum(size.astype(np.int64) ** 2))
+
+
+def sums(unit: Ints, values: Floats) -> Floats:
+    """Return the sum of the values of each unit, in ascending order of the units' numbers."""
+    _, index = np.unique(unit, return_inverse=True)
+    return np.bincount(index, weights=values).astype(np.float64, copy=False)
+
+
+def foremost(values: Floats, unit: Ints | None, most: int) -> Ints:
+    """Return the rows of the highest values, falling, at most `most`, and one of each unit.
+
+    Examples
+    --------
+    >>> foremost(np.array([0.9, 0.8, 0.7]), np.array([0, 0, 1]), 2).tolist()
+    [0, 2]
+    """
+    order = np.argsort(-values, kind="stable")
+    if unit is None:
+        return order[:most]
+    _, first = np.unique(unit[order], return_index=True)
+    return order[np.sort(first)[:most]]
+
+
+def fingerprints(values: NDArray[Any], digits: int = 6) -> NDArray[np.uint64]:
+    """Return a number for each row that is the same for rows equal in so many digits.
+
+    Parameters
+    ----------
+    values : ndarray, shape (n, d)
+        Numbers; all of equal rows round alike, so that batches of another size change nothing.
+    digits : int
+        After the decimal point.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n,)
+        Different rows share one with a probability of about 2^-64.
+    """
+    n, d = values.shape
+    drawn = stream(0, "fingerprints").integers(2**63, size=d, dtype=np.uint64)
+    factor = np.asarray(drawn * 2 + 1, np.uint64)
+    found = np.empty(n, np.uint64)
+    step = max(1, _BLOCK // max(d, 1))
+    for start in range(0, n, step):
+        block = np.array(values[start : start + step], np.float64) * 10.0**digits
+        # Adding 0 makes one zero of both.
+        bits = (np.rint(block) + 0.0).view(np.uint64)
+        bits ^= bits >> np.uint64(29)
+        bits *= factor
+        bits ^= bits >> np.uint64(32)
+        found[start : start + step] = (bits * factor[::-1]).sum(axis=1, dtype=np.uint64)
+    return found
+
+
+def on_both_sides(unit: Ints, member: Bools) -> Bools:
+    """Return which rows belong to a unit that has members and non-members, (n,)."""
+    _, index = np.unique(unit, return_inverse=True)
+    inside, outside = (np.bincount(index, weights=side) > 0 for side in (member, ~member))
+    both: Bools = (inside & outside)[index]
+    return both

@@ -1,0 +1,130 @@
+"""Attacks that tell members from non-members, but the wrong way round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.epsilon import audit_epsilon
+from privacygauge.evaluate.evaluation import best_accuracy
+from privacygauge.evaluate.rate_at_fpr import FEW, exposed, may_expose, tprs_at_fprs
+from privacygauge.evaluate.roc import auc, roc
+
+Scored = tuple[str, Transcript]
+"""An attack's title, and its scores beside the secrets."""
+
+
+@dataclass(frozen=True)
+class Inverted:
+    """An attack that gives something away, but takes the sides for each other."""
+
+    attack: str
+    """Its title."""
+    auc: Estimate
+    """Area under its ROC curve; the interval allows for the number of attacks. It holds 1/2 only
+    where a few records at one end of the scores give the sides away."""
+
+
+def below_chance(areas: Iterable[tuple[str, Estimate]]) -> tuple[Inverted, ...]:
+    """Return the attacks whose area under the ROC curve is significantly below 1/2.
+
+    Parameters
+    ----------
+    areas : iterable of (str, Estimate)
+        Titles and areas, whose intervals hold together.
+    """
+    return tuple(Inverted(title, area) for title, area in areas if area.high < 0.5)
+
+
+def inverted(
+    played: Sequence[Scored], level: float = 0.95, *, looks: int | None = None
+) -> tuple[Inverted, ...]:
+    """Return the attacks whose area under the ROC curve is significantly below 1/2.
+
+    Parameters
+    ----------
+    played : sequence of (str, Transcript)
+        Titles and scores, at least one.
+    level : float
+        In (0, 1), of all intervals together.
+    looks : int, optional
+        So many intervals hold together; as many as there are attacks where nothing is given.
+
+    Returns
+    -------
+    tuple of Inverted
+        Empty with probability at least ``1 - (1 - level) / 2`` where scores tell nothing.
+
+    Notes
+    -----
+    Bonferroni over the looks. Whoever reverses the scores of such an attack beats guessing, so it
+    is never evidence of safety.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.core.transcript import Transcript
+    >>> score = np.arange(40.0)
+    >>> [found.attack for found in inverted([("loss", Transcript(score, score < 20))])]
+    ['loss']
+    >>> inverted([("loss", Transcript(-score, score < 20))])
+    ()
+    """
+    together = looks or len(played)
+    each = divided(level, together)
+    method = "" if together == 1 else f", Bonferroni over {together} looks"
+    areas = ((title, auc(transcript, each)) for title, transcript in played)
+    return below_chance(
+        (title, replace(area, level=level, method=f"{area.method}{method}"))
+        for title, area in areas
+    )
+
+
+def inverted_at_one_end(
+    played: Sequence[Scored], level: float = 0.95, *, seed: int = 0
+) -> tuple[Inverted, ...]:
+    """Return the attacks that would find a leak if scores or sides were turned round.
+
+    For audits in which neither an area nor the guesses tell anything. It looks for what else is
+    counted as a leak: a few records that are badly exposed, the best threshold in hindsight, and
+    a bound on epsilon above 0.
+
+    Parameters
+    ----------
+    played : sequence of (str, Transcript)
+        As in `inverted`, all on the same rows.
+    level : float
+        In (0, 1).
+    seed : int
+        As in `audit_epsilon`.
+    """
+    told: dict[str, Transcript] = {}
+    # Both mirrors of all attacks: those of one kind are about the same sides.
+    for kind in zip(*(mirrors(t) for _, t in played), strict=True):
+        bound, chosen = audit_epsilon(kind, level=level, seed=seed)
+        for place, (mirror, (title, transcript)) in enumerate(zip(kind, played, strict=True)):
+            if (place == chosen and bound.low > 0) or _leaks(mirror, level):
+                told[title] = transcript
+    each = divided(level, len(played))
+    return tuple(Inverted(title, auc(t, each)) for title, t in told.items())
+
+
+def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
+    """Return a transcript with its scores reversed, and with its sides swapped."""
+    return (
+        replace(transcript, score=np.negative(transcript.score)),
+        replace(transcript, secret=~transcript.secret),
+    )
+
+
+def _leaks(transcript: Transcript, level: float) -> bool:
+    curve, independent = roc(transcript), transcript.independent
+    if best_accuracy(curve, level, independent=independent).low > 0.5:
+        return True
+    few = [fpr for fpr in FEW if may_expose(curve, fpr)]
+    return exposed(tprs_at_fprs(curve, few, level, independent=independent)) is not None

@@ -1,0 +1,71 @@
+"""What to say where attacks tell the sides apart the wrong way round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privacygauge.evaluate.direction import Inverted
+from privacygauge.report.numbers import count, decimal_estimate, plain
+
+HEADLINE = "Cannot be told: attacks tell members and non-members apart, but take one for the other"
+"""The verdict in one line."""
+
+LIKELY = (
+    "Most likely the scores have the wrong sign, or members and non-members were swapped; or the "
+    "two sides differ in more than membership."
+)
+"""What lies behind it."""
+
+OPEN = (
+    "Until that is settled, the numbers of this audit say neither that something leaks nor that "
+    "nothing does."
+)
+"""What the result does not say."""
+
+ADVICE = (
+    "Check that members and non-members were not swapped: 1 or True means a member.",
+    "Check the sign of the scores: higher means more likely a member. Energies, losses and "
+    "distances are the other way round, and log-likelihoods given for energies have to be negated.",
+    "If both are right, members and non-members differ in more than membership: draw both at "
+    "random from the same records.",
+    "Audit again. Do not release on the strength of this audit.",
+)
+"""What to do next, the most urgent first."""
+
+
+def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
+    """Return the reason why nothing can be told, and what most likely lies behind it."""
+    first, others = min(found, key=lambda attack: attack.auc.high), len(found) - 1
+    more = f". So are those of {count(others)} further attacks" if others > 1 else ""
+    more = ". So are those of one further attack" if others == 1 else more
+    return (
+        f"{_told(first)}{more}. Whoever reverses them does better than guessing: this is no "
+        "evidence of safety.",
+        LIKELY,
+        OPEN,
+    )
+
+
+def warnings(found: Sequence[Inverted], where: str = "") -> tuple[str, ...]:
+    """Return a warning that names every attack that is the wrong way round.
+
+    Parameters
+    ----------
+    found : sequence of Inverted
+    where : str
+        In which of several games, such as the name of a defence.
+    """
+    begin = f"{plain(where)}: " if where else ""
+    return tuple(
+        f"{begin}{_told(attack)}. Check the sign of the scores, and that the sides were not "
+        "swapped and differ in nothing but membership."
+        for attack in found
+    )
+
+
+def _told(found: Inverted) -> str:
+    where = "" if found.auc.high < 0.5 else " at one end"
+    return (
+        f"The scores of {plain(found.attack)} are higher for non-members than for members{where} "
+        f"(AUC {decimal_estimate(found.auc)}; guessing gives 0.5)"
+    )

@@ -1,0 +1,60 @@
+"""The user's code behind a run, as its plan keeps it: a digest for each piece, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Code:
+    """What of the user's code a run depends on."""
+
+    digests: Mapping[str, str] = field(default_factory=dict)
+    """A digest of every piece, by its name: functions, methods, classes, constants, values that
+    functions carry, and ``package NAME`` to its version."""
+    unchecked: tuple[str, ...] = ()
+    """What cannot be compared, each with the reason, sorted."""
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Return it as JSON values; empty where there is no code of the user's."""
+        found = {"digests": dict(self.digests), "unchecked": list(self.unchecked)}
+        return {name: value for name, value in found.items() if value}
+
+    @classmethod
+    def of_mapping(cls, stored: Mapping[str, Any]) -> Code:
+        """Return what `to_mapping` gave."""
+        return cls(dict(stored.get("digests", {})), tuple(stored.get("unchecked", ())))
+
+
+class Recorded:
+    """Stands for code that is not there, and is known by what a run recorded of it."""
+
+    code: Code
+    """The code."""
+    description: Mapping[str, Any]
+    """What the code said of itself, as JSON values."""
+
+
+def changed(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """Return which pieces on both sides have changed, in a few words; None where none has."""
+    differing = [name for name in there if name in here and there[name] != here[name]]
+    names = sorted(differing, key=lambda name: (" " in name, name))  # definitions first
+    return f"{_some(names)} {'has' if len(names) == 1 else 'have'} changed" if names else None
+
+
+def on_one_side(there: Mapping[str, str], here: Mapping[str, str]) -> str | None:
+    """Return a piece of code that only one of two runs has, in a few words; None where none is."""
+    if here and not there:
+        return f"it does not say what code made it, and here it is {_some(list(here))}"
+    name = next(
+        iter([*(n for n in here if n not in there), *(n for n in there if n not in here)]), ""
+    )
+    where = "here and not there" if name in here else "there and not here"
+    return f"{name} is part of the code {where}" if name else None
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more

@@ -1,0 +1,364 @@
+"""The user's code behind a run: a digest for each function, class and constant that it reaches.
+
+A run that goes on with changed code would mix two models and say nothing. So a plan keeps what
+`code_of` finds, and `open_run` refuses code that differs, by name. Functions are compared as they
+are in memory, by their bytecode: whatever became of their file since it was imported, and where
+there is none. Of installed packages the version counts. Reports name what cannot be compared.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import hashlib
+import inspect
+import random
+import sys
+import types
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from privacygauge.runs.code import Code, Recorded
+from privacygauge.runs.owners import (
+    OWN,
+    PYTHON,
+    is_their_function,
+    is_theirs,
+    module_of,
+    package_of,
+    version_of,
+)
+from privacygauge.runs.source import digest, files_of_module, pieces_of
+
+_PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+_STATES = (np.random.Generator, np.random.BitGenerator, np.random.RandomState, random.Random)
+_GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS", "LOAD_CLASSDEREF")
+_ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+_COMPILED = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+def code_of(*things: object) -> Code:
+    """Return all of the user's code that some objects reach, with the values that it uses.
+
+    Parameters
+    ----------
+    *things : object
+        Functions, classes, methods, partials, or objects that hold them. An object of ours with a
+        method `reached` has that say what else it runs.
+
+    Returns
+    -------
+    Code
+        A function counts with its closure, its defaults and the globals that it names; a class
+        with its methods and bases; a constant by its value. Comments, docstrings and line breaks
+        do not count.
+    """
+    reach = _Reach()
+    for thing in things:
+        reach.held(thing, "what is trained")
+    while reach.waiting:
+        reach.waiting.popleft()()
+    pieces = {name: digest(" ".join(sorted(found))) for name, found in sorted(reach.pieces.items())}
+    return Code({**pieces, **dict(sorted(reach.packages.items()))}, tuple(sorted(reach.unchecked)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Reach:
+    """What was found so far, and what is still to be looked at."""
+
+    pieces: dict[str, set[str]] = field(default_factory=dict)
+    packages: dict[str, str] = field(default_factory=dict)
+    unchecked: set[str] = field(default_factory=set)
+    known: dict[int, tuple[object, str]] = field(default_factory=dict)
+    waiting: deque[Callable[[], None]] = field(default_factory=deque)
+
+    def of(self, value: Any, owner: str) -> str:
+        """Return a text that is equal for equal values; code in them is looked at later.
+
+        Parameters
+        ----------
+        value : object
+        owner : str
+            What has the value, to name it where it cannot be compared.
+        """
+        if type(value) in _PLAIN:
+            return f"{type(value).__name__} {value!r}"
+        if id(value) in self.known:
+            return self.known[id(value)][1]
+        # Until its text is known, a value inside itself shows as its type. Kept: ids are reused.
+        self.known[id(value)] = value, f"again {type(value).__name__}"
+        text = digest(self._text(value, owner))
+        self.known[id(value)] = value, text
+        return text
+
+    def add(self, name: str, text: str) -> None:
+        """Add a piece; several of one name count together."""
+        self.pieces.setdefault(name, set()).add(text)
+
+    def _text(self, value: Any, owner: str) -> str:
+        if isinstance(value, Recorded):
+            self._recorded(value.code)
+            return "recorded"
+        if isinstance(value, types.FunctionType):
+            return self._later(_called(value), lambda: self._function(value))
+        if isinstance(value, type):
+            return self._later(_called(value), lambda: self._class(value))
+        if (parts := _parts(value)) is not None:
+            return f"{type(value).__name__} {[self.of(part, owner) for part in parts]}"
+        if isinstance(value, types.ModuleType):
+            self._package(value.__name__)
+            return f"module {value.__name__}"
+        if isinstance(value, _COMPILED):
+            return self._compiled(value)
+        return self._data(value, owner)
+
+    def _recorded(self, code: Code) -> None:
+        for name, text in code.digests.items():
+            self.packages[name] = text
+        self.unchecked.update(code.unchecked)
+
+    def _later(self, name: str, look: Callable[[], None]) -> str:
+        self.waiting.append(look)
+        return f"code {name}"
+
+    def _data(self, value: Any, owner: str) -> str:
+        torch = sys.modules.get("torch")
+        if isinstance(value, np.ndarray) and value.dtype.kind not in "OV":
+            return _array(value)
+        if isinstance(value, np.generic | np.dtype):
+            return f"{type(value).__name__} {value!r}"
+        if isinstance(value, np.ndarray):
+            return f"array {value.shape} {self._sequence(value.ravel().tolist(), owner)}"
+        if torch is not None and isinstance(value, torch.Tensor):
+            return f"tensor {value.dtype} {_array(value.detach().cpu().double().numpy())}"
+        if type(value) in (list, tuple):
+            return f"{type(value).__name__} {self._sequence(value, owner)}"
+        if type(value) in (set, frozenset):
+            return f"{type(value).__name__} {sorted(self._sequence(value, owner))}"
+        if type(value) in (dict, types.MappingProxyType):
+            return f"dict {sorted(self._sequence(value.items(), owner))}"
+        return self._object(value, owner)
+
+    def _sequence(self, values: Iterable[Any], owner: str) -> list[str]:
+        return [self.of(part, owner) for part in values]
+
+    def _object(self, value: Any, owner: str) -> str:
+        kind = type(value)
+        named = self.of(kind, owner)
+        if isinstance(value, _STATES):
+            self.unchecked.add(f"{owner}: a {kind.__name__}, whose state moves on")
+            return named
+        own = package_of(module_of(kind)) == OWN
+        if own or (hasattr(value, "describe") and is_theirs(module_of(kind))):
+            # Its settings are in the plan, as it describes them: only what is not ours counts.
+            further = value.reached() if own and hasattr(value, "reached") else ()
+            for part in (*_state(value).values(), *further):
+                self.held(part, owner)
+            return named
+        # What runs here is the user's, and may raise anything.
+        try:
+            return f"{named} {self._sequence(_reduced(value), owner)}"
+        except Exception:  # noqa: BLE001
+            self.unchecked.add(f"{owner}: a {kind.__name__}, whose content cannot be compared")
+            return named
+
+    def held(self, value: Any, owner: str) -> None:
+        text = self.of(value, owner)
+        described = (*_PLAIN, types.FunctionType, type, list, tuple, dict, np.ndarray)
+        if not isinstance(value, described) and package_of(module_of(type(value))) != OWN:
+            self.add(f"the values of {_called(_unwrapped(value))}", text)
+
+    def _compiled(self, value: Any) -> str:
+        holder = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
+        module = module_of(value) or module_of(holder) or module_of(type(holder))
+        if is_theirs(module):
+            self.unchecked.add(f"{_called(value)}: compiled")
+        else:
+            self._package(module)
+        return f"compiled {_called(value)}"
+
+    def _function(self, function: types.FunctionType) -> None:
+        code, name = function.__code__, _called(function)
+        carried = dict(
+            zip(code.co_freevars, map(_content, function.__closure__ or ()), strict=True)
+        )
+        if not is_their_function(function):
+            self._package(str(function.__globals__.get("__name__", "")))
+            self._hunt([*carried.values(), getattr(function, "__wrapped__", None)], name)
+            return
+        self.add(name, digest(_bytecode(code)))
+        bound = inspect.signature(function, follow_wrapped=False).parameters.values()
+        carried |= {p.name: p.default for p in bound if p.default is not p.empty}
+        carried.pop("__class__", None)  # what super() reads: the class, which counts itself
+        for variable, value in carried.items():
+            if isinstance(value, types.ModuleType):
+                self._global(name, variable, value, _names(code, _ATTRIBUTE))
+            else:
+                self.add(f"{name}({variable})", self.of(value, f"{variable} of {name}"))
+        self._hunt([getattr(function, "__wrapped__", None)], name)
+        self._globals(function)
+
+    def _globals(self, function: types.FunctionType) -> None:
+        code, known = function.__code__, function.__globals__
+        attributes = _names(code, _ATTRIBUTE)
+        for name in sorted(_names(code, _GLOBAL)):
+            if name in known:
+                self._global(str(known.get("__name__", "")), name, known[name], attributes)
+        for name in sorted(_names(code, ("IMPORT_NAME",))):
+            self._import(str(known.get("__package__") or ""), name)
+
+    def _import(self, package: str, name: str) -> None:
+        """Look at what a function imports when it is called, whether or not it has been by now."""
+        files = files_of_module(name) or (files_of_module(f"{package}.{name}") if package else {})
+        for piece, text in pieces_of(files).items():
+            self.add(piece, text)
+        if not files and not is_theirs(name):
+            self._package(name)
+
+    def _global(self, module: str, name: str, value: Any, attributes: set[str]) -> None:
+        if isinstance(value, types.ModuleType):
+            if (module, id(value)) in self._modules:
+                return
+            self._modules.add((module, id(value)))
+            if not is_theirs(value.__name__):
+                self._package(value.__name__)
+                return
+            for attribute in sorted(attributes):
+                if attribute in vars(value):
+                    found = vars(value)[attribute]
+                    self._global(value.__name__, attribute, found, attributes)
+        elif _is_code(value):
+            self.of(value, f"{module}.{name}")
+        elif not (name.startswith("__") and name.endswith("__")):
+            self.add(f"{module}.{name}", self.of(value, f"{module}.{name}"))
+
+    @functools.cached_property
+    def _modules(self) -> set[tuple[str, int]]:
+        return set()
+
+    def _class(self, kind: type) -> None:
+        for base in (*kind.__bases__, type(kind)):
+            self.of(base, _called(kind))
+        if not is_theirs(module_of(kind)):
+            self._package(module_of(kind))
+            return
+        self.add(_called(kind), f"{[_called(base) for base in kind.__mro__]}")
+        for key, value in vars(kind).items():
+            owner = f"{_called(kind)}.{key}"
+            if _is_code(value):
+                self.of(value, owner)
+            elif not (isinstance(value, _SLOTS) or key.startswith("_abc_") or _dunder(key)):
+                self.add(owner, self.of(value, owner))
+
+    def _hunt(self, values: Iterable[Any], owner: str) -> None:
+        """Look for code among values that do not count themselves."""
+        for value in values:
+            if _is_code(value):
+                self.of(value, owner)
+
+    def _package(self, module: str) -> None:
+        top = package_of(module)
+        if is_theirs(module):
+            self.unchecked.add(f"{module}: used as a whole, not by the names of its parts")
+        elif top and top not in PYTHON and f"package {top}" not in self.packages:
+            self.packages[f"package {top}"] = version_of(top) or "unknown"
+
+
+def _parts(value: Any) -> list[Any] | None:
+    """Return what stands behind a wrapper of code; None for anything else."""
+    if isinstance(value, functools.partial | functools.partialmethod):
+        return [value.func, value.args, dict(value.keywords)]
+    if isinstance(value, types.MethodType):
+        return [value.__func__, value.__self__]
+    if isinstance(value, staticmethod | classmethod):
+        return [value.__func__]
+    if isinstance(value, property):
+        return [value.fget, value.fset, value.fdel]
+    if isinstance(value, functools.cached_property):
+        return [value.func]
+    wrapped = (
+        None if isinstance(value, type) else inspect.getattr_static(value, "__wrapped__", None)
+    )
+    return [wrapped] if callable(wrapped) and not isinstance(value, types.FunctionType) else None
+
+
+def _is_code(value: Any) -> bool:
+    kinds = (types.FunctionType, types.MethodType, type, functools.partial, *_COMPILED)
+    return isinstance(value, kinds) or (not isinstance(value, type) and _parts(value) is not None)
+
+
+def _state(value: Any) -> dict[str, Any]:
+    if is_dataclass(value):
+        return {f.name: getattr(value, f.name) for f in fields(value) if f.compare}
+    return dict(getattr(value, "__dict__", {}))
+
+
+def _unwrapped(value: Any) -> Any:
+    while isinstance(value, functools.partial | types.MethodType):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    return value
+
+
+def _reduced(value: Any) -> list[Any]:
+    """Return what an object consists of: parameters, fields, or what pickling it asks for."""
+    if hasattr(value, "get_params"):  # a trained estimator is the same when it is trained again
+        return sorted(value.get_params(deep=False).items())
+    if is_dataclass(value):
+        return sorted(_state(value).items())
+    found = value.__reduce_ex__(2)
+    if isinstance(found, str):
+        return [found]
+    return [list(part) if isinstance(part, Iterator) else part for part in found]
+
+
+def _array(values: np.ndarray) -> str:
+    content = np.ascontiguousarray(values)
+    return f"{content.dtype} {content.shape} {hashlib.sha256(content.tobytes()).hexdigest()}"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # a function that refers to itself, while it is being made
+        return None
+
+
+def _names(code: types.CodeType, operations: tuple[str, ...]) -> set[str]:
+    """Return the names that some instructions of a function, and of those inside it, use."""
+    own = {i.argval for i in dis.get_instructions(code) if i.opname in operations}
+    inside = [_names(c, operations) for c in code.co_consts if isinstance(c, types.CodeType)]
+    return {name for names in (own, *inside) for name in names if isinstance(name, str)}
+
+
+def _bytecode(code: types.CodeType) -> str:
+    """Return all that a function does: no docstring, no lines, no addresses."""
+    # By value: a docstring among the constants moves the places of the others.
+    steps = [
+        (i.opname, _constant(i.argval) if i.opcode in dis.hasconst else i.arg)
+        for i in dis.get_instructions(code)
+    ]
+    named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount], code.co_names
+    return f"{named} {code.co_freevars} {code.co_exceptiontable.hex()} {steps}"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, types.CodeType):
+        return _bytecode(value)
+    if isinstance(value, tuple):
+        return f"({[_constant(part) for part in value]})"
+    # A set of texts shows in an order that changes with every start of Python.
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
+
+
+def _called(thing: Any) -> str:
+    name = str(getattr(thing, "__qualname__", type(thing).__qualname__))
+    return f"{module_of(thing)}.{name}" if module_of(thing) else name
+
+
+def _dunder(name: str) -> bool:
+    return name.startswith("__") and name.endswith("__")

@@ -1,0 +1,78 @@
+"""The table that utility is measured on, kept with a run: its report needs no generator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from privacygauge.runs.plan import ArraySpec, Plan
+from privacygauge.runs.reach import code_of
+from privacygauge.runs.store import open_run
+from privacygauge.synthetic.games.releases import Making, settings_of
+from privacygauge.synthetic.table import Table
+
+_WORDS = 6
+_MASK = 2**64 - 1
+
+
+def learnt_once(making: Making, learnt: Table, rng: np.random.Generator, run: str | Path) -> Table:
+    """Return a synthetic table of some records, made once and read from `run` afterwards.
+
+    Parameters
+    ----------
+    making : Making
+        Game, setting and generator.
+    learnt : Table
+        What the generator learns from: drawn from the setting's seed.
+    rng : numpy.random.Generator
+        Of PCG64, numpy's default. It goes on where the generator left it, in either case.
+    run : str or Path
+        Folder of the run, or a URL that fsspec knows.
+
+    Raises
+    ------
+    InputError
+        If the folder holds another run, or the generator returns something else than it should.
+    """
+    n, schema = making.setting.sizes.n_made, learnt.schema
+    plan = Plan(
+        name="synthetic_utility",
+        seed=making.setting.seed,
+        unit="table",
+        n_units=1,
+        units_a_task=1,
+        arrays={
+            "values": ArraySpec(
+                ("table", "record", "column"), (1, n, len(schema.columns)), "float64"
+            ),
+            "state": ArraySpec(("table", "word"), (1, _WORDS), "uint64"),
+        },
+        settings=settings_of(making.game, making.setting, making.generator),
+        code=code_of(making.game, making.generator),
+    )
+    opened = open_run(run, plan)
+    if opened.missing():
+        table = making.generator.generate(learnt, n, rng)
+        values = {"values": table.values[None], "state": _words(rng)[None]}
+        opened.write(plan.tasks[0], values)
+        return table
+    _restore(rng, np.asarray(opened.array("state")[0]))
+    return Table(schema, np.asarray(opened.array("values")[0]))
+
+
+def _words(rng: np.random.Generator) -> np.ndarray:
+    found = rng.bit_generator.state
+    long = [found["state"][name] for name in ("state", "inc")]
+    halves = [half for value in long for half in (value & _MASK, value >> 64)]
+    return np.array([*halves, found["has_uint32"], found["uinteger"]], np.uint64)
+
+
+def _restore(rng: np.random.Generator, words: np.ndarray) -> None:
+    low, high, inc_low, inc_high, has, last = map(int, words)
+    rng.bit_generator.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": high << 64 | low, "inc": inc_high << 64 | inc_low},
+        "has_uint32": has,
+        "uinteger": last,
+    }

@@ -1,0 +1,200 @@
+"""Bounds beside a claim, and their curves: each against a plain program of the same bound."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+from scipy.special import ndtr, ndtri
+
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate.chosen_cut import epsilon_cut
+from privacygauge.evaluate.claim import Guessed, divided, one_run_bound
+from privacygauge.evaluate.claim_bounds import (
+    best_mu_cut,
+    held_out,
+    one_run_bounds,
+    one_run_curve,
+    rates_bounds,
+    rates_curve,
+    steps,
+)
+from privacygauge.evaluate.epsilon import epsilon_lower_bound
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, mu_lower_bound
+from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.trade_off import one_run_mu
+from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
+
+
+def normal(n: int, shift: float, seed: int = 0) -> Transcript:
+    rng = np.random.default_rng(seed)
+    secret = np.arange(n) % 2 == 0
+    return Transcript(rng.normal(size=n) + shift * secret, secret)
+
+
+def left_out_shows(n: int) -> Transcript:
+    """Who is in never scores -9, who is out does so in a third of the cases."""
+    rng = np.random.default_rng(0)
+    secret = np.arange(n) < n // 2
+    score = rng.normal(size=n)
+    score[(rng.random(n) < 0.3) & ~secret] = -9.0
+    return Transcript(score, secret)
+
+
+def test_without_a_delta_one_run_has_no_gaussian_bound():
+    found = Guessed(100, [50, 80], [48, 70])
+    (bound,), (skipped,) = one_run_bounds(found, 0.0, 0.9)
+    assert bound == one_run_bound(found, 0.0, 0.9)
+    assert skipped.name == "Gaussian bound"
+
+
+def test_both_bounds_of_one_run_share_the_error():
+    numbers, right, m, delta, level = [50, 80], [48, 70], 100, 1e-3, 0.9
+    found = Guessed(m, numbers, right)
+    (assuming_nothing, gaussian), skipped = one_run_bounds(found, delta, level)
+    assert skipped == ()
+    assert assuming_nothing == one_run_bound(found, delta, level, methods=2)
+    each = 1 - (1 - level) / 4
+    mu = [one_run_mu(m, r, v, each) for r, v in zip(numbers, right, strict=True)]
+    perfect = [one_run_mu(m, r, r, each) for r in numbers]
+    estimate = gaussian.estimate
+    assert estimate.low == estimate.value == pytest.approx(gaussian_epsilon(max(mu), delta))
+    assert gaussian.largest == pytest.approx(gaussian_epsilon(max(perfect), delta))
+    assert (estimate.high, estimate.level, estimate.n) == (inf, level, m)
+    assert estimate.method.endswith("over 4")
+
+
+@pytest.mark.parametrize("make", [lambda: normal(60, 2.0), lambda: left_out_shows(800)])
+def test_the_bounds_of_many_runs_are_those_of_the_judged_rows(make):
+    delta, level = 1e-3, 0.9
+    found = held_out(make(), delta, level)
+    (rates, gaussian), skipped = rates_bounds(found, delta, level)
+    (alone,), (left_out,) = rates_bounds(found, 0.0, level)
+    assert skipped == ()
+    assert left_out.name == "Gaussian bound"
+    secret, n = found.for_epsilon.secret, len(found.for_epsilon)
+    for bound, d, error in ((rates, delta, 0.05), (alone, 0.0, 0.1)):
+        for decisions, number in (
+            (found.for_epsilon, bound.estimate.low),
+            (Decisions(secret, secret), bound.largest),
+        ):
+            counts = Counts.of(decisions)
+            if found.epsilon_choice.turned:
+                counts = counts.turned
+            expected = exact_epsilon(counts, found.epsilon_choice.line, d, 1 - error)
+            assert number == pytest.approx(expected)
+        value = epsilon_lower_bound(found.for_epsilon, d).value
+        assert bound.estimate.value == max(value, bound.estimate.low)
+        assert (bound.estimate.n, bound.estimate.level) == (n, level)
+    assert rates.estimate.method.endswith("over 2")
+    assert alone.estimate.method.endswith("over 1")
+    for decisions, number in (
+        (found.for_mu, gaussian.estimate.low),
+        (Decisions(secret, secret), gaussian.largest),
+    ):
+        mu = exact_mu(Counts.of(decisions), found.mu_choice.line, 0.95)
+        assert number == pytest.approx(gaussian_epsilon(mu, delta))
+    seen = mu_lower_bound(found.for_mu).value
+    value = inf if seen == inf else gaussian_epsilon(seen, delta)
+    assert gaussian.estimate.value == pytest.approx(max(value, gaussian.estimate.low))
+    assert found.epsilon_choice.turned == (found.score.min() == -9)
+
+
+def test_a_fifth_of_each_side_chooses_and_the_others_are_judged():
+    transcript = normal(200, 1.5)
+    found = held_out(transcript, 1e-5, 0.9, seed=3)
+    assert (found.for_epsilon.n_in, found.for_epsilon.n_out) == (80, 80)
+    judged = np.isin(transcript.score, found.score)
+    chooses = transcript.score[~judged], transcript.secret[~judged]
+    assert found.epsilon_choice == epsilon_cut(*chooses, 1e-5)
+    cut, mu = best_mu_cut(*chooses, divided(0.9, 512))
+    assert found.mu_choice.cut == cut
+    assert not found.mu_choice.turned
+    # A tangent of the Gaussian curve touches it, and lies above it elsewhere.
+    line, rates = found.mu_choice.line, np.linspace(0.001, 0.999, 999)
+    above = line.offset + line.slope * rates
+    from_mu = [(a - t) for a, t in zip(above, gaussian_curve(mu, rates), strict=True)]
+    assert min(from_mu) == pytest.approx(0.0, abs=1e-3)
+    for choice, decisions in ((found.epsilon_choice, found.for_epsilon),
+                              (found.mu_choice, found.for_mu)):  # fmt: skip
+        np.testing.assert_array_equal(decisions.guess, found.score >= choice.cut)
+        np.testing.assert_array_equal(decisions.secret, transcript.secret[judged])
+
+
+def gaussian_curve(mu, rates):
+    return ndtr(ndtri(rates) + mu)
+
+
+@pytest.mark.parametrize("n_in", [1, 2])
+def test_either_part_needs_both_kinds(n_in):
+    secret = np.arange(30) < n_in
+    if n_in == 1:
+        with pytest.raises(InputError, match="too few rows: both parts need members and non-mem"):
+            held_out(Transcript(np.arange(30.0), secret), 0.0)
+    else:
+        assert held_out(Transcript(np.arange(30.0), secret), 0.0).for_epsilon.n_in == 1
+
+
+def naive_mu(score, secret, cut, level):
+    k, n = int((score[secret] >= cut).sum()), int(secret.sum())
+    false, others = int((score[~secret] >= cut).sum()), int((~secret).sum())
+    low = clopper_pearson(k, n, level)[0]
+    high = clopper_pearson(false, others, level)[1]
+    return float(ndtri(low) - ndtri(high))
+
+
+@pytest.mark.parametrize(("n", "shift"), [(12, 4.0), (40, 1.0), (41, 0.0), (300, 2.0)])
+@pytest.mark.parametrize("level", [0.8, 0.99])
+def test_the_best_cut_for_mu_is_the_best_of_all_members_scores(n, shift, level):
+    transcript = normal(n, shift)
+    score, secret = np.round(transcript.score, 1), transcript.secret
+    cut, mu = best_mu_cut(score, secret, level)
+    bounds = {float(c): naive_mu(score, secret, c, level) for c in np.unique(score[secret])}
+    assert mu == pytest.approx(max(0.0, *bounds.values()))
+    assert bounds[cut] == pytest.approx(max(bounds.values()))
+
+
+def test_a_curve_of_one_run_has_a_bound_for_every_number_of_guesses():
+    found = Guessed(100, [5, 50, 80], [5, 45, 60])
+    curve = one_run_curve(100, found, 1e-3, 0.9)
+    assert curve.n_guesses.tolist() == [5, 50, 80]
+    np.testing.assert_array_equal(
+        curve.low, one_run_epsilon(100, [5, 50, 80], [5, 45, 60], 1e-3, 0.9)
+    )
+    np.testing.assert_array_equal(
+        curve.largest, largest_one_run_epsilon(100, [5, 50, 80], 1e-3, 0.9)
+    )
+
+
+@pytest.mark.parametrize("largest", [1, 2, 7, 16, 100, 5000])
+def test_steps_go_from_one_to_the_largest_at_nearly_equal_ratios(largest):
+    found = steps(largest)
+    assert (found[0], found[-1]) == (1, largest)
+    assert np.all(np.diff(found) > 0)
+    assert len(found) <= 16
+    if largest >= 100:
+        even = largest ** (np.arange(16) / 15)
+        assert {round(x) for x in even} == set(found.tolist())
+
+
+def test_no_steps_lead_below_one():
+    with pytest.raises(InputError, match="largest must be at least 1, got 0"):
+        steps(0)
+
+
+def test_a_curve_of_many_runs_has_the_bound_of_the_highest_rows():
+    transcript = normal(60, 2.0)
+    # Ties: a number of guesses that would cut through one is moved up to its end.
+    found = held_out(Transcript(np.round(transcript.score, 1), transcript.secret), 0.0)
+    secret, score = found.for_epsilon.secret, found.score
+    curve = rates_curve(found, 0.0, 0.9)
+    ranked = np.sort(score)[::-1]
+    wanted = {int((score >= ranked[k - 1]).sum()) for k in steps(len(score))} - {len(score)}
+    assert curve.n_guesses.tolist() == sorted(wanted)
+    for k, low, largest in zip(curve.n_guesses, curve.low, curve.largest, strict=True):
+        guesses = Decisions(score >= ranked[k - 1], secret)
+        assert low == found.epsilon(guesses, 0.0, 0.9)
+        assert largest == found.epsilon(Decisions(secret, secret), 0.0, 0.9)

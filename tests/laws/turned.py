@@ -1,0 +1,191 @@
+"""Audits of every kind on a leak of known size, forwards and the wrong way round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from privacygauge.audit.privacy_claim import ManyRuns, audit_privacy_claim
+
+import privacygauge as pg
+from privacygauge.audit.defences import audit_defended
+from privacygauge.audit.released import audit_released
+from privacygauge.audit.synthetic import audit_synthetic
+from privacygauge.audit.worst_case_comparison import compare_worst_cases
+from privacygauge.classifier.defences.training import OtherTraining
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Scores
+from privacygauge.core.rules import Split
+from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.generators.generator import Identity, Silence
+from tests.audit.test_worst_case import Known, clear_records
+from tests.classifier.made import made_pool_game, made_up
+from tests.language.made_scores import made_scores
+from tests.synthetic.made_tables import frame_of
+from tests.synthetic.released.made_released import released
+
+METRICS = tuple(Threshold(x) for x in ("correctness", "confidence", "modified-entropy"))
+FORWARDS, SCORES, SIDES = TURNS = ("forwards", "scores", "sides")
+"""How an audit is played: as it should be, with reversed scores, with swapped sides."""
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """An attack whose scores have the wrong sign."""
+
+    attack: Attack
+    thresholds: str = "none"
+
+    @property
+    def name(self) -> str:
+        return self.attack.name
+
+    @property
+    def variant(self) -> str:
+        return self.attack.variant
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        found = self.attack.score(observation, rng)
+        return found if isinstance(found, Skipped) else Scores(-found.value, Split())
+
+
+@dataclass(frozen=True)
+class ReversedTable:
+    """An attack on tables whose scores have the wrong sign."""
+
+    attack: TableAttack
+    name: str = "closest"
+    variant: str = "reversed"
+
+    def score(self, view: View, rng: np.random.Generator) -> Answer | Skipped:
+        found = self.attack.score(view, rng)
+        return (
+            found
+            if isinstance(found, Skipped)
+            else replace(found, own=-found.own, released=-found.released)
+        )
+
+
+def suite(turn: str, attacks: tuple[Attack, ...] = METRICS) -> tuple[Attack, ...]:
+    """Return the attacks, reversed where scores are."""
+    return tuple(map(Reversed, attacks)) if turn == SCORES else attacks
+
+
+def predictions(turn: str, leak: float, seed: int, *, shadow: bool = True) -> Any:
+    """Audit predictions, with a shadow model's or without."""
+    target = made_up(300, leak=leak, seed=2 * seed)
+    own = made_up(300, leak=leak, seed=2 * seed + 1) if shadow else None
+    if turn == SIDES:
+        target = replace(target, member=~target.member)
+    return pg.audit_classifier(target, own, attacks=suite(turn))
+
+
+def pool(turn: str, leak: float, seed: int) -> Any:
+    """Audit against a pool of shadow models."""
+    game = made_pool_game(300, 8, leak=leak, seed=seed, logits=True)
+    target = replace(game.target, member=~game.target.member) if turn == SIDES else game.target
+    return pg.audit_pool(target, game.pool, attacks=suite(turn, (LiraOnline(), METRICS[1])))
+
+
+def defended(turn: str, leak: float, seed: int) -> Any:
+    """Audit a defence that takes a little off every leak."""
+    sides = [made_up(300, leak=leak, seed=2 * seed + i) for i in (0, 1)]
+    if turn == SIDES:
+        sides[0] = replace(sides[0], member=~sides[0].member)
+    behind = [replace(x, values=0.9 * x.values + 0.1 / x.values.shape[1]) for x in sides]
+    return audit_defended(*sides, *behind, attacks=suite(turn))
+
+
+def worst_case(turn: str, leak: float, seed: int) -> Any:
+    """Audit a training with and without a defence that does nothing."""
+    way = Known("private", -2 * leak if turn == SIDES else 2 * leak)
+    few = {"n_canaries": 40, "n_ordinary": 40, "n_models": 8, "fprs": (0.1,), "seed": seed}
+    attacks = suite(turn, METRICS[1:2])
+    return compare_worst_cases(
+        way, *clear_records(), (OtherTraining(way, "idle"),), attacks=attacks, **few
+    )
+
+
+def claim(turn: str, leak: float, seed: int, **more: Any) -> Any:
+    """Audit a claim of almost perfect privacy."""
+    rng = np.random.default_rng(seed)
+    member = rng.random(800) < 0.5
+    score = rng.normal(size=800) + leak * member
+    sign = -1 if turn == SCORES else 1
+    canaries = {"score": sign * score, "member": member ^ (turn == SIDES)}
+    return audit_privacy_claim(canaries, 0.1, 1e-5, **more)
+
+
+def generator(turn: str, leak: float, seed: int) -> Any:
+    """Audit a generator that copies records, or one that says nothing."""
+    people = frame_of(np.random.default_rng(seed), 200, 3, 2)
+    attacks = (ReversedTable(ClosestDistance()),) if turn == SCORES else (ClosestDistance(),)
+    made = Identity() if leak else Silence()
+    few = {"targets": 2, "shadows": 20, "tests": 40, "size": 40, "seed": seed}
+    return audit_synthetic(made, people, attacks=attacks, **few)
+
+
+def table(turn: str, leak: float, seed: int) -> Any:
+    """Audit a table that holds the real records, or one of other people."""
+    of = released(np.random.default_rng(seed), 120, of="real" if leak else "others")
+    sides = (of.holdout, of.real) if turn == SIDES else (of.real, of.holdout)
+    return audit_released(sides[0], of.synthetic, sides[1], attempts=50, label="sex")
+
+
+def language(turn: str, leak: float, seed: int) -> Any:
+    """Audit energies of texts by patient."""
+    made = made_scores(np.random.default_rng(seed), patients=(50, 50, 0), sizes=(1, 4), leak=leak)
+    sign = -1 if turn == SCORES else 1
+    return pg.audit_language(
+        {
+            "sample": made.sample,
+            "group": made.group,
+            "energy_target": 9 + sign * (made.energy_target - 9),
+            "energy_reference": 9 + sign * (made.energy_reference - 9),
+            "member": made.member ^ (turn == SIDES),
+        }
+    )
+
+
+def signals(turn: str, leak: float, seed: int) -> Any:
+    """Audit texts of which one further signal alone tells something."""
+    rng = np.random.default_rng(seed)
+    member = np.arange(300) % 2 == 0
+    sign = -1 if turn == SCORES else 1
+    return pg.audit_language(
+        {
+            "sample": range(300),
+            "energy_target": rng.uniform(1, 3, 300),
+            "member": member ^ (turn == SIDES),
+            "signal_own": sign * (rng.normal(size=300) + leak * member),
+        }
+    )
+
+
+KINDS: Mapping[str, Callable[[str, float, int], Any]] = {
+    "predictions with a shadow model": predictions,
+    "predictions alone": lambda *asked: predictions(*asked, shadow=False),
+    "a pool of shadow models": pool,
+    "defences": defended,
+    "worst-case records": worst_case,
+    "a privacy claim, one run": claim,
+    "a privacy claim, many runs": lambda *asked: claim(*asked, design=ManyRuns()),
+    "a generator": generator,
+    "a released table": table,
+    "energies of texts": language,
+    "further signals of texts": signals,
+}
+"""From how it is played, the leak and a seed to the audit."""
+
+IMPOSSIBLE = {("a generator", SIDES), ("a released table", SCORES)}
+"""A generator's sides are dealt by the audit; a released table's scores are computed by it."""
+
+
+def verdict_of(audit: Any) -> Any:
+    """Return the verdict by the report of the audit's kind."""
+    return audit._report().verdict(audit)

@@ -1,0 +1,234 @@
+"""Mutation testing of the mathematics: which small changes of the code does no test notice?
+
+    make mutants                          300 mutants, seed 0
+    make mutants MUTANTS="--n 50 --seed 1 --only evaluate/claim"
+
+cosmic-ray makes the mutants. A place is drawn first, of the same chance each, then one of the
+mutants there; left out are those that are the same program (annotations, `slots`, `strict`) and
+those that no slip of the pen makes (a shift for a sum). Every mutant is written into a copy of
+the sources. Its tests run in a fork of a process that has numpy and the like imported already,
+which is why cosmic-ray's own executor is not used: starting an interpreter costs more than the
+tests. First come the tests that import the module, then the other fast ones of core, evaluate and
+laws; the first failure ends both. What survives is printed with its place and its difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import difflib
+import os
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.append(str(ROOT / ".mutants"))  # cosmic-ray, where `make mutants` puts it
+SOURCE = Path("src/privacygauge")
+FOLDERS = ("core", "evaluate")
+TESTS = ("tests/core", "tests/evaluate", "tests/laws")
+IMPLAUSIBLE = re.compile(
+    r"_(RShift|LShift|BitXor)$|(Add|Sub|Mul|Div|Mod|Pow)_Bit(Or|And)$|USub_(Not|Invert)$"
+    r"|Invert_(USub|UAdd|Not)$|BitOr_(?!BitAnd)|BitAnd_(?!BitOr)"
+    r"|(Eq|NotEq|Lt|LtE|Gt|GtE)_Is(Not)?$"
+)
+"""Changes that end in a TypeError or a SyntaxWarning: any test kills them."""
+SAME = frozenset({"slots", "strict"})
+"""Keywords that change no result of a program that is right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One small change of one file."""
+
+    path: Path
+    """Relative to the root."""
+    line: int
+    operator: str
+    occurrence: int
+
+
+def skipped_places(tree: ast.Module) -> set[tuple[int, int]]:
+    """Return the places (line, column) of annotations and of the keywords of `SAME`."""
+    parts: list[ast.AST | None] = []
+    for node in ast.walk(tree):
+        parts += [getattr(node, "annotation", None), getattr(node, "returns", None)]
+        if isinstance(node, ast.keyword) and node.arg in SAME:
+            parts.append(node.value)
+    return {
+        (x.lineno, column)
+        for part in parts
+        if part is not None
+        for x in ast.walk(part)
+        if isinstance(x, ast.expr) and x.end_col_offset is not None
+        for column in range(x.col_offset, x.end_col_offset + 1)
+    }
+
+
+def mutants_of(path: Path) -> Iterator[tuple[tuple[int, int], Mutant]]:
+    """Yield every mutant of a file with its place."""
+    from cosmic_ray.ast import Visitor, get_ast
+    from cosmic_ray.operators.provider import OperatorProvider
+
+    text = (ROOT / path).read_text(encoding="utf-8")
+    skipped, provider, tree = skipped_places(ast.parse(text)), OperatorProvider(), get_ast(text)
+    for name in provider:
+        if IMPLAUSIBLE.search(name) or name.startswith("Variable"):
+            continue
+        operator, found = provider[name](), []
+
+        class Places(Visitor):
+            def visit(self, node, operator=operator, found=found):
+                found += [start for start, _ in operator.mutation_positions(node)]
+                return node
+
+        Places().walk(tree)
+        for occurrence, place in enumerate(found):
+            if place not in skipped:
+                yield place, Mutant(path, place[0], name, occurrence)
+
+
+def sample(n: int, seed: int, only: str) -> list[Mutant]:
+    """Return n mutants, each at a place of its own."""
+    places: dict[tuple[Path, tuple[int, int]], list[Mutant]] = defaultdict(list)
+    for folder in FOLDERS:
+        for path in sorted((ROOT / SOURCE / folder).rglob("*.py")):
+            for place, mutant in mutants_of(path.relative_to(ROOT)):
+                places[path, place].append(mutant)
+    kept = [places[key] for key in sorted(places) if only in key[0].as_posix()]
+    rng = np.random.default_rng(seed)
+    drawn = rng.permutation(len(kept))[:n]
+    print(f"{len(drawn)} of {len(kept)} places, seed {seed}", flush=True)
+    return [kept[i][rng.integers(len(kept[i]))] for i in drawn]
+
+
+def mutated(mutant: Mutant) -> str:
+    """Return the text of the file with the change."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.operators.provider import OperatorProvider
+
+    text = (ROOT / mutant.path).read_text(encoding="utf-8")
+    changed = mutate_code(text, OperatorProvider()[mutant.operator](), mutant.occurrence)
+    assert changed is not None
+    return str(changed)
+
+
+def stages(path: Path) -> tuple[list[str], list[str]]:
+    """Return the tests that import a module, its own first, and the other fast ones."""
+    module = ".".join(path.relative_to("src").with_suffix("").parts)
+    package, _, name = module.rpartition(".")
+    named = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
+    files = sorted(x for folder in TESTS for x in (ROOT / folder).rglob("test_*.py"))
+    near = [x for x in files if named.search(x.read_text(encoding="utf-8"))]
+    near.sort(key=lambda x: x.stem != f"test_{name}")
+    examples = [f"tests/test_doctests.py::test_examples_hold[{module}]"]
+    if ">>>" not in (ROOT / path).read_text(encoding="utf-8"):
+        examples = []
+    first = [x.relative_to(ROOT).as_posix() for x in near] + examples
+    return first, [x.relative_to(ROOT).as_posix() for x in files if x not in near]
+
+
+def passes(tests: Sequence[str], seconds: float) -> bool:
+    """Return whether the tests pass, in a fork, within the time."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        sys.dont_write_bytecode = True
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+            os.dup2(nowhere.fileno(), 2)
+        code = int(pytest.ExitCode.INTERNAL_ERROR)
+        try:
+            code = int(run(tests))
+        finally:
+            os._exit(code)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return _passed(os.waitstatus_to_exitcode(status))
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
+def _passed(code: int) -> bool:
+    if code == pytest.ExitCode.USAGE_ERROR:
+        sys.exit("pytest cannot run these tests, whatever the mutant")
+    return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Return pytest's exit code."""
+    options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    return pytest.main([*options, *arguments])
+
+
+def warm() -> None:
+    """Import what the tests import, and forget our own modules: a fork reads them anew."""
+    run(["--collect-only", "-qq", *TESTS])
+    for name in [x for x in sys.modules if re.match(r"(privacygauge|tests)(\.|$)", x)]:
+        del sys.modules[name]
+
+
+def survives(mutant: Mutant, copy: Path, *, near: bool, seconds: float) -> bool:
+    """Return whether no test notices the change."""
+    first, rest = stages(mutant.path)
+    (copy / mutant.path).write_text(mutated(mutant), encoding="utf-8")
+    try:
+        if first and not passes(first, seconds):
+            return False
+        return near or passes(rest, seconds)
+    finally:
+        shutil.copy2(ROOT / mutant.path, copy / mutant.path)
+
+
+def difference(mutant: Mutant) -> str:
+    """Return the changed lines."""
+    text = (ROOT / mutant.path).read_text(encoding="utf-8")
+    lines = difflib.unified_diff(text.splitlines(), mutated(mutant).splitlines(), lineterm="", n=0)
+    return "\n".join(x for x in lines if not x.startswith(("---", "+++", "@@")))
+
+
+def main() -> int:
+    """Run the sample and print what survives."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--n", type=int, default=300, help="mutants; default 300")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample; default 0")
+    parser.add_argument("--only", default="", metavar="PART", help="of paths, as evaluate/claim")
+    parser.add_argument("--near", action="store_true", help="only the tests that import the module")
+    parser.add_argument("--seconds", type=float, default=180.0, help="for each of the two stages")
+    options = parser.parse_args()
+    drawn, left = sample(options.n, options.seed, options.only), 0
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder)
+        for name in ("src", "tests"):
+            shutil.copytree(ROOT / name, copy / name)
+        shutil.copy2(ROOT / "pyproject.toml", copy)
+        os.chdir(copy)
+        sys.path.insert(0, str(copy / "src"))
+        warm()
+        if not passes(TESTS, 10 * options.seconds):
+            sys.exit("the tests fail without any mutant")
+        for done, mutant in enumerate(drawn, 1):
+            if survives(mutant, copy, near=options.near, seconds=options.seconds):
+                left += 1
+                place = f"{mutant.path.as_posix()}:{mutant.line}"
+                print(f"\n[{done}] {place} {mutant.operator}\n{difference(mutant)}", flush=True)
+    print(f"\n{len(drawn) - left} of {len(drawn)} mutants killed, {left} left")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
