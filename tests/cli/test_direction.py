@@ -10,7 +10,9 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.cli.gate import METRICS_OF_CLAIM, METRICS_OF_LANGUAGE, Limit, exceeded_by_language
+from privacygauge.audits.privacy_claim.says import METRICS as METRICS_OF_CLAIM
+from privacygauge.cli.gate import METRICS_OF_LANGUAGE, exceeded_by_language
+from privacygauge.report.limits import Limit
 from tests.classifier.made import made_up
 from tests.cli.test_main import one_line, run_inside
 from tests.language.made_scores import made_scores

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
-from privacygauge.report.claim import verdict as verdict_of_claim
 from scipy.special import expit
 
 import privacygauge as pg
@@ -155,7 +154,6 @@ def of_claim(sizes: str, rng: Rng, seed: int) -> bool:
     member = coin_flips(1, len(unit), rng, unit)[0]
     canaries = {"score": alike(unit, rng)[:, 0], "member": member, "unit": unit}
     audit = pg.audit_privacy_claim(canaries, 0.0, seed=seed)
-    assert verdict_of_claim(audit).grade
     return any(bound.refutes(audit.claim) for bound in audit.bounds)
 
 

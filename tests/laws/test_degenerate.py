@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from privacygauge.audit.privacy_claim import ManyRuns
 
 import privacygauge as pg
 from privacygauge.audit.attacks import audit, played_of, telling
 from privacygauge.audit.holdout import attack_holdout
 from privacygauge.audit.worst_case import audit_worst_case
+from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions

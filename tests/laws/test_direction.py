@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from privacygauge.report.claim.verdict import STANDS
 from scipy import stats
 
 import privacygauge as pg
+from privacygauge.audits.privacy_claim.verdict import STANDS
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.direction import inverted, mirrors
 from privacygauge.evaluate.roc import auc
@@ -17,7 +17,7 @@ from privacygauge.report.verdict import NONE, UNKNOWN
 from tests.laws.turned import FORWARDS, IMPOSSIBLE, KINDS, SCORES, SIDES, verdict_of
 from tests.thorough import times
 
-SAFE = {NONE, STANDS}
+SAFE = {NONE, STANDS.word}
 TURNED = [
     pytest.param(kind, turn, id=f"{kind}, {turn}")
     for kind in KINDS

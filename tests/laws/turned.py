@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from privacygauge.audit.privacy_claim import ManyRuns, audit_privacy_claim
 
 import privacygauge as pg
 from privacygauge.audit.defences import audit_defended
 from privacygauge.audit.released import audit_released
 from privacygauge.audit.synthetic import audit_synthetic
 from privacygauge.audit.worst_case_comparison import compare_worst_cases
+from privacygauge.audits.privacy_claim.play import ManyRuns, audit_privacy_claim
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Split
+from privacygauge.report.reported import Reported
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Identity, Silence
@@ -187,5 +189,8 @@ IMPOSSIBLE = {("a generator", SIDES), ("a released table", SCORES)}
 
 
 def verdict_of(audit: Any) -> Any:
-    """Return the verdict by the report of the audit's kind."""
+    """Return the verdict by the report of the audit's kind, its grade as a word."""
+    if isinstance(audit, Reported):
+        found = audit.report().verdict
+        return SimpleNamespace(grade=found.grade.word, headline=found.headline)
     return audit._report().verdict(audit)
