@@ -21,10 +21,8 @@ from privacygauge.audits.privacy_claim.verdict import (
     exact,
     verdict,
 )
-from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
-from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin
 from tests.report.test_html import Page
 
@@ -49,11 +47,6 @@ def findings() -> ClaimAudit:
     return example()
 
 
-@pytest.fixture(scope="module")
-def text(findings: ClaimAudit) -> str:
-    return findings.to_html()
-
-
 @pytest.mark.parametrize(
     ("epsilon", "grade"), [(2.0, REFUTED), (2.9, IF_GAUSSIAN), (4.5, STANDS), (7.0, UNKNOWN)]
 )
@@ -72,28 +65,10 @@ def test_the_grade_follows_the_claim(findings, epsilon, grade):
     assert any("no proof" in x for x in found.sentences) == (grade in (STANDS, UNKNOWN))
 
 
-def test_the_page_is_sound(text):
-    page = Page(text)
-    ids = page.values("id")
-    assert len(ids) == len(set(ids))
-    for name in ("aria-labelledby", "href"):
-        for value in page.values(name):
-            assert all(x == "data:," or x.lstrip("#") in ids for x in value.split())
-    assert page.tags["h1"] == page.tags["main"] == page.tags["nav"] == 1
-    assert page.tags["caption"] == page.tags["table"]
-    assert page.tags["script"] == page.tags["img"] == 0
-    shown = " ".join(page.text)
+def test_the_curve_is_called_descriptive(findings):
+    shown = " ".join(Page(findings.to_html()).text)
     assert "Descriptive: each point is a bound as if it were the only one" in shown
     assert "Certifiable" in shown
-
-
-def test_hostile_words_are_text(findings):
-    origin = Origin(BAD, "0", 0, 0.95, "", (Skipped(BAD, BAD),), (BAD,), {BAD: BAD})
-    page = replace(findings, origin=origin).to_html()
-    assert "<script" not in page
-    assert "\u202e" not in page
-    assert "\x1b" not in page
-    Page(page)
 
 
 def test_the_document_says_what_the_findings_say(findings):
@@ -136,16 +111,6 @@ def test_the_plot_shows_attack_limit_and_claim(findings):
 def test_claims_are_shown_with_all_of_their_digits():
     assert [exact(x) for x in (2.0, 1e-5, 0.1234567891)] == ["2", "1e-05", "0.1234567891"]
     assert len(GRADES) == 3
-
-
-def test_a_limit_of_what_the_audit_could_not_tell_is_not_kept(findings):
-    unknown = replace(findings, claim=PrivacyClaim(7.0, 1e-5)).report()
-    stands = replace(findings, claim=PrivacyClaim(4.5, 1e-5)).report()
-    limits = [Limit("epsilon", 100.0)]
-    assert exceeded(stands, limits) == []
-    (line,) = exceeded(unknown, limits)
-    assert "no limit can be checked" in line
-    assert exceeded(unknown, []) == []
 
 
 def test_the_gate_names_what_the_report_measures(findings):

@@ -1,0 +1,138 @@
+"""Every report, whatever its kind: a sound page, words that stay words, one name for one number.
+
+A kind of audit is held to these by a line in `REPORTS`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+
+import jsonschema
+import numpy as np
+import pytest
+from rich.console import Console
+
+import privacygauge as pg
+from privacygauge.audit.register import line_of
+from privacygauge.audits.privacy_claim.play import ManyRuns
+from privacygauge.core.estimate import Skipped
+from privacygauge.report import render
+from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.values import Origin, Report, Severity
+from tests.report.test_html import Page
+
+BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
+
+
+def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(0)
+    member = rng.random(n) < 0.5
+    return {"score": rng.normal(size=n) + leak * member, "member": member}
+
+
+REPORTS: dict[str, Callable[[], Report]] = {
+    "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
+    "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
+    "a claim too large": lambda: pg.audit_privacy_claim(canaries(1.0), 20.0).report(),
+    "a claim, reversed": lambda: pg.audit_privacy_claim(canaries(-2.0), 0.5).report(),
+    "a claim, many runs": lambda: pg.audit_privacy_claim(
+        canaries(1.0), 3.0, 1e-5, design=ManyRuns()
+    ).report(),
+}
+each = pytest.mark.parametrize("name", REPORTS)
+
+
+@cache
+def of(name: str) -> Report:
+    return REPORTS[name]()
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def text_of(report: Report) -> str:
+    console = Console(width=100, file=io.StringIO())
+    console.print(render.terminal(report))
+    return console.file.getvalue()
+
+
+@each
+def test_the_page_is_sound(name):
+    page = Page(render.page(of(name)))
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    for attribute in ("aria-labelledby", "href"):
+        for value in page.values(attribute):
+            assert all(x == "data:," or x.lstrip("#") in ids for x in value.split())
+    assert page.tags["h1"] == page.tags["main"] == page.tags["nav"] == 1
+    assert page.tags["caption"] == page.tags["table"]
+    assert page.tags["script"] == page.tags["img"] == 0
+
+
+@each
+def test_every_number_is_the_same_in_all_forms(name):
+    report = of(name)
+    page = " ".join(Page(render.page(report)).text)
+    forms = [flat(form) for form in (page, text_of(report), render.summary(report))]
+    document = render.document(report)
+    for form in forms:
+        assert flat(report.verdict.headline) in form
+        for measure in report.measures:
+            assert flat(measure.label) in form
+            assert flat(measure.shown.value) in form
+    assert document["measures"] == {k: render.finite(v) for k, v in report.numbers.items()}
+
+
+@each
+def test_the_document_keeps_to_the_schema(name):
+    schema = json.loads((files("privacygauge.report") / "schema.json").read_text("utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(render.as_json(of(name))), schema)
+
+
+@each
+def test_the_register_and_the_gate_use_the_names_of_the_document(name):
+    report = of(name)
+    line = line_of(render.as_json(report), "release")
+    assert set(line.measures) <= set(report.numbers)
+    assert all(line.measures[key] == report.numbers[key] for key in line.measures)
+    assert line.told.judged.severity == report.verdict.grade.severity.value
+    assert line.told.judged.headline == report.verdict.headline
+    for measure in (measure for measure in report.measures if measure.gate):
+        told = exceeded(report, [Limit(measure.name, -1.0)])
+        assert any(measure.name in text for text in told)
+
+
+@each
+def test_no_limit_is_kept_where_nothing_can_be_told(name):
+    report = of(name)
+    kept = not exceeded(report, [Limit(report.main.name, 1e9)])
+    assert kept == (report.verdict.grade.severity is not Severity.UNTOLD)
+    assert exceeded(report, []) == []
+
+
+@each
+def test_hostile_words_are_text(name):
+    report = of(name)
+    origin = Origin(BAD, "0", 0, 0.95, "2026-01-31", (Skipped(BAD, BAD),), (BAD,), {BAD: BAD})
+    evil = replace(report, origin=origin)
+    page = render.page(evil)
+    Page(page)
+    for form in (page, text_of(evil), render.summary(evil)):
+        assert "\u202e" not in form
+        assert "\x1b" not in form
+    assert "<script" not in page
+
+
+@each
+def test_equal_audits_give_equal_reports(name, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    first, second = REPORTS[name](), REPORTS[name]()
+    assert first.origin.made == "1970-01-02"
+    assert render.files(first) == render.files(second)
