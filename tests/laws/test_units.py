@@ -179,3 +179,11 @@ def test_few_answers_of_a_model_are_not_taken_for_people() -> None:
     audit = pg.audit_classifier(given)
     assert audit.headline.accuracy.n == 2000
     assert not any("equal" in line for line in audit.warnings)
+
+
+def test_votes_that_are_equal_by_chance_are_not_taken_for_copies() -> None:
+    rng = np.random.default_rng(0)
+    member, labels = rng.random(1_000) < 0.5, rng.integers(3, size=1_000)
+    votes = rng.multinomial(20, [0.8, 0.1, 0.1], size=1_000) / 20
+    audit = pg.audit_classifier({"probs": votes, "labels": labels, "member": member})
+    assert not any("equal a non-member" in line for line in audit.warnings)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.resolution import resolution
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Ints
 
@@ -25,6 +26,9 @@ _FEWEST = 20
 
 _MATTERS = 0.99
 """Rows that are worth more than this share of their number change no interval."""
+
+_COARSE = 1e-3
+"""Predictions in larger steps than this, such as votes of trees, are often equal by chance."""
 
 _SURE = 1e-6
 """A prediction this near to certain equals many others by rounding alone."""
@@ -56,12 +60,21 @@ def settled(
         return target, []
     what = "predictions" if features is None else "features"
     keys = _prediction_keys(target) if features is None else _keys(features)
-    unit, warnings = equal_rows(keys, target.labels, target.member, what, drawn=drawn)
+    coarse = features is None and not target.logits and _steps(target) > _COARSE
+    unit, warnings = equal_rows(
+        keys, target.labels, target.member, what, drawn=drawn, coarse=coarse
+    )
     return target if unit is None else replace(target, unit=checks.frozen(unit)), warnings
 
 
 def equal_rows(
-    keys: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
+    keys: NDArray[Any],
+    labels: Ints,
+    member: Bools,
+    what: str = "values",
+    *,
+    drawn: bool = False,
+    coarse: bool = False,
 ) -> tuple[Ints | None, list[str]]:
     """Return the units that equal rows make, None where they are no units, and what to say.
 
@@ -75,9 +88,12 @@ def equal_rows(
         What is equal.
     drawn : bool
         As in `settled`.
+    coarse : bool
+        Whether different records often have equal keys, as with votes of a few trees: then equal
+        rows on both sides say nothing.
     """
     found = _Equal(units.numbered(keys), labels)
-    warnings = found.on_both_sides(what, member)
+    warnings = [] if coarse else found.on_both_sides(what, member)
     if drawn or not found.are_units(member):
         return None, warnings
     unit = found.unit(member)
@@ -183,6 +199,10 @@ def _prediction_keys(target: Predictions) -> NDArray[Any]:
         sure = _sure(target)
         same[sure] = len(same) + np.flatnonzero(sure)
     return same
+
+
+def _steps(target: Predictions) -> float:
+    return 2 * float(resolution(target).least.max())
 
 
 def _sure(target: Predictions) -> Bools:
