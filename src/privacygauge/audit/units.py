@@ -60,7 +60,7 @@ def settled(
         return target, []
     what = "predictions" if features is None else "features"
     keys = _prediction_keys(target) if features is None else _keys(features)
-    coarse = features is None and not target.logits and _steps(target) > _COARSE
+    coarse = features is None and resolution(target).step > _COARSE
     unit, warnings = equal_rows(
         keys, target.labels, target.member, what, drawn=drawn, coarse=coarse
     )
@@ -199,10 +199,6 @@ def _prediction_keys(target: Predictions) -> NDArray[Any]:
         sure = _sure(target)
         same[sure] = len(same) + np.flatnonzero(sure)
     return same
-
-
-def _steps(target: Predictions) -> float:
-    return 2 * float(resolution(target).least.max())
 
 
 def _sure(target: Predictions) -> Bools:

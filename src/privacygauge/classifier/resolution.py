@@ -34,6 +34,8 @@ class Resolution:
     """(1,) or, of two classes, (2,): what a probability of 0 in the class's column stands for."""
     near: float
     """Where 1 - p is below this, the sum of the other probabilities is the more precise."""
+    step: float = 0.0
+    """Of which all probabilities are multiples, such as 0.01 for 100 votes; 0 where they float."""
 
     def unresolved(self, scaled_logit: Floats, labels: Ints) -> Bools:
         """Return which records lie at the bounds of the scaled logit, the shape of both.
@@ -92,7 +94,8 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     bound = unit if np.isinf(smallest).all() else max(unit, float(smallest.min()))
     least = np.maximum(step, np.minimum(smallest, bound)) / 2
     by_sum = (given[0].n_classes - 2) * step.max() < unit
-    return Resolution(least, min(_COARSE * unit, 0.25) if by_sum else 0.0)
+    near = min(_COARSE * unit, 0.25) if by_sum else 0.0
+    return Resolution(least, near, float(step.max()))
 
 
 @dataclass(frozen=True, eq=False)
