@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import expit
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.audit.candidates import audit_candidates
@@ -24,6 +25,11 @@ def played(model, **options):
 def coin(x, y, random_state):
     """Train nothing."""
     return lambda x: np.full((len(x), 2), 0.5)
+
+
+def fixed(x, y, random_state):
+    """Train nothing, and answer by the features alone."""
+    return lambda x: np.column_stack([expit(x[:, 0]), expit(-x[:, 0])])
 
 
 def noise(x, y, random_state):
@@ -52,9 +58,13 @@ def test_records_that_a_model_knows_by_heart_are_found(design):
 
 
 @pytest.mark.slow
-def test_a_model_that_learns_nothing_gives_exactly_one_half():
-    found = played(coin)
+def test_a_model_that_learns_nothing_gives_one_half_or_no_ranking():
+    with pytest.raises(InputError, match="every record the same score"):
+        played(coin)
+    found = played(fixed)
+    assert "distance (shared)" in {s.name for s in found.skipped}
     for evaluation in found.evaluations:
+        # A target is a member in half of its models, and guessed alike in all of them.
         assert evaluation.accuracy.value == 0.5
         assert (found.per_target[evaluation.title].accuracy == 0.5).all()
 
@@ -72,7 +82,7 @@ def test_pdtp_is_measured_and_compared_with_the_accuracies():
     for title in found.per_target:
         assert (frame[f"{title} low"] <= frame[title]).all()
         assert (frame[title] <= frame[f"{title} high"]).all()
-    nothing = played(coin, measurements=1)
+    nothing = played(fixed, measurements=1)
     assert (nothing.pdtp == 0).all()
     assert all(isinstance(c, Skipped) for c in nothing.correlations.values())
 

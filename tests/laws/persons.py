@@ -68,13 +68,6 @@ def of_predictions(sizes: str, rng: Rng, seed: int) -> bool:
     return found(verdict(pg.audit_classifier(given, attacks=METRICS, seed=seed)).grade)
 
 
-def of_equal_rows(sizes: str, rng: Rng, seed: int) -> bool:
-    """Nobody names the people, but the rows of one are equal."""
-    unit, member = people(sizes, rng)
-    given = {**answers(unit, rng, share=1.0), "member": member}
-    return found(verdict(pg.audit_classifier(given, attacks=METRICS, seed=seed)).grade)
-
-
 def of_shadow(sizes: str, rng: Rng, seed: int) -> bool:
     (unit, member), (other, known) = people(sizes, rng), people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "ids": unit}
@@ -176,7 +169,6 @@ def of_released(sizes: str, rng: Rng, seed: int) -> bool:
 
 DOMAINS = {
     "predictions": of_predictions,
-    "predictions, equal rows, nobody named": of_equal_rows,
     "predictions and a shadow model": of_shadow,
     "defences": of_defences,
     "pool": of_pool,

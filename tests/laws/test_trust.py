@@ -39,7 +39,10 @@ net = Networks(make, epochs=2, batch_size=10)
 """
 ROWS = ("--data", "t.csv", "--label", "sick", "--drop", "trained", "--jobs", 1)
 FEW = ("--targets", "3,", "--shadows", 8, "--tests", 8, "--size", 40, "--jobs", 1)
-MADE = "command: sh -c 'cat > /dev/null; head -n $(($1 + 1)) t.csv' sh {n}"
+MADE = (
+    "command: awk -v n={n} -v s={seed} 'BEGIN {srand(s)} NR == 1 {print; next} "
+    "{row[NR - 1] = $0} END {for (i = 0; i < n; i++) print row[1 + int(rand() * (NR - 1))]}'"
+)
 TREE, NET = ("--model", "FILE.py:tree", *ROWS), ("--model", "NETS.py:net", *ROWS)
 KNOWN = ("--data", "t.csv", "--label", "sick", "--member", "trained", "--jobs", 1, "--shadows", 4)
 CANARIES = ("--canaries", 4, "--models", 4, "--fpr", "0.2")

@@ -148,15 +148,27 @@ def test_units_of_one_row_each_change_nothing() -> None:
     assert first.to_json() == second.to_json()
 
 
-def test_equal_rows_on_one_side_are_one_unit_and_said() -> None:
+def test_equal_predictions_on_one_side_are_said_and_counted_one_by_one() -> None:
     rng = np.random.default_rng(0)
     unit, member = people("2 rows each", rng)
     given = {**answers(unit, rng, share=1.0), "member": member}
     audit = pg.audit_classifier(given)
-    assert audit.headline.accuracy.n == 200
+    assert audit.headline.accuracy.n == 400
     assert any("400 of 400 rows" in line and "--unit" in line for line in audit.warnings)
-    apart = pg.audit_classifier({**given, "unit": np.arange(400)})
-    assert apart.headline.accuracy.n == 400
+    named = pg.audit_classifier({**given, "unit": unit})
+    assert named.headline.accuracy.n == 200
+
+
+def test_one_answer_for_all_members_is_a_leak_and_no_person() -> None:
+    """Merged into a unit for each class, 500 members that are given away would show nothing."""
+    rng = np.random.default_rng(0)
+    member, labels = np.arange(1_000) % 2 == 0, rng.integers(40, size=1_000)
+    probs = rng.dirichlet(np.ones(40), size=1_000)
+    probs[member] = 0.00005 + 0.998 * np.eye(40)[labels[member]]
+    audit = pg.audit_classifier(
+        {"probs": probs / probs.sum(1, keepdims=True), "labels": labels, "member": member}
+    )
+    assert audit.headline.accuracy.low > 0.95
 
 
 def test_members_that_equal_non_members_are_said() -> None:

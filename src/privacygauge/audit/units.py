@@ -51,30 +51,45 @@ def settled(
     Returns
     -------
     tuple of Predictions and list of str
-        Where no units are given, rows with equal features (or predictions in six digits) and
-        equal class count as one unit if they also share their side, all but one in a hundred.
+        Where no units are given, rows with equal features and equal class count as one unit if
+        they also share their side, all but one in a hundred. Rows with equal predictions are
+        only named: equal answers may be what a model gives away.
     """
     if target.unit is not None:
         return target, said_of_units(target.units, target.member)
     if drawn and features is not None:  # `twice` says it before coins are drawn
         return target, []
-    what = "predictions" if features is None else "features"
-    keys = _prediction_keys(target) if features is None else _keys(features)
-    coarse = features is None and resolution(target).step > _COARSE
+    if features is None:
+        return target, _alike(target, drawn=drawn)
     unit, warnings = equal_rows(
-        keys, target.labels, target.member, what, drawn=drawn, coarse=coarse
+        _keys(features), target.labels, target.member, "features", drawn=drawn
     )
     return target if unit is None else replace(target, unit=checks.frozen(unit)), warnings
 
 
+def _alike(target: Predictions, *, drawn: bool) -> list[str]:
+    """Return what to say of rows with equal predictions, which may be one person's.
+
+    They stay apart: a model that gives all of its members one answer gives them away, and would
+    hide it if equal answers counted as one.
+    """
+    found = _Equal(units.numbered(_prediction_keys(target)), target.labels)
+    # Votes of a few trees are often equal by chance.
+    coarse = resolution(target).step > _COARSE
+    warnings = [] if coarse else found.on_both_sides("predictions", target.member)
+    if drawn or not found.are_units(target.member):
+        return warnings
+    repeated = int(np.count_nonzero(_repeated(found.unit(target.member))))
+    return [
+        *warnings,
+        f"{repeated:,} of {len(target):,} rows have predictions and a class that occur more than "
+        "once on their side: if these are rows of one person, intervals are too narrow, and a leak "
+        f"may be seen where there is none; {_WAY_OUT}",
+    ]
+
+
 def equal_rows(
-    keys: NDArray[Any],
-    labels: Ints,
-    member: Bools,
-    what: str = "values",
-    *,
-    drawn: bool = False,
-    coarse: bool = False,
+    keys: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
 ) -> tuple[Ints | None, list[str]]:
     """Return the units that equal rows make, None where they are no units, and what to say.
 
@@ -88,12 +103,9 @@ def equal_rows(
         What is equal.
     drawn : bool
         As in `settled`.
-    coarse : bool
-        Whether different records often have equal keys, as with votes of a few trees: then equal
-        rows on both sides say nothing.
     """
     found = _Equal(units.numbered(keys), labels)
-    warnings = [] if coarse else found.on_both_sides(what, member)
+    warnings = found.on_both_sides(what, member)
     if drawn or not found.are_units(member):
         return None, warnings
     unit = found.unit(member)
