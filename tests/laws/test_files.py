@@ -21,10 +21,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from privacygauge.audit.canaries import as_canaries
 
 from privacygauge.audit.holdout_files import read_labels, read_logits
 from privacygauge.audit.register import read_line
+from privacygauge.audits.privacy_claim.canaries import as_canaries
 from privacygauge.classifier.files import as_pool, load_predictions
 from privacygauge.classifier.tables import load_categories, load_records
 from privacygauge.datasets import bounds
