@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -60,7 +61,7 @@ def to_json(findings: Findings) -> str:
     return as_text(to_dict(findings))
 
 
-def as_text(document: Json) -> str:
+def as_text(document: Mapping[str, Any]) -> str:
     """Return a document as strict JSON in ASCII."""
     return json.dumps(document, allow_nan=False, indent=2) + "\n"
 
@@ -79,9 +80,9 @@ def estimate_dict(estimate: Estimate | Skipped) -> Json:
     }
 
 
-def finite(value: float) -> float | None:
-    """Return a number as a plain float; None for infinity."""
-    return float(value) if math.isfinite(value) else None
+def finite(value: float | None) -> float | None:
+    """Return a number as a plain float; None for infinity and for what was not computed."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def left_out(skipped: tuple[Skipped, ...]) -> list[Json]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
 from privacygauge.report import tables
+from privacygauge.report.document import as_text, estimate_dict, finite
 from privacygauge.report.html import environment
 from privacygauge.report.numbers import plain
 from privacygauge.report.svg import Picture, picture
@@ -154,32 +153,13 @@ def _number(measure: Measure, level: float) -> Json:
         "doubtful": measure.doubtful,
         "level": min(level, found.level) if isinstance(found, Estimate) else None,
         "looks": measure.looks,
-        "estimate": None if isinstance(found, float) else estimate_json(found),
+        "estimate": None if isinstance(found, float) else estimate_dict(found),
     }
-
-
-def estimate_json(found: Estimate | Skipped) -> Json:
-    """Return an estimate, or the reason why there is none, as JSON values."""
-    if isinstance(found, Skipped):
-        return {"skipped": found.reason}
-    return {
-        "value": finite(found.value),
-        "low": finite(found.low),
-        "high": finite(found.high),
-        "level": float(found.level),
-        "n": int(found.n),
-        "method": found.method,
-    }
-
-
-def finite(value: float | None) -> float | None:
-    """Return a number as a plain float; None for infinity and for what was not computed."""
-    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def as_json(report: Report) -> str:
     """Return `document` as strict JSON in ASCII: equal reports give equal text."""
-    return json.dumps(document(report), allow_nan=False, indent=2) + "\n"
+    return as_text(document(report))
 
 
 def files(report: Report) -> Mapping[str, bytes]:

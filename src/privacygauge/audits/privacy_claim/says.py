@@ -11,6 +11,7 @@ from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.findings import Fact
 from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -20,7 +21,6 @@ from privacygauge.report.numbers import (
     rate,
     rounded_down,
 )
-from privacygauge.report.render import estimate_json, finite
 from privacygauge.report.values import (
     About,
     Block,
@@ -367,7 +367,7 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
             {
                 "name": bound.name,
                 "assumption": bound.assumption,
-                "epsilon": estimate_json(bound.estimate),
+                "epsilon": estimate_dict(bound.estimate),
                 "largest": finite(bound.largest),
                 "refutes": bound.refutes(f.claim),
                 "could_refute": bound.could_refute(f.claim),
@@ -375,7 +375,7 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
             for bound in f.bounds
         ],
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
-        "rates": [{"label": x.label, "estimate": estimate_json(x.estimate)} for x in f.rates],
+        "rates": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in f.rates],
         "curve": {
             "descriptive": True,
             "n_guesses": f.curve.n_guesses.tolist(),
