@@ -74,9 +74,9 @@ def _alike(target: Predictions, *, drawn: bool) -> list[str]:
     hide it if equal answers counted as one.
     """
     found = _Equal(units.numbered(_prediction_keys(target)), target.labels)
-    # Votes of a few trees are often equal by chance.
-    coarse = resolution(target).step > _COARSE
-    warnings = [] if coarse else found.on_both_sides("predictions", target.member)
+    warnings = found.on_both_sides("predictions", target.member)
+    if warnings and resolution(target).step > _COARSE:
+        warnings = []  # votes of a few trees are often equal by chance
     if drawn or not found.are_units(target.member):
         return warnings
     repeated = int(np.count_nonzero(_repeated(found.unit(target.member))))

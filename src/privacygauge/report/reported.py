@@ -11,13 +11,16 @@ if TYPE_CHECKING:
 
     from privacygauge.core.estimate import Skipped
     from privacygauge.report.terminal import RenderableType
-    from privacygauge.report.values import Report
+    from privacygauge.report.values import Origin, Report
 
 
 class Reported:
     """All ways to look at findings, from their one `Report`."""
 
     __slots__ = ()
+
+    origin: Origin
+    """Where the audit comes from."""
 
     @abstractmethod
     def report(self) -> Report:
@@ -26,17 +29,17 @@ class Reported:
     @property
     def level(self) -> float:
         """The level of every interval."""
-        return self.report().origin.level
+        return self.origin.level
 
     @property
     def skipped(self) -> tuple[Skipped, ...]:
         """What was not done, and why."""
-        return self.report().origin.skipped
+        return self.origin.skipped
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What may mislead."""
-        return self.report().origin.warnings
+        return self.origin.warnings
 
     def __repr__(self) -> str:
         found = self.report()
