@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,10 +10,23 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.report import tables
 from privacygauge.report.document import as_text, estimate_dict, finite
 from privacygauge.report.html import environment
-from privacygauge.report.numbers import plain
+from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.svg import Picture, picture
-from privacygauge.report.terminal import figures, opening, stacked, text
-from privacygauge.report.values import Json, Measure, Plot, Report, Severity
+from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    Content,
+    Folded,
+    Json,
+    Measure,
+    Plot,
+    Report,
+    Severity,
+    Table,
+    Tone,
+    Whisker,
+)
 from privacygauge.runs import atomic
 
 if TYPE_CHECKING:
@@ -43,12 +56,8 @@ def page(report: Report) -> str:
     Everything from the user's data is escaped, and characters that steer a page are replaced. The
     page asks for nothing from outside and runs no script.
     """
-    pictures = {
-        block.name: _drawn(block)
-        for section in report.sections
-        for block in section.blocks
-        if isinstance(block, Plot)
-    }
+    found = (block for section in report.sections for block in _within(section.blocks))
+    pictures = {block.name: _drawn(block) for block in found if isinstance(block, Plot)}
     template = environment().get_template("value.html.j2")
     return template.render(
         r=report,
@@ -62,6 +71,13 @@ def page(report: Report) -> str:
     )
 
 
+def _within(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield block
+        if isinstance(block, Folded):
+            yield from _within(block.blocks)
+
+
 def _drawn(plot: Plot) -> Picture:
     return picture(plot.name, plot.title, plot.caption, plot.words, plot.draw)
 
@@ -69,7 +85,19 @@ def _drawn(plot: Plot) -> Picture:
 def summary(report: Report) -> str:
     """Return the verdict and the numbers as plain text."""
     origin = report.origin
-    return tables.as_summary(report.verdict, _lines(report), origin.warnings, origin.skipped)
+    rows = [*_lines(report), *(line for table in report.overview for line in _told(table))]
+    return tables.as_summary(report.verdict, rows, origin.warnings, origin.skipped)
+
+
+def _told(table: Table) -> Iterator[tuple[str, str]]:
+    """Return each row of a table as its name and a line: ``Right guesses 70.1% (68 to 72)``."""
+    drawn = table.drawn
+    for row in table.full:
+        if len(row.cells) == len(table.columns):
+            pairs = zip(table.columns[1:], row.cells[1:], strict=True)
+            kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
+            said = "; ".join(f"{column.title} {flat(cell)}" for column, cell in kept)
+            yield plain(flat(row.cells[0])), plain(said)
 
 
 def terminal(report: Report) -> RenderableType:
@@ -81,8 +109,39 @@ def terminal(report: Report) -> RenderableType:
     return stacked(
         *opening(report.verdict, colour, report.origin.warnings),
         figures(_lines(report)),
+        *map(_overview, report.overview),
         *map(text, tables.not_done(report.origin.skipped)),
     )
+
+
+def _overview(table: Table) -> RenderableType:
+    """Return a table as wide as the terminal allows, or its needed columns."""
+    shown = [i for i in range(len(table.columns)) if i not in table.drawn]
+    needed = [i for i in shown if table.columns[i].needed]
+    return Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+
+
+def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
+    full = [row for row in table.full if len(row.cells) == len(table.columns)]
+    return rows_of(
+        [table.columns[i].title for i in columns],
+        [[flat(row.cells[i], between) for i in columns] for row in full],
+        prose=[place for place, i in enumerate(columns) if i == 0 or table.columns[i].prose],
+        best=[place for place, row in enumerate(full) if row.tone is Tone.BEST],
+    )
+
+
+def flat(cell: Content, between: str = " ") -> str:
+    """Return what stands in a cell as text; `between` a number and its interval."""
+    if isinstance(cell, Whisker):
+        return ""
+    if isinstance(cell, Cell):
+        mark = "\N{DAGGER}" if cell.doubtful else ""
+        below = f" ({'; '.join(cell.below)})" if cell.below else ""
+        return flat(cell.shown, between) + mark + below
+    if isinstance(cell, Shown) and cell.interval:
+        return f"{cell.value}{between}({cell.interval})"
+    return str(cell)
 
 
 def _lines(report: Report) -> list[tuple[str, str]]:
@@ -91,9 +150,9 @@ def _lines(report: Report) -> list[tuple[str, str]]:
 
 def _beside(measure: Measure) -> str:
     """Return the number with what stands beside it, such as ``0.71 (0.69 to 0.73; n = 900)``."""
-    interval = measure.shown.interval
-    inside = "; ".join(part for part in (interval, measure.note) if part)
-    return f"{measure.shown.value} ({inside})" if inside else measure.shown.value
+    value = measure.shown.value + ("\N{DAGGER}" if measure.doubtful else "")
+    inside = "; ".join(part for part in (measure.shown.interval, measure.note) if part)
+    return f"{value} ({inside})" if inside else value
 
 
 def document(report: Report) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -98,22 +98,56 @@ class Roomy:
         yield self.wide if options.max_width >= self.least else self.narrow
 
 
+@dataclass(frozen=True)
+class Fitting:
+    """What is printed where all of it fits, and what instead where it does not."""
+
+    wide: RenderableType
+    """Where there is room."""
+    narrow: RenderableType
+    """Where there is not."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.measure import Measurement
+
+        least = Measurement.get(console, options.update(width=10_000), self.wide).minimum
+        yield self.wide if least <= options.max_width else self.narrow
+
+
 def rows_of(
-    titles: Sequence[str], rows: Sequence[Sequence[str]], *, names: int = 1
+    titles: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    names: int = 1,
+    prose: Collection[int] | None = None,
+    best: Collection[int] = (),
 ) -> RenderableType:
-    """Return a table; the first columns are names of the user's and may wrap, others may not."""
+    """Return a table.
+
+    Parameters
+    ----------
+    titles, rows : sequence
+    names : int
+        The first columns are names of the user's and may wrap, others may not.
+    prose : collection of int, optional
+        The columns that may wrap, in their place.
+    best : collection of int
+        Rows that stand out.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    wrapped = range(names) if prose is None else prose
     for place, title in enumerate(titles):
-        if place < names:
+        if place in wrapped:
             table.add_column(title, overflow="fold")
         else:
             table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
+    for place, row in enumerate(rows):
+        lines = ("\n".join(map(plain, cell.split("\n"))) for cell in row)
+        table.add_row(*map(Text, lines), style="bold" if place in best else "")
     return table
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, TypeAlias
 
 from privacygauge.core.estimate import Estimate, Skipped
@@ -61,7 +62,7 @@ class Verdict:
     sentences: tuple[str, ...]
     """What follows, the most important first."""
     unsaid: str
-    """What the result does not say."""
+    """What the result does not say; shown after the sentences."""
     advice: tuple[str, ...]
     """What to do next, the most urgent first."""
 
@@ -105,14 +106,86 @@ class Measure:
         return {self.name: self.found}
 
 
+class Tone(StrEnum):
+    """How a text, or a row of a table, stands out."""
+
+    PLAIN = "plain"
+    NOTE = "note"
+    """A remark on what stands above."""
+    CAUTION = "caution"
+    """A warning in a box."""
+    BEST = "best"
+    """The row that matters most."""
+    FAINT = "faint"
+    """A row that does not count."""
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A smaller head within a section."""
+
+    title: str
+    """Its words."""
+
+
 @dataclass(frozen=True)
 class Text:
     """Paragraphs."""
 
     paragraphs: tuple[str, ...]
     """One a paragraph."""
-    note: bool = False
-    """Whether they are a remark on what stands above."""
+    tone: Tone = Tone.PLAIN
+    """Plain, a note or a caution."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list."""
+
+    lines: tuple[str, ...]
+    """One an item."""
+    numbered: bool = False
+    """Whether their order matters."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Names, each with what there is to say of it."""
+
+    rows: tuple[tuple[str, str | Shown], ...]
+    """Name and value or words."""
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """An interval drawn on a line: positions from 0 to 100."""
+
+    low: float
+    """Left end."""
+    value: float
+    """The mark."""
+    high: float
+    """Right end."""
+    chance: float
+    """Where guessing stands."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table with more than a number or a word in it."""
+
+    shown: str | Shown
+    """What it says."""
+    below: tuple[str, ...] = ()
+    """Small lines below."""
+    tags: tuple[str, ...] = ()
+    """Short labels beside."""
+    doubtful: bool = False
+    """Whether there are too few records to tell: marked by a dagger."""
+
+
+Content: TypeAlias = str | Shown | Cell | Whisker
+"""What stands in a cell."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +196,22 @@ class Column:
     """Its head."""
     prose: bool = False
     """Whether it holds words, which wrap, and not numbers."""
+    group: str = ""
+    """A head above its own; neighbours with the same group share one."""
+    aside: bool = False
+    """Whether it is there for comparison only."""
+    needed: bool = True
+    """Whether a narrow terminal shows it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that stands out."""
+
+    cells: tuple[Content, ...]
+    """One a column."""
+    tone: Tone = Tone.PLAIN
+    """Best or faint."""
 
 
 @dataclass(frozen=True)
@@ -135,15 +224,36 @@ class Table:
     """What it shows."""
     columns: tuple[Column, ...]
     """The heads."""
-    rows: tuple[tuple[str | Shown, ...], ...]
-    """One cell a column."""
+    rows: tuple[tuple[Content, ...] | Row, ...]
+    """One cell a column. A row of a single cell is a head above the rows that follow."""
     note: str = ""
     """How to read it."""
+    at_once: int | None = None
+    """So many rows are shown, the others behind a fold; all where nothing is given."""
 
     def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
+        for row in self.full:
+            if len(row.cells) not in (1, len(self.columns)):
                 raise InputError(f"table {self.name}: {len(self.columns)} cells a row, got {row}")
+
+    @property
+    def full(self) -> tuple[Row, ...]:
+        """All rows, each with its tone."""
+        return tuple(row if isinstance(row, Row) else Row(row) for row in self.rows)
+
+    @property
+    def drawn(self) -> frozenset[int]:
+        """The columns whose cells are drawn."""
+        found = (enumerate(row.cells) for row in self.full)
+        return frozenset(i for row in found for i, cell in row if isinstance(cell, Whisker))
+
+    @property
+    def groups(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Neighbouring columns by the head that they share; empty where no column has one."""
+        if not any(column.group for column in self.columns):
+            return ()
+        runs = groupby(range(len(self.columns)), lambda i: self.columns[i].group)
+        return tuple((group, tuple(columns)) for group, columns in runs)
 
 
 @dataclass(frozen=True)
@@ -160,9 +270,23 @@ class Plot:
     """What there is to see, for those who cannot."""
     draw: Callable[[], Axes]
     """Returns the axes."""
+    wide: bool = True
+    """Whether it takes the page's whole width; narrower neighbours stand side by side."""
 
 
-Block: TypeAlias = Text | Table | Plot
+@dataclass(frozen=True)
+class Folded:
+    """Blocks behind a line that opens them."""
+
+    title: str
+    """The line."""
+    blocks: tuple[Block, ...]
+    """What opens."""
+    open: bool = False
+    """Whether they are shown at first."""
+
+
+Block: TypeAlias = "Heading | Text | Items | Pairs | Table | Plot | Folded"
 """What a section is made of."""
 
 
@@ -258,6 +382,10 @@ class Report:
     """Tables written beside the page, by file name: ``.parquet`` or ``.csv``."""
     nothing_left_out: str = "Nothing: everything was done."
     """What the page says where nothing was skipped."""
+    overview: tuple[Table, ...] = ()
+    """The few tables that a terminal and a summary print below the numbers."""
+    sources: str = ""
+    """The papers behind it, as the page's last words."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:

@@ -32,6 +32,7 @@ from privacygauge.report.values import (
     Section,
     Table,
     Text,
+    Tone,
     Worst,
 )
 
@@ -166,7 +167,7 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
                 "Certifiable is the bound that a perfect attack would reach. A claim above it "
                 f"cannot be refuted with this number of {unit}.",
             ),
-            note=True,
+            Tone.NOTE,
         ),
     )
 

@@ -16,18 +16,17 @@ GRADES = (STANDS, IF_GAUSSIAN, REFUTED)
 UNKNOWN = Grade("could not have told", Severity.UNTOLD)
 """The grade where no attack on this number of canaries could have refuted the claim."""
 
-UNSAID = (
-    "A claim that is not refuted is not proven: a stronger attack, or worse canaries, may still "
-    "refute it."
-)
+AT_LEAST = "A bound says how large epsilon is at least; the true one may be larger still."
+"""What a refutation does not say."""
 
 REVERSED = Grade("cannot be told", Severity.UNTOLD)
 """The grade where scores are higher for canaries that were left out."""
 
-_NO_PROOF = (
+NO_PROOF = (
     "That a claim is not refuted is no proof of it. A better attack, worse canaries or another "
     "access to the training may still refute it; only a proof and a correct implementation hold."
 )
+"""What a claim that stands does not say."""
 
 
 def verdict(f: ClaimAudit) -> Verdict:
@@ -59,7 +58,8 @@ def verdict(f: ClaimAudit) -> Verdict:
         STANDS: _stands,
     }[found](f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
-    return Verdict(found, scale, _headline(f, found), sentences, UNSAID, advice(f, found))
+    unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
+    return Verdict(found, scale, _headline(f, found), sentences, unsaid, advice(f, found))
 
 
 def grade(f: ClaimAudit) -> Grade:
@@ -170,7 +170,6 @@ def _unknown(f: ClaimAudit) -> tuple[str, ...]:
         f"refuted. What was shown is that epsilon is at least {found}; that says nothing for the "
         "claim, nor against it.",
         *_gaussian_could(f),
-        _NO_PROOF,
     )
 
 
@@ -181,7 +180,6 @@ def _stands(f: ClaimAudit) -> tuple[str, ...]:
         f"A perfect one would have shown {rounded_down(f.free.largest)}, so a badly broken "
         "training could have been caught.",
         *_about_gaussian(f),
-        _NO_PROOF,
     )
 
 
