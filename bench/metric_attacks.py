@@ -17,7 +17,7 @@ import numpy as np
 from _duel import Duel, Side
 from _measure import peak_ratio, ratio_row, show, timed
 
-from privacygauge.audit import audit
+from privacygauge.audits.attacks import audit
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.classifier.suite import METRICS

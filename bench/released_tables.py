@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from _duel import Duel, Side, table_alone
 
-from privacygauge.audit.released_risk import risk_of
+from privacygauge.audits.released_table.risk import risk_of
 from privacygauge.datasets.adult import adult
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet

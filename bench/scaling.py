@@ -23,7 +23,7 @@ from _measure import show, timed
 from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
-from privacygauge.audit import audit_model
+from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame

@@ -13,36 +13,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from privacygauge.audit import (
-        Audit,
-        CandidateAudit,
-        DtpAudit,
-        Fitted,
-        LanguageAudit,
-        ReleasedAudit,
-        SyntheticAudit,
-        audit_candidates,
-        audit_classifier,
-        audit_dtp,
-        audit_language,
-        audit_model,
-        audit_pool,
-        audit_released,
-        audit_synthetic,
-    )
-    from privacygauge.audit.defences import DefenceAudit, audit_defences, audit_defended
-    from privacygauge.audit.defended_training import audit_training_defences
-    from privacygauge.audit.holdout import HoldoutAudit, attack_holdout
-    from privacygauge.audit.holdout_bounds import HoldoutBounds, holdout_bounds
-    from privacygauge.audit.language_models import audit_causal, audit_masked
-    from privacygauge.audit.leaderboard import LeaderboardAudit, audit_leaderboard
-    from privacygauge.audit.register import RiskRegister, model_card, risk_register
-    from privacygauge.audit.training_defences import audit_dp_sgd, risk_by_epoch
-    from privacygauge.audit.white_box import ShadowModule, audit_white_box
-    from privacygauge.audit.worst_case import WorstCaseAudit, audit_worst_case
-    from privacygauge.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
+    from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
+    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
+    from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
+    from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
+    from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
+    from privacygauge.audits.defences.training import audit_training_defences
+    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+    from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
+    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.language.models import audit_causal, audit_masked
+    from privacygauge.audits.language.play import LanguageAudit, audit_language
+    from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
+    from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
+    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
+    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -97,6 +87,7 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
     from privacygauge.evaluate.roc import auc, roc
     from privacygauge.language.training import train_further, train_reference
+    from privacygauge.register.reports import RiskRegister, model_card, risk_register
     from privacygauge.synthetic.distance import Cosine, Minkowski
     from privacygauge.synthetic.frames import read_table
     from privacygauge.synthetic.generators.command import Command
@@ -106,11 +97,11 @@ if TYPE_CHECKING:
 
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
-    "Audit": "audit",
-    "CandidateAudit": "audit",
-    "DefenceAudit": "audit.defences",
-    "audit_defences": "audit.defences",
-    "audit_defended": "audit.defences",
+    "Audit": "audits.classifier.found",
+    "CandidateAudit": "audits.classifier.candidates",
+    "DefenceAudit": "audits.defences.play",
+    "audit_defences": "audits.defences.play",
+    "audit_defended": "audits.defences.play",
     "AgainstAttacker": "classifier.defences.training",
     "HiddenDropout": "classifier.defences.training",
     "OtherTraining": "classifier.defences.training",
@@ -120,21 +111,21 @@ _HOME = {
     "WeightDecay": "classifier.defences.training",
     "WithoutRiskiest": "classifier.defences.training",
     "OpacusDpSgd": "classifier.defences.opacus_dp_sgd",
-    "audit_training_defences": "audit.defended_training",
+    "audit_training_defences": "audits.defences.training",
     "MemGuard": "classifier.defences.memguard",
     "Binning": "classifier.defences.perturbations",
     "LabelOnly": "classifier.defences.perturbations",
     "Rounding": "classifier.defences.perturbations",
     "Temperature": "classifier.defences.perturbations",
     "TopK": "classifier.defences.perturbations",
-    "audit_dp_sgd": "audit.training_defences",
-    "risk_by_epoch": "audit.training_defences",
-    "ShadowModule": "audit.white_box",
-    "audit_white_box": "audit.white_box",
-    "WorstCaseAudit": "audit.worst_case",
-    "audit_worst_case": "audit.worst_case",
-    "WorstCaseComparison": "audit.worst_case_comparison",
-    "compare_worst_cases": "audit.worst_case_comparison",
+    "audit_dp_sgd": "audits.defences.epochs",
+    "risk_by_epoch": "audits.defences.epochs",
+    "ShadowModule": "audits.classifier.white_box",
+    "audit_white_box": "audits.classifier.white_box",
+    "WorstCaseAudit": "audits.worst_case.single",
+    "audit_worst_case": "audits.worst_case.single",
+    "WorstCaseComparison": "audits.worst_case.play",
+    "compare_worst_cases": "audits.worst_case.play",
     "LeastLikelyLabel": "classifier.mislabelled",
     "UniformLabel": "classifier.mislabelled",
     "PdtpRisk": "classifier.defences.removal",
@@ -143,37 +134,37 @@ _HOME = {
     "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
     "DpSgd": "classifier.defences.dp_sgd",
     "EarlyStopping": "classifier.defences.early_stopping",
-    "DtpAudit": "audit",
-    "Fitted": "audit",
-    "HoldoutAudit": "audit.holdout",
-    "HoldoutBounds": "audit.holdout_bounds",
-    "LanguageAudit": "audit",
-    "ReleasedAudit": "audit",
-    "SyntheticAudit": "audit",
-    "attack_holdout": "audit.holdout",
-    "audit_candidates": "audit",
-    "audit_classifier": "audit",
-    "audit_dtp": "audit",
-    "audit_language": "audit",
-    "audit_causal": "audit.language_models",
-    "audit_masked": "audit.language_models",
+    "DtpAudit": "audits.dtp.play",
+    "Fitted": "audits.classifier.models",
+    "HoldoutAudit": "audits.holdout_attack.play",
+    "HoldoutBounds": "audits.holdout_bound.play",
+    "LanguageAudit": "audits.language.play",
+    "ReleasedAudit": "audits.released_table.play",
+    "SyntheticAudit": "audits.generator.play",
+    "attack_holdout": "audits.holdout_attack.play",
+    "audit_candidates": "audits.classifier.candidates",
+    "audit_classifier": "audits.classifier.predictions",
+    "audit_dtp": "audits.dtp.play",
+    "audit_language": "audits.language.play",
+    "audit_causal": "audits.language.models",
+    "audit_masked": "audits.language.models",
     "train_further": "language.training",
     "train_reference": "language.training",
-    "audit_model": "audit",
-    "audit_pool": "audit",
-    "LeaderboardAudit": "audit.leaderboard",
-    "audit_leaderboard": "audit.leaderboard",
+    "audit_model": "audits.classifier.models",
+    "audit_pool": "audits.classifier.models",
+    "LeaderboardAudit": "audits.leaderboard.play",
+    "audit_leaderboard": "audits.leaderboard.play",
     "ClaimAudit": "audits.privacy_claim.found",
     "ManyRuns": "audits.privacy_claim.play",
     "OneRun": "audits.privacy_claim.play",
     "audit_privacy_claim": "audits.privacy_claim.play",
     "PrivacyClaim": "evaluate.claim",
-    "RiskRegister": "audit.register",
-    "model_card": "audit.register",
-    "risk_register": "audit.register",
-    "audit_released": "audit",
-    "audit_synthetic": "audit",
-    "holdout_bounds": "audit.holdout_bounds",
+    "RiskRegister": "register.reports",
+    "model_card": "register.reports",
+    "risk_register": "register.reports",
+    "audit_released": "audits.released_table.play",
+    "audit_synthetic": "audits.generator.play",
+    "holdout_bounds": "audits.holdout_bound.play",
     "BayesInference": "classifier.dtp.bayes_inference",
     "KernelRidge": "classifier.dtp.least_squares",
     "LeastSquares": "classifier.dtp.least_squares",

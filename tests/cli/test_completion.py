@@ -113,9 +113,9 @@ def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
 
 
 def test_names_are_those_that_commands_take():
-    from privacygauge.audit.holdout_attacks import ATTACKS
-    from privacygauge.audit.language_units import THRESHOLDS
-    from privacygauge.audit.synthetic import SELECTORS
+    from privacygauge.audits.generator.play import SELECTORS
+    from privacygauge.audits.holdout_attack.attacks import ATTACKS
+    from privacygauge.audits.language.units import THRESHOLDS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.cli.models import ESTIMATORS, NETWORKS
     from privacygauge.cli.worst_case_request import WRONG_LABELS

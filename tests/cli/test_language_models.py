@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from privacygauge.audit.language import audit_language
+from privacygauge.audits.language.play import audit_language
 from privacygauge.cli import main
 from privacygauge.cli.language_models import (
     LanguageModelRequest,

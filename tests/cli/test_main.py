@@ -212,7 +212,7 @@ def test_a_limit_that_is_exceeded_gives_code_3_and_the_report(files, tmp_path, c
 
 @pytest.mark.slow
 def test_accuracy_is_that_of_any_attack_and_its_lower_end_that_of_the_headline(files):
-    from privacygauge.audit import audit_classifier
+    from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.cli.gate import measured
 
     audit = audit_classifier(files / "target.npz", files / "shadow.npz")

@@ -94,7 +94,7 @@ def test_a_ranking_has_no_severity(folders):
 
 
 def test_every_measure_of_a_line_is_a_metric():
-    from privacygauge.audit.register import line_of
+    from privacygauge.register.reports import line_of
 
     known = {name for x in EVERY.values() for name in line_of(json.dumps(x), "x").measures}
     assert known - set(METRICS) <= {"vulnerability", "copies", "copies.low", "epsilon.low"}

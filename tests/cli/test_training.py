@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audit.model import audit_model
+from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.cost import Cost
 from privacygauge.errors import InputError
 from privacygauge.runs.store import read_run
@@ -386,7 +386,7 @@ def test_models_that_all_fail_are_an_error(inside, tmp_path):
 
 @pytest.mark.slow
 def test_a_run_from_python_is_gone_on_with_in_python(inside, tmp_path):
-    from tests.audit.test_model import QUICK, X, Y, tree
+    from tests.audits.test_model import QUICK, X, Y, tree
 
     audit_model(tree, X, Y, n_shadows=3, attacks=QUICK, run=tmp_path)
     for command in ("resume", "report"):

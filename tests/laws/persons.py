@@ -8,8 +8,8 @@ import numpy as np
 from scipy.special import expit
 
 import privacygauge as pg
-from privacygauge.audit.released_membership import audit_membership
-from privacygauge.audit.released_units import with_people
+from privacygauge.audits.released_table.membership import audit_membership
+from privacygauge.audits.released_table.units import with_people
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline

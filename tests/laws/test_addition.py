@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from privacygauge.audit import audit
+from privacygauge.audits.attacks import audit
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped

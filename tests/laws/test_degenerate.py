@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audit.attacks import audit, played_of, telling
-from privacygauge.audit.holdout import attack_holdout
-from privacygauge.audit.worst_case import audit_worst_case
+from privacygauge.audits.attacks import audit, played_of, telling
+from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.privacy_claim.play import ManyRuns
+from privacygauge.audits.worst_case.single import audit_worst_case
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions
@@ -28,7 +28,7 @@ from privacygauge.core.transcript import TIED
 from privacygauge.language.scores import text_scores
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Silence
-from tests.audit.test_worst_case import FEW, Known, clear_records
+from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifier.made import logits_labels_member, made_up, softmax
 from tests.synthetic.made_tables import frame_of
 

@@ -22,8 +22,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from privacygauge.audit.holdout_files import read_labels, read_logits
-from privacygauge.audit.register import read_line
+from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.privacy_claim.canaries import as_canaries
 from privacygauge.classifier.files import as_pool, load_predictions
 from privacygauge.classifier.tables import load_categories, load_records
@@ -33,6 +32,7 @@ from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
 from privacygauge.language.score_files import load_text_scores
 from privacygauge.language.text_files import load_texts
+from privacygauge.register.reports import read_line
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import Run, open_run, read_run
 from privacygauge.synthetic.frames import read_schema, read_table

@@ -9,12 +9,12 @@ from itertools import count
 import numpy as np
 import pytest
 
-from privacygauge.audit import audit_synthetic
-from privacygauge.audit.defended_training import audit_training_defences
-from privacygauge.audit.dtp import audit_dtp
-from privacygauge.audit.holdout import attack_holdout
-from privacygauge.audit.model import audit_model
-from privacygauge.audit.worst_case_comparison import compare_worst_cases
+from privacygauge.audits.classifier.models import audit_model
+from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.generator.play import audit_synthetic
+from privacygauge.audits.holdout_attack.play import attack_holdout
+from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.errors import InputError
 from privacygauge.runs.code import changed
 from privacygauge.runs.reach import code_of

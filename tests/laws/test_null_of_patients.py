@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audit.language import LanguageAudit, audit_language
+from privacygauge.audits.language.play import LanguageAudit, audit_language
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.language.verdict import UNKNOWN, verdict
 from privacygauge.report.verdict import NONE

@@ -18,9 +18,9 @@ import pytest
 from rich.console import Console
 
 import privacygauge as pg
-from privacygauge.audit.register import line_of
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.core.estimate import Skipped
+from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity

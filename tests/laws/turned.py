@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 import privacygauge as pg
-from privacygauge.audit.defences import audit_defended
-from privacygauge.audit.released import audit_released
-from privacygauge.audit.synthetic import audit_synthetic
-from privacygauge.audit.worst_case_comparison import compare_worst_cases
+from privacygauge.audits.defences.play import audit_defended
+from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.privacy_claim.play import ManyRuns, audit_privacy_claim
+from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
@@ -25,7 +25,7 @@ from privacygauge.report.reported import Reported
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Identity, Silence
-from tests.audit.test_worst_case import Known, clear_records
+from tests.audits.test_worst_case import Known, clear_records
 from tests.classifier.made import made_pool_game, made_up
 from tests.language.made_scores import made_scores
 from tests.synthetic.made_tables import frame_of

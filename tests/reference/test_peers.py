@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audit.released_risk import excess
+from privacygauge.audits.released_table.risk import excess
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.predictions import predictions

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audit.defences import DefenceAudit
-from privacygauge.audit.defended_training import audit_training_defences
+from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.audit.register import line_of
+from privacygauge.register.line import GRAVE, NOTHING
+from privacygauge.register.reports import line_of
 from privacygauge.report import worst_case as report
-from privacygauge.report.register.line import GRAVE, NOTHING
 from privacygauge.report.verdict import LARGE, MODERATE, SMALL
 from privacygauge.report.verdict import NONE as NO_LEAK
 from privacygauge.report.worst_case import plots, views

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 
-from privacygauge.audit.candidates import audit_candidates
+from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.per_target import PerTarget

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from privacygauge.audit.candidates import audit_candidates
+from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.indirect import nearest_example
 from privacygauge.classifier.dtp.nearest import NearestNeighbours

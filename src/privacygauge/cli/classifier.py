@@ -12,7 +12,7 @@ from privacygauge.cli import completion, options
 from privacygauge.cli.runs import RUN
 
 if TYPE_CHECKING:
-    from privacygauge.audit import Audit
+    from privacygauge.audits.classifier.found import Audit
 
 
 def classifier(
@@ -239,7 +239,8 @@ def _from_predictions(
     allow_missing_classes: bool,
     **options: Any,
 ) -> Audit:
-    from privacygauge.audit import audit_classifier, audit_pool
+    from privacygauge.audits.classifier.models import audit_pool
+    from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.cli.provenance import file_hashes
 
     files = file_hashes({"target": target, "shadow": shadow, "pool": pool})

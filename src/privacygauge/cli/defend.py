@@ -12,7 +12,7 @@ from privacygauge.cli import completion, options
 from privacygauge.cli.runs import RUN
 
 if TYPE_CHECKING:
-    from privacygauge.audit.defences import DefenceAudit
+    from privacygauge.audits.defences.play import DefenceAudit
     from privacygauge.classifier.defences.defence import Defence
 
 
@@ -188,7 +188,7 @@ def _from_predictions(
     level: float,
     quiet: bool,
 ) -> DefenceAudit:
-    from privacygauge.audit.defences import audit_defences
+    from privacygauge.audits.defences.play import audit_defences
     from privacygauge.cli.progress import bar
     from privacygauge.cli.provenance import file_hashes
     from privacygauge.errors import InputError

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audit.defences import DefenceAudit
-from privacygauge.audit.defended_training import audit_training_defences
+from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.tables import Records, load_records
 from privacygauge.cli.models import NETWORKS, absolute
 from privacygauge.cli.progress import bar

@@ -22,7 +22,7 @@ def demo(
 
     Example: privacygauge demo --out privacygauge-demo
     """
-    from privacygauge.audit import audit_classifier
+    from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.training import train_predictions
     from privacygauge.cli.gate import exceeded, parse_limits

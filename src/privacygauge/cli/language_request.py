@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from privacygauge.audit.language import LanguageAudit, audit_language
+from privacygauge.audits.language.play import LanguageAudit, audit_language
 from privacygauge.cli.provenance import file_hashes
 from privacygauge.errors import InputError
 from privacygauge.language.thresholds import FPRS

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from privacygauge.report.register.line import RegisterLine
+    from privacygauge.register.line import RegisterLine
 
 FILE = "model-card.md"
 """What is written with --out."""
@@ -36,8 +36,8 @@ def model_card(
     out : Path, optional
         Where to write it.
     """
-    from privacygauge.audit.register import card_of
     from privacygauge.cli.output import emit_text
+    from privacygauge.register.reports import card_of
     from privacygauge.runs.atomic import check_writable
 
     if out is not None:
@@ -58,8 +58,8 @@ def refuse_with(options: dict[str, object]) -> None:
 
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
     """Return what the report says that stands in a folder or above it; else of the run there."""
-    from privacygauge.audit.register import REPORT, line_of, read_line
     from privacygauge.errors import InputError
+    from privacygauge.register.reports import REPORT, line_of, read_line
 
     for folder in (run, own):
         if (folder / REPORT).is_file():

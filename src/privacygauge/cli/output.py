@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privacygauge.audit.rendered import Rendered
+from privacygauge.audits.rendered import Rendered
 from privacygauge.report.reported import Reported
 from privacygauge.runs.atomic import check_writable, write_all
 

@@ -10,7 +10,7 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.audit.register import RiskRegister
+    from privacygauge.register.reports import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -96,9 +96,9 @@ def register(
 
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
-    from privacygauge.audit.register import risk_register
     from privacygauge.cli.gate import parse_limits
     from privacygauge.cli.output import destination
+    from privacygauge.register.reports import risk_register
 
     limits = parse_limits(fail_above, METRICS)
     folder = destination(out, json, "privacygauge-register")
@@ -108,8 +108,8 @@ def register(
 
 def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
-    from privacygauge.audit.register import names_of
     from privacygauge.errors import InputError
+    from privacygauge.register.reports import names_of
 
     pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
     given = [name for name, _ in pairs if name is not None]
@@ -130,8 +130,8 @@ def _pair(text: str) -> tuple[str | None, str]:
 
 
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
-    from privacygauge.report.register.line import UNTOLD
-    from privacygauge.report.register.verdict import SCALE
+    from privacygauge.register.line import UNTOLD
+    from privacygauge.register.verdict import SCALE
     from privacygauge.report.verdict import UNKNOWN
 
     lines, told = [], 0

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from privacygauge.audit import Audit, DtpAudit, LanguageAudit, SyntheticAudit
-from privacygauge.audit.defences import DefenceAudit
-from privacygauge.audit.holdout import HoldoutAudit
-from privacygauge.audit.worst_case_comparison import WorstCaseComparison
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.generator.play import SyntheticAudit
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (

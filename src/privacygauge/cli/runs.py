@@ -12,7 +12,7 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.audit.rendered import Rendered
+    from privacygauge.audits.rendered import Rendered
     from privacygauge.cli.resumable import Resumable
 
 RUN = "run"

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audit import Audit
-from privacygauge.audit.model import Fitted, audit_model
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.models import Fitted, audit_model
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.estimators import as_trainer, n_required
 from privacygauge.classifier.recorded import recorded_target, recorded_trainer

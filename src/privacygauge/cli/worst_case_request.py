@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audit.worst_case_comparison import WorstCaseComparison, compare_worst_cases
-from privacygauge.audit.worst_case_judging import FPRS
+from privacygauge.audits.worst_case.judging import FPRS
+from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel, WrongLabel
 from privacygauge.classifier.tables import load_records
 from privacygauge.classifier.trainer import Trainer

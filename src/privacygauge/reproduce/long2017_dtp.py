@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.special import chdtri
 
-from privacygauge.audit.candidates import audit_candidates
+from privacygauge.audits.classifier.candidates import audit_candidates
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.targeted import Distance

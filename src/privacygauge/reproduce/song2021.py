@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audit.attacks import audit
+from privacygauge.audits.attacks import audit
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import train_all

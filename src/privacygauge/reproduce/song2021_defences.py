@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from privacygauge.audit.defences import audit_defences, audit_defended
+from privacygauge.audits.defences.play import audit_defences, audit_defended
 from privacygauge.classifier.defences.attack_classifier import NeuralJia
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.memguard import MemGuard

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from privacygauge.audit.attacks import audit
+from privacygauge.audits.attacks import audit
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import METRICS

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.audit.training_defences import EpochCurve, EpochRisk, risk_by_epoch
+from privacygauge.audits.defences.epochs import EpochCurve, EpochRisk, risk_by_epoch
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     AttackNetworkSizes,

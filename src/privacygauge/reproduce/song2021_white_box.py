@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privacygauge.audit.attacks import audit
+from privacygauge.audits.attacks import audit
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr

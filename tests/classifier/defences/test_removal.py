@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygauge.audit.model import audit_model
+from privacygauge.audits.classifier.models import audit_model
 from privacygauge.classifier.defences.removal import (
     Number,
     PdtpRisk,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audit.language import audit_language
+from privacygauge.audits.language.play import audit_language
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError
 from privacygauge.language.scores import text_scores

@@ -13,7 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from privacygauge.audit.leaderboard import audit_leaderboard
+from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.cli.holdout.log import log
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
-from privacygauge.audit.register import line_of
 from privacygauge.errors import InputError
-from privacygauge.report.model_card import block, metadata, render, section
-from privacygauge.report.model_card.markdown import escaped
+from privacygauge.register.model_card import block, metadata, render, section
+from privacygauge.register.model_card.markdown import escaped
+from privacygauge.register.reports import line_of
 from privacygauge.report.numbers import plain
 from tests.report.register.documents import (
     CLASSIFIER,

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge
-from privacygauge.audit.register import line_of
 from privacygauge.errors import InputError
-from privacygauge.report.register.kinds import KINDS, kind_of
-from privacygauge.report.register.line import GRAVE, MODERATE, NOTHING, SMALL, UNJUDGED, UNTOLD
-from privacygauge.report.register.reading import Part
+from privacygauge.register.kinds import KINDS, kind_of
+from privacygauge.register.line import GRAVE, MODERATE, NOTHING, SMALL, UNJUDGED, UNTOLD
+from privacygauge.register.reading import Part
+from privacygauge.register.reports import line_of
 from tests.report.register.documents import (
     ATTACK,
     BOUND,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import privacygauge as pg
-from privacygauge.audit.register import read_line, risk_register
+from privacygauge.register.reports import read_line, risk_register
 from privacygauge.report.writing import write_report
 from tests.report.register.documents import EVERY
 
@@ -52,7 +52,7 @@ def released(folder):
 
 
 def language(folder):
-    from privacygauge.audit.language import audit_language
+    from privacygauge.audits.language.play import audit_language
     from tests.report.language.test_language_report import scores
 
     return _write("privacygauge.report.language", audit_language(scores()), folder)
@@ -88,7 +88,7 @@ def attack(folder):
 
 
 def history(folder):
-    from privacygauge.audit.leaderboard import audit_leaderboard
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
     from tests.report.leaderboard.test_report import history as made
 
     return _write("privacygauge.report.leaderboard", audit_leaderboard(made()), folder)

@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from privacygauge.audit.register import RiskRegister, line_of, names_of, risk_register
-from privacygauge.audit.register import _together as together_of
 from privacygauge.errors import InputError
-from privacygauge.report.register.line import SEVERITIES
-from privacygauge.report.register.verdict import RULE, SCALE
+from privacygauge.register.line import SEVERITIES
+from privacygauge.register.reports import RiskRegister, line_of, names_of, risk_register
+from privacygauge.register.reports import _together as together_of
+from privacygauge.register.verdict import RULE, SCALE
 from tests.report.register.documents import (
     BOUND,
     CLASSIFIER,

@@ -129,7 +129,7 @@ def bound(
 
     Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per-account 100
     """
-    from privacygauge.audit.holdout_bounds import holdout_bounds
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.cli.gate import METRICS_OF_BOUND, exceeded_by_bound, parse_limits
     from privacygauge.cli.output import check_json, emit
     from privacygauge.runs.atomic import check_writable

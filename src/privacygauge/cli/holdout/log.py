@@ -99,7 +99,7 @@ def log(
 
     Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
     """
-    from privacygauge.audit.leaderboard import GUARDS, audit_leaderboard
+    from privacygauge.audits.leaderboard.play import GUARDS, audit_leaderboard
     from privacygauge.cli.gate import METRICS_OF_LOG, exceeded_by_log, parse_limits
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.provenance import file_hashes

@@ -155,7 +155,7 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    from privacygauge.audit.holdout_files import read_labels
+    from privacygauge.audits.holdout_attack.files import read_labels
     from privacygauge.errors import InputError
     from privacygauge.holdout.oracle import Budget
     from privacygauge.holdout.server import open_board

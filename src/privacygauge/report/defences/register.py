@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from privacygauge.errors import InputError
+from privacygauge.register.attacks import GUESSING
+from privacygauge.register.line import Kind, Told, judged, named, of_estimate
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.numbers import percent_estimate, plain
-from privacygauge.report.register.attacks import GUESSING
-from privacygauge.report.register.line import Kind, Told, judged, named, of_estimate
-from privacygauge.report.register.reading import Columns, Part
 
 
 def tell(report: Part, columns: Columns) -> Told:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 
 from privacygauge.classifier.dtp.removal import LIMIT
-from privacygauge.report.dtp.verdict import ABOVE, CERTAIN, FACTOR, SEEN
-from privacygauge.report.numbers import Shown, count, fixed, rounded_up
-from privacygauge.report.register.line import (
+from privacygauge.register.line import (
     GRAVE,
     NOTHING,
     SMALL,
@@ -18,7 +16,9 @@ from privacygauge.report.register.line import (
     named,
     severity_of,
 )
-from privacygauge.report.register.reading import Columns, Part
+from privacygauge.register.reading import Columns, Part
+from privacygauge.report.dtp.verdict import ABOVE, CERTAIN, FACTOR, SEEN
+from privacygauge.report.numbers import Shown, count, fixed, rounded_up
 
 SEVERITIES = {ABOVE: GRAVE, SEEN: SMALL, CERTAIN: NOTHING}
 """Of the grades."""

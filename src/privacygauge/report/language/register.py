@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from privacygauge.report.register.attacks import NO_FILE, accuracy_of, further, ordered
-from privacygauge.report.register.line import Kind, Number, Told, Worst, judged, named
-from privacygauge.report.register.reading import Columns, Part
+from privacygauge.register.attacks import NO_FILE, accuracy_of, further, ordered
+from privacygauge.register.line import Kind, Number, Told, Worst, judged, named
+from privacygauge.register.reading import Columns, Part
 
 
 def tell(report: Part, columns: Columns) -> Told:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from privacygauge.register.line import MODERATE, NOTHING, Kind, Number, Told, judged, named
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.leaderboard.verdict import LOUD, QUIET
 from privacygauge.report.numbers import Shown, count, rate
-from privacygauge.report.register.line import MODERATE, NOTHING, Kind, Number, Told, judged, named
-from privacygauge.report.register.reading import Columns, Part
 
 SEVERITIES = {QUIET: NOTHING, LOUD: MODERATE}
 """Of the grades: a finding is no proof, so none is grave."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from privacygauge.register.line import Kind, Told, Worst, judged, named, of_estimate
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.numbers import decimal_estimate
-from privacygauge.report.register.line import Kind, Told, Worst, judged, named, of_estimate
-from privacygauge.report.register.reading import Columns, Part
 
 
 def tell(report: Part, columns: Columns) -> Told:

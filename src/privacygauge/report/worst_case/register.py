@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from privacygauge.errors import InputError
+from privacygauge.register.line import Kind, Told, Worst, judged, of_estimate
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.numbers import key, plain, rate, tpr_estimate
-from privacygauge.report.register.line import Kind, Told, Worst, judged, of_estimate
-from privacygauge.report.register.reading import Columns, Part
 
 
 def tell(report: Part, columns: Columns) -> Told:

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from privacygauge.audit.released import audit_released
+from privacygauge.audits.released_table.play import audit_released
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError, OutputError
 from privacygauge.evaluate.findings import Fact

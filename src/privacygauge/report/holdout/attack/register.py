@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from privacygauge.register import line
+from privacygauge.register.line import Kind, Told, Worst, judged, of_estimate
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.holdout.attack.verdict import LARGE, MODERATE, NONE, SMALL
 from privacygauge.report.holdout.words import points_estimate
 from privacygauge.report.numbers import count, percent, plain
-from privacygauge.report.register import line
-from privacygauge.report.register.line import Kind, Told, Worst, judged, of_estimate
-from privacygauge.report.register.reading import Columns, Part
 
 SEVERITIES = {NONE: line.NOTHING, SMALL: line.SMALL, MODERATE: line.MODERATE, LARGE: line.GRAVE}
 """Of the grades."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from privacygauge.register import line
+from privacygauge.register.line import Kind, Number, Told, Worst, judged
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.holdout.bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN
 from privacygauge.report.holdout.words import points
 from privacygauge.report.numbers import Shown, count, plain
-from privacygauge.report.register import line
-from privacygauge.report.register.line import Kind, Number, Told, Worst, judged
-from privacygauge.report.register.reading import Columns, Part
 
 SEVERITIES = {
     SAFE: line.NOTHING,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from privacygauge.core.estimate import Estimate
+from privacygauge.register.attacks import NO_FILE, ordered
+from privacygauge.register.line import Kind, Number, Told, Worst, judged, of_estimate
+from privacygauge.register.reading import Columns, Part
 from privacygauge.report.numbers import count, percent_estimate
-from privacygauge.report.register.attacks import NO_FILE, ordered
-from privacygauge.report.register.line import Kind, Number, Told, Worst, judged, of_estimate
-from privacygauge.report.register.reading import Columns, Part
 
 _BEYOND = "0%: nothing is true of the real records more often than of other people"
 

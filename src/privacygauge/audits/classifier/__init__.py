@@ -1,0 +1,1 @@
+"""Audits of a classifier: from predictions, trained models, single candidates, weights."""

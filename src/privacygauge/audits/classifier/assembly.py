@@ -1,0 +1,231 @@
+"""From dealt rounds to an audit: what every audit of a classifier has in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.audits import caveats
+from privacygauge.audits.attacks import audit, headline, played_of, telling
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.signals import top_probability
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator, RiskScore
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Play, Round, play
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import GameDescription, Records
+from privacygauge.evaluate.risk import Risk, assess_risk
+from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
+from privacygauge.report import direction
+
+MOST_GROUPS = 200
+"""A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """What the caller asked for, beside the game."""
+
+    estimator: Estimator | None
+    """Of the privacy risk score."""
+    columns: Mapping[str, NDArray[Any]]
+    """Groups to look at."""
+    contents: Mapping[str, NDArray[Any]]
+    """Columns to print beside the riskiest records."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+    command: str
+    """What the report names as its origin."""
+    provenance: Mapping[str, str]
+    """Further lines for the report."""
+
+
+def assemble(
+    rounds: Sequence[Round],
+    attacks: Sequence[Attack],
+    target: Predictions,
+    game: GameDescription,
+    request: Request,
+    *,
+    has_shadow: bool,
+    skipped: Sequence[Skipped] = (),
+    warnings: Sequence[str] = (),
+) -> Audit:
+    """Return the audit of rounds that were dealt already.
+
+    Parameters
+    ----------
+    rounds : sequence of Round
+    attacks : sequence of Attack
+    target : Predictions
+        The audited model's predictions; the rounds' targets are its rows.
+    game : GameDescription
+    request : Request
+    has_shadow : bool
+        Whether the shadow records come from other models, and not from the target's other half.
+    skipped, warnings : sequence
+        What is known already.
+    """
+    seed, level = request.seed, request.level
+    caveats.require_different(target)
+    results = telling(audit(rounds, attacks, seed=seed, level=level))
+    played = played_of(results)
+    risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
+    table = _slices(rounds, target, request.columns, seed, level)
+    facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
+    best = headline(played, seed=seed, level=level)
+    told = [*warnings, *caveats.unresolved(rounds, has_shadow)]
+    told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
+    told += direction.warnings(best.inverted)
+    left_out = [result for result in results if isinstance(result, Skipped)]
+    return Audit(
+        request.command,
+        own_version(),
+        seed,
+        level,
+        game,
+        tuple(evaluation for _, evaluation in played),
+        best,
+        risk,
+        table,
+        _records(target, played, risk_scores, request.contents),
+        facts,
+        (*left_out, *skipped, *table.skipped),
+        tuple(dict.fromkeys(told)),
+        {**versions(), **request.provenance},
+    )
+
+
+def _right_predictions(
+    rounds: Sequence[Round], has_shadow: bool
+) -> tuple[caveats.SidesOfAModel, caveats.SidesOfAModel | None]:
+    """Return what target and shadow model predict rightly, from the signals of the rounds."""
+    right = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    secret = np.concatenate([r.secret for r in rounds])
+    ours = caveats.SidesOfAModel.of(right, secret, np.concatenate([r.unit for r in rounds]))
+    # Without a shadow file the shadow records are the target's own other half.
+    shadow = rounds[0].observation.shadow if has_shadow else None
+    if shadow is None:
+        return ours, None
+    known = shadow.signals["correctness"] == 1.0
+    return ours, caveats.SidesOfAModel.of(known, shadow.member, shadow.unit)
+
+
+def _risk(
+    rounds: Sequence[Round],
+    estimator: Estimator | None,
+    target: Predictions,
+    seed: int,
+    level: float,
+) -> tuple[Risk, Floats]:
+    attack = RiskScore(estimator=estimator)
+    rngs = [seeds.stream(seed, "risk", number) for number in range(len(rounds))]
+    played = play(attack, rounds, rngs)
+    assert isinstance(played, Play)  # predictions always have the signal and a shadow
+    order = played.transcript.target
+    correct = np.concatenate([r.observation.signals["correctness"] for r in rounds]) == 1.0
+    risk = assess_risk(
+        played.transcript,
+        attack.variant,
+        target.labels[order],
+        correct,
+        seeds.stream(seed, "risk", "bootstrap"),
+        level,
+    )
+    return risk, _in_file_order(played.transcript.score, order)
+
+
+def _slices(
+    rounds: Sequence[Round],
+    target: Predictions,
+    columns: Mapping[str, NDArray[Any]],
+    seed: int,
+    level: float,
+) -> SliceTable:
+    # The attack is named here, before anything was measured.
+    attack = Threshold("modified-entropy", per_class=True)
+    rngs = [seeds.stream(seed, "slices", number) for number in range(len(rounds))]
+    played = play(attack, rounds, rngs)
+    assert isinstance(played, Play)
+    order = played.transcript.target
+    groups = {
+        "class": target.labels,
+        "confidence": deciles(top_probability(target)),
+        **columns,
+    }
+    in_order = {name: values[order] for name, values in groups.items()}
+    return find_slices(played.decisions, in_order, "modified-entropy (per-class)", level)
+
+
+def groups_of(
+    target: Predictions, slices: Mapping[str, ArrayLike] | Sequence[str] | None
+) -> tuple[dict[str, NDArray[Any]], list[Skipped]]:
+    """Return the groups of every column to slice by, and the columns that have too many."""
+    if isinstance(slices, Mapping):
+        chosen = {
+            name: checks.vector(values, f"slice {name!r}", length=len(target))
+            for name, values in slices.items()
+        }
+    else:
+        names = target.columns if slices is None else slices
+        missing = [name for name in names if name not in target.columns]
+        if missing:
+            have = ", ".join(target.columns) or "none"
+            raise InputError(f"no column {missing[0]!r} to slice by; the columns are: {have}")
+        chosen = {name: target.columns[name] for name in names}
+    groups = {name: _groups(values) for name, values in chosen.items()}
+    reason = f"more than {MOST_GROUPS} different texts: merge some"
+    too_many = [Skipped(f"slices by {name}", reason) for name in groups if groups[name] is None]
+    if too_many and slices is not None:
+        raise InputError(f"{too_many[0].name}: {reason}")
+    return {name: values for name, values in groups.items() if values is not None}, too_many
+
+
+def _groups(values: NDArray[Any]) -> NDArray[Any] | None:
+    if len(np.unique(values)) <= MOST_GROUPS and values.dtype.kind != "f":
+        return values
+    if values.dtype.kind in "iuf":
+        return deciles(values.astype(np.float64))
+    return None
+
+
+def contents_of(target: Predictions, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """Return the columns that the report may show."""
+    missing = [name for name in names if name not in target.columns]
+    if missing:
+        have = ", ".join(target.columns) or "none"
+        raise InputError(f"no column {missing[0]!r} to show; the columns are: {have}")
+    return {name: target.columns[name] for name in names}
+
+
+def _records(
+    target: Predictions,
+    played: Sequence[tuple[Play, Evaluation]],
+    risk: Floats,
+    contents: Mapping[str, NDArray[Any]],
+) -> Records:
+    scores: dict[str, Floats] = {}
+    guesses: dict[str, Bools] = {}
+    for result, evaluation in played:
+        order = result.transcript.target
+        scores[evaluation.title] = _in_file_order(result.transcript.score, order)
+        guesses[evaluation.title] = _in_file_order(result.decisions.guess, order)
+    return Records(target.ids, target.member, scores, guesses, risk, contents, target.unit)
+
+
+def _in_file_order(values: NDArray[Any], order: NDArray[np.int64]) -> NDArray[Any]:
+    result = np.empty_like(values)
+    result[order] = values
+    return checks.frozen(result)

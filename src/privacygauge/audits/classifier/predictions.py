@@ -1,0 +1,111 @@
+"""The audit of a classifier from its predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from numpy.typing import ArrayLike
+
+from privacygauge.audits import caveats
+from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.units import settled, with_unit
+from privacygauge.classifier.files import PredictionsLike, as_predictions
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack
+
+
+def audit_classifier(
+    target: PredictionsLike,
+    shadow: PredictionsLike | None = None,
+    *,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
+    allow_missing_classes: bool = False,
+    show_columns: Sequence[str] = (),
+    unit: ArrayLike | str | None = None,
+    drawn: bool = False,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_classifier",
+    provenance: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit a classifier from its predictions alone.
+
+    Parameters
+    ----------
+    target : Predictions, path, mapping of arrays, or data frame
+        Predictions of the audited model on known members and known non-members; see
+        `as_predictions`.
+    shadow : Predictions, path, mapping of arrays, or data frame, optional
+        Predictions of a model that the adversary trained itself, on records of its own. Without
+        it thresholds are cross-fitted: learnt on one half of the targets, used on the other.
+    attacks : sequence of Attack, optional
+        The suite of `prediction_attacks` where nothing is given.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    slices : mapping of str to array_like (n,), or sequence of str, optional
+        Groups to look at beside the classes and the deciles of confidence: columns, or names of
+        columns of the file; all columns of the file where nothing is given.
+    allow_missing_classes : bool
+        Whether classes without any shadow record may fall back to the global threshold.
+    show_columns : sequence of str
+        Columns of the target whose contents the report may show beside the riskiest records.
+    unit : array_like (n,) or str, optional
+        The person behind each row, or the name of the column of the target that says so; its
+        `unit`, or equal ids, where nothing is given. Intervals, halves and slices go by unit.
+    drawn : bool
+        Whether fair, independent coins made the target's members, as `train_predictions` does.
+        The report says so: where the bits came with the data, other differences between members
+        and non-members look like leakage too.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report, such as hashes of the inputs.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021), sections 3 and 4.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    target = with_unit(as_predictions(target, "target"), unit)
+    shadow = None if shadow is None else as_predictions(shadow, "shadow")
+    caveats.require_other_rows(target, shadow)
+    target, of_units = settled(target, drawn=drawn)
+    columns, unsliced = groups_of(target, slices)
+    contents = contents_of(target, show_columns)
+    game = PredictionGame(target, shadow)
+    warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
+    skipped = list(unsliced)
+    if attacks is None and not target.logits:
+        reason = "orders records as confidence does unless logits are given"
+        skipped.insert(0, Skipped("scaled-logit", reason))
+    return assemble(
+        game.deal(1, seeds.stream(seed, "deal")),
+        prediction_attacks(logits=target.logits) if attacks is None else attacks,
+        target,
+        caveats.game_description(target, shadow, drawn),
+        Request(estimator, columns, contents, seed, level, command, provenance or {}),
+        has_shadow=shadow is not None,
+        skipped=skipped,
+        warnings=[*warnings, *of_units],
+    )

@@ -1,0 +1,168 @@
+"""The audit of a network whose weights the adversary holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits import caveats
+from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.units import settled
+from privacygauge.classifier.gradients import white_box_signals
+from privacygauge.classifier.predictions import predictions
+from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.game import Attack
+from privacygauge.evaluate.findings import GameDescription
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowModule:
+    """A network of the adversary's own, and the records that it knows the membership of."""
+
+    model: torch.nn.Module
+    """With the layers of the audited one."""
+    x: ArrayLike
+    """(m, d) Features."""
+    y: ArrayLike
+    """(m,) Classes in 0..k-1."""
+    member: ArrayLike
+    """(m,) True where the record was in its training set; both kinds must occur."""
+
+
+def audit_white_box(
+    model: torch.nn.Module,
+    x: ArrayLike,
+    y: ArrayLike,
+    member: ArrayLike,
+    *,
+    shadow: ShadowModule | None = None,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    slices: Mapping[str, ArrayLike] | None = None,
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    allow_missing_classes: bool = False,
+    drawn: bool = False,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_white_box",
+    provenance: Mapping[str, str] | None = None,
+) -> Audit:
+    """Audit a torch network against an adversary who holds its weights.
+
+    Attacks that see gradients and attacks that see predictions only play on the same records, so
+    that the difference is what the weights add.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Takes (n, d) features and returns (n, k) logits. It is copied, not changed.
+    x : array_like, shape (n, d)
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    member : array_like of bool, shape (n,)
+        True where the record was in the training set; both kinds must occur.
+    shadow : ShadowModule, optional
+        What the adversary learns from. Without one it knows the membership of half of the
+        records, learns on these, and is judged on the other half, both ways.
+    attacks : sequence of Attack, optional
+        The suite of `white_box_attacks` where nothing is given.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    slices : mapping of str to array_like (n,), optional
+        Groups to look at beside the classes and the deciles of confidence.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. Intervals and halves go
+        by person.
+    allow_missing_classes : bool
+        Whether classes without shadow records may use the global threshold.
+    drawn : bool
+        Whether fair coins decided which records are members.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Nasr, Shokri & Houmansadr (2019), section III; compared with attacks on predictions as in
+    Song & Mittal (2021), section 3.3.4 and Table 5.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    target = _side(model, x, y, member)
+    own = None if shadow is None else _side(shadow.model, shadow.x, shadow.y, shadow.member)
+    signals = target.signals
+    seen = predictions(
+        logits=signals.logits,
+        labels=signals.labels,
+        member=target.member,
+        ids=ids,
+        columns=slices,
+        unit=unit,
+        name="target model",
+    )
+    seen, of_units = settled(seen, drawn=drawn, features=np.asarray(x))
+    game = WhiteBoxGame(replace(target, unit=seen.unit), own)
+    known = None if own is None else own.predictions
+    caveats.require_other_rows(seen, known)
+    columns, unsliced = groups_of(seen, slices)
+    engine = {"model": type(model).__name__, "gradients": signals.engine}
+    return assemble(
+        game.deal(1, seeds.stream(seed, "deal")),
+        white_box_attacks() if attacks is None else attacks,
+        seen,
+        _in_words(caveats.game_description(seen, known, drawn)),
+        Request(
+            estimator,
+            columns,
+            contents_of(seen, ()),
+            seed,
+            level,
+            command,
+            {**engine, **(provenance or {})},
+        ),
+        has_shadow=own is not None,
+        skipped=unsliced,
+        warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],
+    )
+
+
+def _side(model: torch.nn.Module, x: ArrayLike, y: ArrayLike, member: ArrayLike) -> WhiteBoxSide:
+    signals = white_box_signals(model, x, y)
+    return WhiteBoxSide(signals, checks.bools(member, "member", length=len(signals)))
+
+
+def _in_words(outside: GameDescription) -> GameDescription:
+    """Return the game on predictions with what the weights add to it."""
+    adversary = outside.adversary.replace(
+        "Sees the model's full prediction and the true class of a record (black box)",
+        "Holds the model's weights and sees the gradient of a record's loss (white box), its full "
+        "prediction and its true class",
+    )
+    return replace(outside, name="membership inference with the weights", adversary=adversary)

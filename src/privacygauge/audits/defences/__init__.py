@@ -1,0 +1,1 @@
+"""Audits of defences of a classifier, compared under adaptive attackers."""

@@ -1,0 +1,145 @@
+"""What attacks find in the games of a defence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.audits.attacks import Result, audit, headline, played_of
+from privacygauge.classifier.defences.games import DefenceGames, TargetGame
+from privacygauge.classifier.pool import probabilities
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.core import seeds
+from privacygauge.core.attacks.posterior import Estimator, RiskScore
+from privacygauge.core.checks import Floats
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.game import Attack, Play, play
+from privacygauge.core.units import foremost
+from privacygauge.evaluate.defences import (
+    AttackedDefence,
+    JudgedDefence,
+    WorstRecord,
+    accuracy_lost,
+    risk_quantiles,
+)
+from privacygauge.evaluate.findings import Fact, Headline
+from privacygauge.evaluate.rates import mean, proportion
+from privacygauge.evaluate.risk import Risk, assess_risk
+
+WORST = 10
+"""So many of the riskiest records are named."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found in one game."""
+
+    results: Sequence[Result]
+    """Of every attack."""
+    risk: Risk
+    """The privacy risk score, assessed."""
+    scores: Floats
+    """(n,) The score of every record, in the file's order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What every game is asked."""
+
+    attacks: tuple[Attack, ...]
+    """All of them are played in every game."""
+    estimator: Estimator | None
+    """Of the privacy risk score."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+
+    def results(self, game: TargetGame) -> Sequence[Result]:
+        """Return what every attack did in a game."""
+        rounds = game.deal(1, seeds.stream(self.seed, "deal"))
+        return audit(rounds, self.attacks, seed=self.seed, level=self.level)
+
+    def of(self, game: TargetGame) -> Found:
+        """Return the attacks' results and the privacy risk score in a game."""
+        return Found(self.results(game), *self._risk(game))
+
+    def headline(self, found: Found) -> Headline:
+        """Return the best attack, corrected for the choice."""
+        return headline(played_of(found.results), seed=self.seed, level=self.level)
+
+    def _risk(self, game: TargetGame) -> tuple[Risk, Floats]:
+        """Return the privacy risk score of a game with a shadow: one round, in the file's order."""
+        rounds = game.deal(1, seeds.stream(self.seed, "deal"))
+        attack = RiskScore(estimator=self.estimator)
+        played = play(attack, rounds, [seeds.stream(self.seed, "risk", 0)])
+        assert isinstance(played, Play)  # predictions always have the signal and a shadow
+        correct = rounds[0].observation.signals["correctness"] == 1.0
+        risk = assess_risk(
+            played.transcript,
+            attack.variant,
+            game.target.labels,
+            correct,
+            seeds.stream(self.seed, "risk", "bootstrap"),
+            self.level,
+        )
+        return risk, played.transcript.score
+
+
+def judged(
+    name: str, variant: str, games: DefenceGames, undefended: Found, asked: Asked
+) -> JudgedDefence:
+    """Return what attacks achieve in spite of a defence, and what it costs."""
+    adaptive, level = asked.of(games.adaptive), asked.level
+    return JudgedDefence(
+        name,
+        variant,
+        tuple(
+            AttackedDefence(a[1], b[1], c[1], accuracy_lost(a[0].decisions, c[0].decisions, level))
+            for a, b, c in zip(
+                undefended.results,
+                asked.results(games.non_adaptive),
+                adaptive.results,
+                strict=True,
+            )
+            if not (isinstance(a, Skipped) or isinstance(b, Skipped) or isinstance(c, Skipped))
+        ),
+        asked.headline(adaptive),
+        *_costs(games.undefended.target, games.adaptive.target, level),
+        adaptive.risk,
+        risk_quantiles(undefended.risk, adaptive.risk, level),
+        _worst(games.undefended.target, undefended.scores, adaptive.scores),
+    )
+
+
+def _costs(
+    before: Predictions, after: Predictions, level: float
+) -> tuple[tuple[Fact, ...], Estimate]:
+    p, q = (probabilities(x.values, logits=x.logits) for x in (before, after))
+    moved, unit = np.abs(q - p).sum(axis=1), before.units
+    facts = [
+        Fact(
+            f"accuracy on {side} {when} the defence",
+            proportion((answers.argmax(axis=1) == before.labels)[rows], unit[rows], level),
+        )
+        for side, rows in (("members", before.member), ("non-members", ~before.member))
+        for when, answers in (("without", p), ("with", q))
+    ]
+    changed = p.argmax(axis=1) != q.argmax(axis=1)
+    facts += [
+        Fact("share of records whose predicted class changed", proportion(changed, unit, level)),
+        Fact("share of answers that were changed", proportion(moved > 0, unit, level)),
+    ]
+    return tuple(facts), mean(moved, level, unit="records", owner=unit)
+
+
+def _worst(target: Predictions, before: Floats, after: Floats) -> tuple[WorstRecord, ...]:
+    rows = foremost(after, target.unit, WORST)
+    return tuple(
+        WorstRecord(
+            str(target.ids[row]), bool(target.member[row]), float(before[row]), float(after[row])
+        )
+        for row in rows
+    )

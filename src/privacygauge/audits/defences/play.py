@@ -1,0 +1,312 @@
+"""The audit of defences: attacks without a defence, and with it by who knows it and who not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits import caveats
+from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
+from privacygauge.audits.defences.judging import Asked, Found, judged
+from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.units import settled, with_unit
+from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
+from privacygauge.classifier.files import PredictionsLike, as_predictions
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.predictions import Predictions
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.report.defences.findings import ComparedDefences
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_CROSSFITTED = (
+    "on all members and, in turn, on either half of the non-members, to answer the other half"
+)
+_OWNED = "on records of the owner that are not judged"
+_AT_HAND = "by the owner: the defended answers were given"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DefenceAudit(Rendered, ComparedDefences):
+    """What an audit of defences found, with ways to look at it.
+
+    ``to_frame`` has one line for every defence, attack and adversary.
+    """
+
+    REPORT = "privacygauge.report.defences"
+
+    def __repr__(self) -> str:
+        from privacygauge.report import defences
+
+        n = len(self.defences)
+        what = "one defence" if n == 1 else f"{n} defences"
+        return f"<DefenceAudit of {what}: {defences.verdict(self).headline}>"
+
+    def plot_trade_off(self, ax: Axes | None = None) -> Axes:
+        """Return axes with what attacks achieve over how far answers are changed."""
+        from privacygauge.report import defences
+
+        return defences.plot_trade_off(self, ax)
+
+
+class Named(Protocol):
+    """What has the name and the parameters of a defence."""
+
+    @property
+    def name(self) -> str:
+        """The defence's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Its parameters in a few words; empty where there are none."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Setting:
+    """What stands in the report beside the numbers."""
+
+    target: Predictions
+    """The judged model's."""
+    fitted: str
+    """As in `ComparedDefences`."""
+    warnings: Sequence[str]
+    """As in `DefenceFindings`."""
+    command: str
+    """As in `ComparedDefences`."""
+    provenance: Mapping[str, str]
+    """Further lines."""
+
+
+def audit_defences(
+    target: PredictionsLike,
+    shadow: PredictionsLike,
+    defences: Sequence[Defence],
+    *,
+    target_owner: PredictionsLike | None = None,
+    shadow_owner: PredictionsLike | None = None,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    unit: ArrayLike | str | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_defences",
+    provenance: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> DefenceAudit:
+    """Return what attacks achieve against each defence, and what the defence costs.
+
+    Parameters
+    ----------
+    target : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of the audited model on known members and known non-members.
+    shadow : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of a model that the adversary trained, on records of its own.
+    defences : sequence of Defence
+        At least one, such as ``MemGuard(budget=1.0)``.
+    target_owner, shadow_owner : optional
+        Predictions of either model on the records that its defence is fitted on: its members,
+        and non-members that are not judged. Without them the judged records are cross-fitted.
+    attacks : sequence of Attack, optional
+        Where nothing is given, the suite of `prediction_attacks` and two neural networks.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    unit : array_like (n,) or str, optional
+        The person behind each row of the target, or the name of the column that says so; as in
+        `audit_classifier`.
+    seed : int
+        Every defence and every attack draws from a generator of its own.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    progress : callable, optional
+        Called with the games that were played and their number after each of them.
+
+    Returns
+    -------
+    DefenceAudit
+        For each defence every attack three times: on the undefended model, by an adversary who
+        does not know of the defence, and by one who does. Only the last tells what the defence
+        is worth.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2.
+    """
+    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    shadow = as_predictions(shadow, "shadow")
+    require_different(defences)
+    asked = _asked(target, shadow, attacks, estimator, seed, level)
+    warnings = [*of_units, *_warnings(target, shadow, level)]
+    owners = [
+        None if given is None else as_predictions(given, name)
+        for given, name in ((target_owner, "target_owner"), (shadow_owner, "shadow_owner"))
+    ]
+    told = progress or _nothing
+    undefended = asked.of(PredictionGame(target, shadow))
+    told(1, len(defences) + 1)
+    results = []
+    for done, defence in enumerate(defences, start=2):
+        rng = seeds.stream(seed, "defence", defence.name, defence.variant)
+        games = defence_games(
+            defence, target, shadow, rng, target_owner=owners[0], shadow_owner=owners[1]
+        )
+        results.append(judged(defence.name, defence.variant, games, undefended, asked))
+        told(done, len(defences) + 1)
+    fitted = _CROSSFITTED if target_owner is None else _OWNED
+    setting = _Setting(target, fitted, warnings, command, provenance or {})
+    return _audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
+
+
+def audit_defended(
+    target: PredictionsLike,
+    shadow: PredictionsLike,
+    defended_target: PredictionsLike,
+    defended_shadow: PredictionsLike,
+    *,
+    name: str = "defended",
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    unit: ArrayLike | str | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_defended",
+    provenance: Mapping[str, str] | None = None,
+) -> DefenceAudit:
+    """Return the same as `audit_defences` for one defence whose answers are at hand.
+
+    Parameters
+    ----------
+    target, shadow : Predictions, path, mapping of arrays, or data frame
+        Undefended predictions of either model.
+    defended_target, defended_shadow : Predictions, path, mapping of arrays, or data frame
+        What the defended models answer on the same records, in the same order.
+    name : str
+        Of the defence, for the reader.
+    attacks, estimator, unit, seed, level, command, provenance
+        As in `audit_defences`.
+
+    Raises
+    ------
+    InputError
+        If the defended answers are on other records.
+    """
+    target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
+    shadow = as_predictions(shadow, "shadow")
+    answers = as_predictions(defended_target, "defended_target")
+    own = as_predictions(defended_shadow, "defended_shadow")
+    _require_same_records(target, answers, "defended_target", "target")
+    _require_same_records(shadow, own, "defended_shadow", "shadow")
+    answers = replace(answers, unit=target.unit)
+    asked = _asked(target, shadow, attacks, estimator, seed, level)
+    warnings = [*of_units, *_warnings(target, shadow, level)]
+    games = DefenceGames(
+        PredictionGame(target, shadow),
+        PredictionGame(answers, shadow),
+        PredictionGame(answers, own),
+    )
+    undefended = asked.of(games.undefended)
+    result = judged(name, "", games, undefended, asked)
+    setting = _Setting(target, _AT_HAND, warnings, command, provenance or {})
+    return _audit_of(undefended, [result], [False], asked, setting)
+
+
+def _asked(
+    target: Predictions,
+    shadow: Predictions,
+    attacks: Sequence[Attack] | None,
+    estimator: Estimator | None,
+    seed: int,
+    level: float,
+) -> Asked:
+    """Return what every game is asked, all of it checked."""
+    checks.level(level)
+    seeds.non_negative(seed)
+    caveats.require_other_rows(target, shadow)
+    caveats.require_different(target)
+    suite = defence_attacks(logits=target.logits) if attacks is None else attacks
+    return Asked(tuple(suite), estimator, seed, level)
+
+
+def _warnings(target: Predictions, shadow: Predictions, level: float) -> list[str]:
+    missing = caveats.missing_classes(target, shadow, True)
+    _, differ = caveats.accuracies(_sides(target), _sides(shadow), level)
+    return [*missing, *differ]
+
+
+def _sides(predictions: Predictions) -> caveats.SidesOfAModel:
+    right = predictions.values.argmax(axis=1) == predictions.labels
+    return caveats.SidesOfAModel.of(right, predictions.member, predictions.units)
+
+
+def _nothing(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
+def _audit_of(
+    undefended: Found,
+    results: Sequence[JudgedDefence],
+    undone: Sequence[bool],
+    asked: Asked,
+    setting: _Setting,
+) -> DefenceAudit:
+    evaluations = [result[1] for result in undefended.results if not isinstance(result, Skipped)]
+    none, beside = compared(evaluations, results, undone, asked.level)
+    member = setting.target.member
+    return DefenceAudit(
+        asked.headline(undefended),
+        undefended.risk,
+        tuple(results),
+        asked.seed,
+        asked.level,
+        tuple(result for result in undefended.results if isinstance(result, Skipped)),
+        (*setting.warnings, *warnings_of(none, beside)),
+        command=setting.command,
+        version=own_version(),
+        provenance={**versions(), **setting.provenance},
+        n_in=int(np.count_nonzero(member)),
+        n_out=int(np.count_nonzero(~member)),
+        fitted=setting.fitted,
+        none=none,
+        compared=beside,
+    )
+
+
+def _require_same_records(before: Predictions, after: Predictions, name: str, of: str) -> None:
+    if not all(
+        np.array_equal(getattr(before, field), getattr(after, field))
+        for field in ("labels", "member")
+    ):
+        raise InputError(
+            f"{name} must be about the records of {of}, in its order: their labels or their "
+            "membership differ"
+        )
+
+
+def require_different(defences: Sequence[Named]) -> None:
+    """Refuse defences that nobody could tell apart, and none at all."""
+    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
+    if not titles:
+        raise InputError("at least one defence is needed, got none")
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise InputError(f"two defences are called {twice!r}: leave one of them out")

@@ -1,0 +1,261 @@
+"""The audit of defences at training: target and shadow models are trained with each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits.defences.comparison import (
+    can_be_undone,
+    compared,
+    n_together,
+    warnings_of,
+)
+from privacygauge.audits.defences.judging import Asked, Found, judged
+from privacygauge.audits.defences.play import DefenceAudit, require_different
+from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
+from privacygauge.audits.defended_models import (
+    Defended,
+    as_defence,
+    models_behind,
+    trainings_of,
+    undefended_of,
+)
+from privacygauge.audits.units import owners, twice
+from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.games import training_attacks, training_games
+from privacygauge.classifier.defences.trained import (
+    TrainedAlike,
+    TrainedWithout,
+    train_each_way,
+)
+from privacygauge.classifier.defences.training import (
+    StopAfter,
+    TrainingDefence,
+)
+from privacygauge.classifier.defences.trainings import Before
+from privacygauge.classifier.estimators import as_trainer, require_records
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.shadows import Progress, failures
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.attacks.posterior import Estimator
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack
+from privacygauge.core.versions import own_version, versions
+from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.report.defences.findings import AfterEpoch, ComparedDefence
+from privacygauge.runs.store import unchecked_code
+
+_FITTED = (
+    "at training, on the records of each model; those on answers as each model's owner can: on "
+    "all members and, in turn, on either half of the non-members, to answer the other half"
+)
+
+
+def audit_training_defences(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    defences: Sequence[TrainingDefence | Defence | Trainer | str],
+    *,
+    n_shadows: int = 8,
+    attacks: Sequence[Attack] | None = None,
+    estimator: Estimator | None = None,
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    delta: float | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_training_defences",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    before: Before | None = None,
+) -> DefenceAudit:
+    """Return what attacks achieve against each defence, and what the defence costs.
+
+    A target and shadow models are trained without a defence and with each of them, on the records
+    that fair, independent coins put in them. Of networks the undefended training is recorded epoch
+    by epoch, so that every defence at training stands beside early stopping at the same accuracy.
+
+    Parameters
+    ----------
+    model : Networks, or what `audit_model` takes
+        How a model is trained without a defence. Most defences at training need `Networks`.
+    x : array_like, shape (n, d)
+        Candidate records.
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1.
+    defences : sequence of TrainingDefence, Defence, Trainer or str
+        At least one: ``Private(8.0)``, ``"dp-sgd:8"``, ``LabelOnly()`` on the undefended model,
+        or a trainer of your own. With adversarial regularisation a fifth of the records becomes
+        its reference: no model is trained on them and no attack is judged on them.
+    n_shadows : int
+        Shadow models of each kind, at least 1.
+    attacks : sequence of Attack, optional
+        The suite of `training_attacks` where nothing is given.
+    estimator : Estimator, optional
+        Of the privacy risk score; isotonic regression where nothing is given.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report.
+    unit : array_like, shape (n,), optional
+        The person behind each record; equal ids where nothing is given. One coin puts all records
+        of a person in, and intervals go by person.
+    delta : float, optional
+        Of DP-SGD that is given by name; see `Private`.
+    run : str or Path, optional
+        Folder that keeps what was trained: after an interruption the same call goes on there.
+    n_jobs : int, optional
+        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+    progress : callable, optional
+        Called with the models done, each trained in every way, and the number of all.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+    before : callable, optional
+        Called with the trainings and their cohort before the first model is trained.
+
+    Returns
+    -------
+    DefenceAudit
+        For each defence every attack three times, as in `audit_defences`; in `curve` the best
+        attack after every recorded epoch of the undefended training.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
+    choice favours no attack on the target.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    trainer = as_trainer(model)
+    features, labels = require_records(x, y)
+    asked_for = [as_defence(one, delta) for one in defences]
+    require_different(asked_for)
+    of, rows = undefended_of(trainer, len(labels), asked_for, seed)
+    trainings, places = trainings_of(of, asked_for)
+    owner = owners(unit, ids, len(labels))
+    of_units = twice(features, labels) if owner is None else []
+    without, ways = train_each_way(
+        trainings,
+        features,
+        labels,
+        rows,
+        n_shadows=n_shadows,
+        ids=None if ids is None else np.asarray(ids)[rows],
+        unit=None if owner is None else owner[rows],
+        seed=seed,
+        run=run,
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+        before=before,
+    )
+    suite = training_attacks(logits=trainer.logits) if attacks is None else attacks
+    asked = Asked(tuple(suite), estimator, seed, level)
+    defended, failed = models_behind(asked_for, places, trainings, of, without, ways, seed)
+    return _audited(
+        without,
+        defended,
+        failed,
+        asked,
+        n_shadows,
+        (*unchecked_code(run), *of_units),
+        command,
+        {
+            "model": trainer.name,
+            "shadow models": str(n_shadows),
+            **({"reference records": f"{len(of.references):,}"} if of.references else {}),
+            **(provenance or {}),
+        },
+    )
+
+
+def _audited(
+    without: TrainedWithout,
+    defended: Sequence[Defended],
+    failed: Sequence[Skipped],
+    asked: Asked,
+    n_shadows: int,
+    told: Sequence[str],
+    command: str,
+    provenance: Mapping[str, str],
+) -> DefenceAudit:
+    undefended = asked.of(PoolGame(without.last.target, without.last.pool))
+    results = [_judged(one, without.last, undefended, asked) for one in defended]
+    beside = len(without.epochs) - 1
+    together = n_together(len(played(undefended.results)), len(results), beside)
+    curve = curve_of(without, undefended, asked, together)
+    none, others = compared(
+        played(undefended.results),
+        results,
+        [can_be_undone(one.defence) for one in defended],
+        asked.level,
+        beside=beside,
+    )
+    full = [_beside(*pair, without, curve) for pair in zip(others, defended, strict=True)]
+    member = without.last.target.member
+    return DefenceAudit(
+        asked.headline(undefended),
+        undefended.risk,
+        tuple(results),
+        asked.seed,
+        asked.level,
+        (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
+        (*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
+        command=command,
+        version=own_version(),
+        provenance={**versions("torch" if without.last.pool.logits else None), **provenance},
+        n_in=int(np.count_nonzero(member)),
+        n_out=int(np.count_nonzero(~member)),
+        fitted=_FITTED,
+        none=none,
+        compared=tuple(full),
+        n_shadows=n_shadows,
+        curve=curve if len(curve) > 1 else (),
+    )
+
+
+def _judged(one: Defended, without: TrainedAlike, undefended: Found, asked: Asked) -> JudgedDefence:
+    games = training_games(without, one.models)
+    return judged(one.defence.name, one.defence.variant, games, undefended, asked)
+
+
+def _beside(
+    c: ComparedDefence, one: Defended, without: TrainedWithout, curve: Sequence[AfterEpoch]
+) -> ComparedDefence:
+    """Return a defence with what it has to be compared with."""
+    if not isinstance(one.defence, TrainingDefence):
+        return c
+    stops = isinstance(one.defence, StopAfter) or len(curve) < 2
+    stopped = None if stops else stopped_early(one.models, without, curve)
+    return replace(c, at_training=True, stopped=stopped, claim=one.claim)
+
+
+def _warnings(without: TrainedAlike, defended: Sequence[Defended], n_shadows: int) -> list[str]:
+    found = failures(without.failed, n_shadows)
+    for one in defended:
+        if isinstance(one.defence, TrainingDefence):
+            lines = failures(one.models.failed, n_shadows)
+            found += [f"{one.defence.name} ({one.defence.variant}): {line}" for line in lines]
+    return found

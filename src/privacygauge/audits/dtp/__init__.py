@@ -1,0 +1,1 @@
+"""Audits of differential training privacy: each record left out."""

@@ -1,0 +1,273 @@
+"""The audit of differential training privacy: what each record does to the classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits.rendered import Rendered
+from privacygauge.classifier.binning import BIN, n_bins
+from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.classifier.dtp.measure import TrainingSet
+from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
+from privacygauge.classifier.estimators import require_records
+from privacygauge.classifier.shadows import Progress
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.runs.store import unchecked_code
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+EXACT = "exact: every record of the training set"
+VARIED = 2
+"""So many of the riskiest records are looked at beside what else moves their predictions."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DtpAudit(Rendered, DtpFindings):
+    """What an audit of differential training privacy found, with ways to look at it."""
+
+    REPORT = "privacygauge.report.dtp"
+
+    def __repr__(self) -> str:
+        return (
+            f"<DtpAudit of {len(self.rows):,} records: PDTP up to {self.highest:.3f}, "
+            f"{self.n_above:,} above 1: {self.decision}>"
+        )
+
+    def plot_pdtp(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the records' PDTP, largest first."""
+        from privacygauge.report import dtp
+
+        return dtp.plot_pdtp(self, ax)
+
+
+def audit_dtp(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    rows: ArrayLike | None = None,
+    bin_width: float = BIN,
+    queries: int = 500,
+    training_sets: int = 0,
+    remove: int = 0,
+    order: Order = "recomputed",
+    vary: int = 0,
+    ids: ArrayLike | None = None,
+    class_names: tuple[str, ...] | None = None,
+    warnings: tuple[str, ...] = (),
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_dtp",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> DtpAudit:
+    """Measure how far each record of a training set moves the classifier trained on it.
+
+    Parameters
+    ----------
+    model : Learner, estimator, callable or Trainer
+        How the classifier is trained. For a learner, and for scikit-learn's naive Bayes,
+        logistic regression, discriminant analysis and nearest neighbours, leaving a record out
+        needs no training; anything else is trained once more for each record.
+    x : array_like, shape (n, d)
+        The training set.
+    y : array_like of int, shape (n,)
+        Classes in 0..k-1, at least two of them.
+    rows : array_like of int, shape (r,), optional
+        The records to measure; all where nothing is given.
+    bin_width : float
+        Width of the bins in which probabilities are published; 0 for none.
+    queries : int
+        So many further queries are asked beside the record itself, in search of a larger change,
+        where the largest is not known otherwise: other records, and blends of records.
+    training_sets : int
+        In so many further pairs of halves of the data each record's PDTP is measured again.
+    remove : int
+        So many of the riskiest records are removed, one at a time, to see what that does.
+    order : {"recomputed", "initial"}
+        Whether the riskiest of those left is removed, or the next in the order of the first values.
+    vary : int
+        So many models each, for the two riskiest records, show what random initial weights and
+        the other records do to their predictions.
+    ids : array_like, shape (n,), optional
+        Names of the records in the report.
+    class_names : tuple of str, optional
+        Names of the classes.
+    warnings : tuple of str
+        What the reader has to know beside.
+    run : str or Path, optional
+        Folder that keeps what was trained: after an interruption the same call goes on there.
+    n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_model`.
+
+    Returns
+    -------
+    DtpAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Long et al. (2017): PDTP is definition 4.3, DTP definition 4.2, the limit of 1 section 5, the
+    average over training sets section 5.4, removal section 7.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> x = np.array([[0.0], [0.1], [0.3], [0.9], [1.0], [1.2]])
+    >>> found = audit_dtp(GaussianNB(), x, [0, 0, 0, 1, 1, 1], bin_width=0)
+    >>> found.decision
+    'do not publish'
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    if bin_width:
+        n_bins(bin_width)
+    # All of it before any work: some of these numbers are needed only after hours of training.
+    counts = {"queries": queries, "training_sets": training_sets, "remove": remove}
+    for name, number in counts.items():
+        if number < 0:
+            raise InputError(f"{name} must be at least 0, got {number}")
+    if vary != 0 and vary < 2:
+        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
+    check_order(order)
+    features, labels = require_records(x, y)
+    if len(np.unique(labels)) < 2:
+        raise InputError("at least two classes are needed: one class alone has nothing to tell")
+    chosen = _rows(rows, len(labels))
+    task = TrainingSet(
+        model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
+    )
+    names = _names(class_names, task.n_classes)
+    measured = task.measured(chosen)
+    path, skipped = task.removal(remove, order) if remove else (None, ())
+    named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
+    complete = len(chosen) == len(labels)
+    repeated = task.repeated(chosen, training_sets) if training_sets else None
+    averaged = () if repeated is None else repeated.T
+    riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
+    told = (*_lone(labels, names), *_sampled(len(chosen), len(labels), level))
+    return DtpAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        task.name,
+        measured.method,
+        bin_width,
+        len(labels),
+        names,
+        chosen,
+        named[chosen],
+        labels[chosen],
+        measured.pdtp,
+        measured.dtp,
+        _mean(measured.pdtp, complete, level, "records"),
+        _share(measured.pdtp > LIMIT, complete, level),
+        repeated,
+        tuple(_mean(values, False, level, "training sets") for values in averaged),
+        path,
+        task.variation(riskiest, vary) if vary else (),
+        skipped,
+        (
+            *warnings,
+            *measured.warnings,
+            *told,
+            *_one_bin(measured.pdtp, bin_width),
+            *(() if task.learner else unchecked_code(run)),
+        ),
+        {**versions(), "model": task.name, **(provenance or {})},
+    )
+
+
+def _rows(rows: ArrayLike | None, n: int) -> Ints:
+    if rows is None:
+        return np.arange(n)
+    chosen = np.unique(checks.integers(rows, "rows"))
+    if not len(chosen) or chosen[0] < 0 or chosen[-1] >= n:
+        raise InputError(f"rows must lie in 0..{n - 1}, got {checks.listed(chosen.tolist())}")
+    return chosen
+
+
+def _names(given: tuple[str, ...] | None, n_classes: int) -> tuple[str, ...]:
+    if given is None:
+        return tuple(str(i) for i in range(n_classes))
+    if len(given) < n_classes:
+        raise InputError(f"class_names must name {n_classes} classes, got {len(given)}")
+    return given
+
+
+def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
+    value = float(values.mean())
+    if complete:
+        return Estimate(value, value, value, level, len(values), EXACT)
+    if np.isinf(value):
+        return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
+    found = rates.mean(values, level, unit=unit)
+    return replace(found, low=max(0.0, found.low))  # no log ratio is below 0
+
+
+def _share(above: Bools, complete: bool, level: float) -> Estimate:
+    if complete:
+        value = float(above.mean())
+        return Estimate(value, value, value, level, len(above), EXACT)
+    return rates.proportion(above, level=level)
+
+
+def _one_bin(pdtp: Floats, width: float) -> list[str]:
+    """Return a warning where records are above 1 by a single step between bins."""
+    step = float(log_ratio(np.array([width / 2]), np.array([width * 1.5]))) if width else 0.0
+    lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
+    if not lone:
+        return []
+    return [
+        f"{lone:,} of the records above 1 have the value {step:.4f}, the step between the two "
+        f"lowest bins, {width / 2:g} and {width * 1.5:g}: near their border a tiny change counts "
+        "as a factor of 3; look at the values without bins beside these (--bin 0)"
+    ]
+
+
+def _lone(y: Ints, names: tuple[str, ...]) -> list[str]:
+    """Return a warning that names the classes with a single record."""
+    lone = np.flatnonzero(np.bincount(y, minlength=len(names)) == 1)
+    if not len(lone):
+        return []
+    rows = [int(np.flatnonzero(y == label)[0]) for label in lone]
+    return [
+        f"{'a class has' if len(lone) == 1 else f'{len(lone)} classes have'} a single record "
+        f"({checks.listed(names[label] for label in lone)}; rows {checks.listed(rows)}): without "
+        "it the class is gone and its probability is 0, so its value is infinite, or the largest "
+        "that bins allow"
+    ]
+
+
+def _sampled(measured: int, n: int, level: float) -> list[str]:
+    if measured == n:
+        return []
+    # If a share q lies above, that no sampled one does has a probability of at most (1 - q)^m.
+    missed = 1 - (1 - level) ** (1 / measured)
+    return [
+        f"{measured:,} of {n:,} records were measured: others may be riskier than the riskiest of "
+        f"these; if they were drawn at random, at most {missed:.2g} of all records are, with "
+        f"{level:.0%} confidence"
+    ]

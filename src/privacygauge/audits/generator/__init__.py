@@ -1,0 +1,1 @@
+"""Audits of a generator of synthetic tables: one game a record."""

@@ -1,0 +1,296 @@
+"""The audit of a generator of synthetic tables: what it gives away about single records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits.generator.facts import description, utility_of, warnings_of
+from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
+from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.units import owners
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.evaluate.by_target import AttackEvaluation
+from privacygauge.report import direction
+from privacygauge.report.synthetic.findings import SyntheticFindings, Targets
+from privacygauge.runs.execute import Progress
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.store import plan_in, unchecked_code
+from privacygauge.synthetic.attacks.attack import TableAttack
+from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.games.game import Game
+from privacygauge.synthetic.games.games import game_named
+from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
+from privacygauge.synthetic.games.scores import score_releases
+from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
+from privacygauge.synthetic.generators.foreign import require_sendable
+from privacygauge.synthetic.generators.named import as_generator
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import Table, advice
+from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["SELECTORS", "SyntheticAudit", "TargetsAsked", "audit_synthetic", "select_targets"]
+
+MANY = 50
+"""For more targets than these one pool of tables and cheaper attacks are the default."""
+
+RECORDS = 1000
+"""Records that a generator learns from, where the table is large enough for that."""
+
+SHARE = 6
+"""At most one record in so many of the table is learnt from, unless asked otherwise."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticAudit(Rendered, SyntheticFindings):
+    """What an audit of a generator found, with ways to look at it."""
+
+    REPORT = "privacygauge.report.synthetic"
+
+    def __repr__(self) -> str:
+        auc = self.headline.auc
+        return (
+            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
+            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
+        )
+
+    def plot_auc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        from privacygauge.report import synthetic
+
+        return synthetic.plot_auc(self, ax)
+
+
+def audit_synthetic(
+    generator: object,
+    data: object,
+    *,
+    targets: TargetsAsked = 10,
+    select: str | Sequence[str] = "distance",
+    game: str | None = None,
+    knowledge: str | None = None,
+    attacks: Sequence[TableAttack] | None = None,
+    shadows: int = 1000,
+    tests: int | None = None,
+    half_width: float = HALF_WIDTH,
+    size: int | None = None,
+    made: int | None = None,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    label: str | None = None,
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    show: Sequence[str] = (),
+    before: Callable[[Making], None] | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    scoring: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_synthetic",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> SyntheticAudit:
+    """Play the privacy game against a generator, record by record.
+
+    Synthetic tables are made from data sets with and without a record; an adversary that made
+    such tables itself tells them apart as well as it can.
+
+    Parameters
+    ----------
+    generator : Generator, str, object or callable
+        What is audited: a name (``baynet``, ``privbayes:epsilon=1``, ``synthpop``, ...), an
+        object with ``fit(frame)`` and ``sample(n)``, a function ``(frame, n, seed) -> frame``,
+        or a `Command`.
+    data : Table, pandas or polars frame, str or Path
+        Records like those that the generator will learn from. A file: CSV or Parquet.
+    targets : int, "all", array_like of int, or mapping of str to array_like
+        The records to attack: so many of each selection, all records, these rows, or groups of
+        rows by name.
+    select : {"distance", "random", "rare", "likelihood"} or a sequence of them
+        How that many are chosen; by their vulnerability score where nothing is given.
+    game : {"average", "specific", "shared"}, optional
+        Average for up to 50 targets, shared for more.
+    knowledge : {"auxiliary", "exact", "synthetic"}, optional
+        What the adversary knows; see `game_named`.
+    attacks : sequence of TableAttack, optional
+        For up to 50 targets the full suite, for more the one that is cheap.
+    shadows : int
+        Synthetic tables that the adversary makes: for each target, or for all in a shared pool.
+    tests : int, optional
+        Synthetic tables that it is asked about; as many as `half_width` needs.
+    half_width : float
+        Half of the width that the interval of an AUC near 1/2 shall have.
+    size : int, optional
+        Records that a generator learns from: 1,000, or a sixth of a small table.
+    made : int, optional
+        Records of a synthetic table; as many as it was learnt from.
+    schema, continuous, categorical, drop
+        As in `read_table`.
+    label : str, optional
+        The column to predict where the use of a synthetic table is measured.
+    ids : array_like, shape (N,), optional
+        Names of the records in the report.
+    unit : array_like, shape (N,), optional
+        The person behind each record; equal ids where nothing is given. A target's person is in a
+        table by the target alone: the other records of that person are in none of its tables.
+    show : sequence of str
+        Columns to print beside the targets; none otherwise.
+    before : callable, optional
+        Called once all is checked, before any table is made: to say what it will cost.
+    run : str or Path, optional
+        Folder that keeps what was made: after an interruption the same call goes on there.
+    n_jobs, seed, level, command, provenance, invocation
+        As in `audit_model`.
+    progress, scoring : callable, optional
+        Called with the tables made, and with the targets scored, and their totals.
+
+    Returns
+    -------
+    SyntheticAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Meeus et al. (2023), sections 2.3, 4 and 5.
+    """
+    checks.level(level)
+    made_by = as_generator(generator)
+    table = read_table(
+        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+    )
+    # Needed at the end, and where the most vulnerable records are the targets: found once.
+    known = cache(partial(vulnerable_records, table))
+    selections = select_targets(table, targets, select, seed, lambda: known().scores)
+    rows = np.unique(np.concatenate([s.rows for s in selections]))
+    chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
+    n_tests = enough_tests(half_width, level) if tests is None else tests
+    owner = owners(unit, ids, len(table))
+    setting = _setting(table, rows, chosen, (shadows, n_tests, size, made), seed, owner)
+    chosen.check(setting)
+    named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
+    about = _targets(table, known(), setting.targets, named, show)
+    few = len(rows) <= MANY
+    players = tuple(attacks or (suite_for_few() if few else suite_for_many()))
+    making = Making(chosen, setting, made_by)
+    if n_jobs not in (None, 1):
+        require_sendable(made_by, made_by.name)
+    if before is not None:
+        before(making)
+    with kept_or_scratch(run) as folder:
+        open_releases(chosen, setting, made_by, folder, invocation=invocation)
+        use = utility_of(making, label, f"{folder}/utility")
+        releases = make_releases(
+            chosen,
+            setting,
+            made_by,
+            folder,
+            invocation=invocation,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        scores = score_releases(
+            making,
+            releases,
+            players,
+            _scores_in(folder, players),
+            n_jobs=n_jobs,
+            progress=scoring,
+        )
+        played, skipped = evaluated(scores, level)
+    headline = headline_of(played)
+    return SyntheticAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        description(chosen, setting),
+        made_by.name,
+        made_by.describe(),
+        setting.sizes,
+        len(table),
+        chosen.n_tables(setting),
+        about,
+        tuple(group_of(selection, setting, played, level) for selection in selections),
+        played,
+        headline,
+        foreseen(about, played[headline.attack], level),
+        use,
+        (*skipped, *([use] if isinstance(use, Skipped) else [])),
+        (
+            *advice(table),
+            *warnings_of(making, schema, level),
+            *unchecked_code(run),
+            *_inverted(played),
+        ),
+        {**versions("pandas"), **(provenance or {})},
+    )
+
+
+def _inverted(played: Sequence[AttackEvaluation]) -> tuple[str, ...]:
+    return tuple(text for attack in played for text in direction.warnings(attack.inverted))
+
+
+def _scores_in(folder: str, attacks: Sequence[TableAttack]) -> str:
+    """Return where a run keeps what these attacks say: of others asked before, elsewhere.
+
+    So the same tables, which cost most, serve another call with other attacks.
+    """
+    wanted = [repr(attack) for attack in attacks]
+    place, number = f"{folder}/scores", 1
+    while (plan := plan_in(place)) and list(plan.settings.get("attacks", ())) != wanted:
+        number += 1
+        place = f"{folder}/scores-{number}"
+    return place
+
+
+def _setting(
+    table: Table,
+    rows: Ints,
+    game: Game,
+    numbers: tuple[int, int, int | None, int | None],
+    seed: int,
+    unit: Ints | None,
+) -> Setting:
+    shadows, tests, size, made = numbers
+    records = min(RECORDS, max(len(table) // SHARE, 2)) if size is None else size
+    if game.name == "shared" and size is None:
+        # Coins that say "in" for five deviations more of the targets than half still fit.
+        records = max(records, math.ceil(len(rows) / 2 + 2.5 * math.sqrt(len(rows))))
+    return Setting.of(table, rows, Sizes(shadows, tests, records, made), seed, unit)
+
+
+def _targets(
+    table: Table, known: VulnerableRecords, rows: Ints, names: Any, show: Sequence[str]
+) -> Targets:
+    missing = [name for name in show if name not in table.schema.names]
+    if missing:
+        raise InputError(
+            f"no column {missing[0]!r} to show; the columns are {checks.listed(table.schema.names)}"
+        )
+    frame = table[rows].to_frame()
+    contents = {name: np.asarray(frame[name]) for name in show}
+    return Targets(rows, names[rows], known.scores[rows], known.ranks[rows], contents)

@@ -1,0 +1,1 @@
+"""Audits of a test set by attacks that reuse it."""

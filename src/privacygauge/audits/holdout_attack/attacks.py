@@ -1,0 +1,64 @@
+"""The attacks on a test set by their names on the command line: one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from privacygauge.audits.holdout_designed import designed_bias
+from privacygauge.core.checks import listed
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import Analyst
+from privacygauge.holdout.closed_form import blum_hardt_bias, majority_bias, nb_bias, scan_bias
+from privacygauge.holdout.designed import DesignedQueries
+from privacygauge.holdout.linear_programming import LinearProgramming
+from privacygauge.holdout.majority import BlumHardt, Majority
+from privacygauge.holdout.message_passing import MessagePassing
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.holdout.priors import Knowledge
+from privacygauge.holdout.reconstruction import Reconstruction
+from privacygauge.holdout.scan import LinearScan
+
+
+@dataclass(frozen=True)
+class Named:
+    """An attack by its name."""
+
+    name: str
+    """On the command line and in reports."""
+    make: Callable[[Knowledge | None], Analyst]
+    """Returns the attack, given what the attacker knows before."""
+    informed: bool = True
+    """Whether it uses that."""
+    expected: Callable[[int, int, int], float] | None = None
+    """Bias after k exact answers about n uniform labels of m classes, from (n, m, k)."""
+
+
+_EVERY = (
+    Named("nb", NaiveBayes, expected=nb_bias),
+    Named("majority", lambda _: Majority(), informed=False, expected=majority_bias),
+    Named("majority-blum-hardt", lambda _: BlumHardt(), informed=False, expected=blum_hardt_bias),
+    Named("scan", LinearScan, expected=scan_bias),
+    Named("message-passing", MessagePassing),
+    Named("linear-programming", LinearProgramming),
+    Named("designed", DesignedQueries, expected=designed_bias),
+    Named("reconstruction", lambda _: Reconstruction(), informed=False),
+)
+ATTACKS: Mapping[str, Named] = {attack.name: attack for attack in _EVERY}
+"""Every attack by its name."""
+
+
+def attacks_named(names: Sequence[str]) -> tuple[Named, ...]:
+    """Return the attacks of these names, in their order.
+
+    Raises
+    ------
+    InputError
+        If there is no such attack, or none or the same one twice is asked for.
+    """
+    for name in names:
+        if name not in ATTACKS:
+            raise InputError(f"attack must be one of {', '.join(ATTACKS)}, got {name!r}")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"attacks must be at least one, each named once, got {listed(names)}")
+    return tuple(ATTACKS[name] for name in names)

@@ -1,0 +1,268 @@
+"""The audit of a test set's own labels: attacks on them, behind one guard or several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
+from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
+from privacygauge.audits.holdout_attack.files import read_labels, read_logits
+from privacygauge.audits.holdout_attack.known import Prior, in_words, known_before
+from privacygauge.audits.holdout_theory import DIRECT
+from privacygauge.audits.rendered import Rendered
+from privacygauge.core import checks, seeds
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.holdout.analysts import Trials
+from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.closed_form import nb_bias, trusted
+from privacygauge.holdout.guards import Exact, guard_named
+from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.oracle import Holdout
+from privacygauge.holdout.selection import honest_best_of_k
+from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
+from privacygauge.report.holdout.findings import AttackFindings, Guarded, Result
+from privacygauge.runs.store import unchecked_code
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+HONEST = 0.8
+"""True accuracy of honest submissions where no base model tells another."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HoldoutAudit(Rendered, AttackFindings):
+    """What attacks made of a test set's own labels, with ways to look at it."""
+
+    REPORT = "privacygauge.report.holdout.attack"
+
+    def __repr__(self) -> str:
+        from privacygauge.report.holdout import attack
+
+        return f"<HoldoutAudit of {self.n:,} points: {attack.verdict(self).headline}>"
+
+    def plot_biases(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bias of every attack behind every guard."""
+        from privacygauge.report.holdout import attack
+
+        return attack.plot_biases(self, ax)
+
+
+def attack_holdout(
+    labels: ArrayLike | str | Path,
+    queries: int,
+    *,
+    logits: ArrayLike | str | Path | None = None,
+    attacks: Sequence[str] = ("nb",),
+    guards: Sequence[Guard | str] = ("exact",),
+    top: int | None = None,
+    least_confident: int | None = None,
+    temperature: float = 1.0,
+    prior: Prior = "uniform",
+    trials: int = 10,
+    classes: int | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "attack_holdout",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> HoldoutAudit:
+    """Measure what an attacker learns about a test set's labels from the scores of submissions.
+
+    Everything happens here: nothing is submitted to anybody. The label file is fixed, so trials
+    differ in the attacker's random queries and in the guard's noise.
+
+    Parameters
+    ----------
+    labels : array_like of int, shape (n,), or a file
+        The hidden labels in 0..m-1, as `read_labels` takes them.
+    queries : int
+        Submissions of each attack, at least 0.
+    logits : array_like of shape (n, m), or a file, optional
+        What a base model says: the attacker starts from it.
+    attacks : sequence of str
+        Names in `ATTACKS`.
+    guards : sequence of Guard or str
+        What stands between accuracy and analyst, such as ``"ladder"``; see `guard_named`.
+    top, least_confident, temperature
+        As in `privacygauge.holdout.priors.from_logits`; they need `logits`.
+    prior : {"uniform", "classes"}
+        Without logits: the attacker knows nothing, or how frequent each class is.
+    trials : int, default 10
+        Plays of each attack against each guard, at least 1; from 2 on there are intervals.
+    classes : int, optional
+        By default the width of `logits`, or one more than the largest label.
+    run : str or Path, optional
+        Folder that keeps the plays: after an interruption the same call goes on there.
+    n_jobs, progress, seed, command, provenance, invocation
+        As in `audit_model`.
+    level : float
+        Of every interval, in (0, 1).
+
+    Returns
+    -------
+    HoldoutAudit
+        Accuracies in [0, 1] and biases above the baseline, in [-1, 1].
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Feldman, Frostig and Hardt (2019); guards after Blum and Hardt (2015).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privacygauge.audits.holdout_attack.play import attack_holdout
+    >>> labels = np.random.default_rng(0).integers(0, 2, 400)
+    >>> found = attack_holdout(labels, 200, trials=3)
+    >>> found.worst.bias.value > 0.15
+    True
+    """
+    checks.level(level)
+    _at_least(trials, 1, "trials")
+    _at_least(queries, 0, "queries")
+    chosen, protected = attacks_named(attacks), _guards(guards)
+    truth = read_labels(labels)
+    scores = None if logits is None else read_logits(logits)
+    m = _classes(truth, scores, classes)
+    holdout = Holdout(truth, m)
+    knowledge = known_before(
+        holdout, scores, top=top, least_confident=least_confident, temperature=temperature,
+        prior=prior,
+    )  # fmt: skip
+    names = tuple(attack.name for attack in chosen)
+    contest = Contest(
+        holdout, knowledge, names, protected, queries, trials, seeds.non_negative(seed)
+    )
+    found = played(contest, run, invocation=invocation, n_jobs=n_jobs, progress=progress)
+    base = None if scores is None or knowledge is None else holdout.accuracy(knowledge.base)
+    honest = HONEST if base is None or not 0 < base < 1 else base
+    together = 1 - (1 - level) / len(found)
+    return HoldoutAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        len(holdout),
+        m,
+        queries,
+        trials,
+        in_words(knowledge, scores is not None, prior, temperature),
+        float(np.bincount(truth).max() / len(truth)),
+        base,
+        tuple(
+            _result(contest, attack, guard, found[attack, guard.name], level, together)
+            for attack, guard in contest.pairs
+        ),
+        tuple(
+            Guarded(
+                g.name,
+                guarantee(g, len(holdout), m, queries, delta=1 - level),
+                g.error(len(holdout)),
+            )
+            for g in protected
+        ),
+        honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
+        honest,
+        (),
+        (*_caveats(contest, trials), *unchecked_code(run)),
+        {**versions(), **(provenance or {})},
+    )
+
+
+def _result(
+    contest: Contest, attack: str, guard: Guard, found: Trials, level: float, together: float
+) -> Result:
+    analyst = ATTACKS[attack].make(contest.knowledge)
+    return Result(
+        attack,
+        guard.name,
+        analyst.needs_points,
+        analyst.unaided() is not None,
+        found.accuracy(level),
+        # The test set is fixed, and so is what was known of it.
+        float(found.baselines[0]),
+        found.bias(level),
+        found.bias(together),
+        float(found.queries_used.mean()),
+        _expected(contest, attack, guard),
+    )
+
+
+def _expected(contest: Contest, attack: str, guard: Guard) -> float | None:
+    """Return the bias that theory expects of an attack without knowledge; None where silent."""
+    named, k = ATTACKS[attack], contest.queries
+    n, m = len(contest.holdout), contest.holdout.n_classes
+    uninformed = contest.knowledge is None or not named.informed
+    if not uninformed or named.expected is None or k < 1 or not isinstance(guard, DIRECT):
+        return None
+    if attack == "nb" and isinstance(guard, Exact) and m >= FEWEST_CLASSES:
+        return poisson_bias(n, m, k)
+    if attack not in ("scan", "designed") and not trusted(n, m, k):
+        return None
+    if attack == "nb":
+        return nb_bias(n, m, k, error=guard.error(n))
+    return named.expected(n, m, k) if isinstance(guard, Exact) else None
+
+
+def _guards(given: Sequence[Guard | str]) -> tuple[Guard, ...]:
+    found = tuple(guard_named(g) if isinstance(g, str) else g for g in given)
+    names = [guard.name for guard in found]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"guards must be at least one, each named once, got {checks.listed(names)}"
+        )
+    return found
+
+
+def _classes(truth: checks.Ints, logits: np.ndarray | None, classes: int | None) -> int:
+    if len(truth) == 0:
+        raise InputError("labels must be at least one, got none")
+    if (truth == truth[0]).all():
+        raise InputError(
+            f"labels must be of at least two classes, got {len(truth)} of the same: with one class "
+            "there is nothing to guess"
+        )
+    if logits is None:
+        return max(2, int(truth.max()) + 1) if classes is None else classes
+    if logits.ndim != 2 or len(logits) != len(truth):
+        raise InputError(
+            f"logits must have the shape (n, m) with a row for each of {len(truth)} labels, got "
+            f"{logits.shape}"
+        )
+    if classes not in (None, logits.shape[1]):
+        raise InputError(f"classes must be {logits.shape[1]}, as logits have, got {classes}")
+    return int(logits.shape[1])
+
+
+def _at_least(value: int, least: int, name: str) -> None:
+    if value < least:
+        raise InputError(f"{name} must be at least {least}, got {value}")
+
+
+def _caveats(contest: Contest, trials: int) -> tuple[str, ...]:
+    told = []
+    if trials == 1:
+        told.append("After one trial there are no intervals: ask for more (--trials 10).")
+    if contest.knowledge is not None:
+        blind = [name for name in contest.attacks if not ATTACKS[name].informed]
+        if blind:
+            told.append(
+                f"{', '.join(blind)} cannot use what the attacker knows before: counted from a "
+                "guess."
+            )
+    return tuple(told)

@@ -1,0 +1,1 @@
+"""Audits of a test set by what theory says of its reuse."""

@@ -1,0 +1,200 @@
+"""What submissions to a test set can buy: attacks, honest selection and guarantees at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.holdout_bound.allowed import turned
+from privacygauge.audits.holdout_theory import (
+    Asked,
+    attack_rows,
+    caveats,
+    curves,
+    guarantee_rows,
+)
+from privacygauge.audits.rendered import Rendered
+from privacygauge.core import checks, seeds
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.holdout import bounds as theory
+from privacygauge.holdout.analysts import trials, uniform_holdout
+from privacygauge.holdout.closed_form import (
+    count_per_label,
+)
+from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
+from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.naive_bayes import NaiveBayes
+from privacygauge.report.holdout.findings import (
+    BoundFindings,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
+"""Guards whose answer is the submission's accuracy with an error: formulas cover them."""
+_MOST = 10**9
+_POINTS = 10**12
+# Of each curve; the scan's formula takes long for more submissions.
+_STEPS, _SCAN = 25, 200_000
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HoldoutBounds(Rendered, BoundFindings):
+    """What submissions to a test set can buy, with ways to look at it."""
+
+    REPORT = "privacygauge.report.holdout.bound"
+
+    def __repr__(self) -> str:
+        from privacygauge.report.holdout import bound
+
+        return (
+            f"<HoldoutBounds of {self.n:,} points, {self.classes:,} classes: "
+            f"{bound.verdict(self).headline}>"
+        )
+
+    def plot_curves(self, ax: Axes | None = None) -> Axes:
+        """Return axes with bias against submissions, both logarithmic."""
+        from privacygauge.report.holdout import bound
+
+        return bound.plot_curves(self, ax)
+
+
+def holdout_bounds(
+    n: int,
+    classes: int,
+    queries: int,
+    *,
+    accounts: int = 1,
+    guard: Guard | str = "exact",
+    accuracy: float = 0.8,
+    correlation: float = 0.0,
+    bias: float = 0.005,
+    probability: float = 0.95,
+    simulate: int = 0,
+    seed: int = 0,
+    command: str = "holdout_bounds",
+    provenance: Mapping[str, str] | None = None,
+) -> HoldoutBounds:
+    """Return what submissions to a test set can buy: by attack, by honest selection, at most.
+
+    Parameters
+    ----------
+    n, classes : int
+        Points (at least 1) and classes (at least 2) of the test set.
+    queries : int
+        Submissions of each account, at least 1.
+    accounts : int, default 1
+        Accounts, at least 1.
+    guard : Guard or str, default "exact"
+        What stands between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
+    accuracy, correlation : float
+        True accuracy of honest submissions, in (0, 1), and the correlation of their errors, in
+        [0, 1].
+    bias : float, default 0.005
+        What the owner can live with, in (0, 1 - 1/classes): half a point.
+    probability : float, default 0.95
+        Of guarantees and intervals, in (0, 1).
+    simulate : int, default 0
+        So many times, at least 2, naive Bayes is played against the guard on uniform labels: for
+        guards that no formula covers, and as a check of the others. It takes n times `queries`
+        steps each. 0 for none.
+    seed : int
+        Of the simulation.
+    command, provenance
+        What the report names as its origin.
+
+    Returns
+    -------
+    HoldoutBounds
+        Biases above 1/m, from 0 to 1 - 1/m; a bound may exceed that, and says nothing then.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Feldman, Frostig and Hardt (2019); see `privacygauge.holdout.bounds` and
+    `privacygauge.holdout.closed_form` for the formulas.
+
+    Examples
+    --------
+    >>> from privacygauge.audits.holdout_bound.play import holdout_bounds
+    >>> found = holdout_bounds(10_000, 2, 2_000)
+    >>> round(found.bias("nb").value, 3)
+    0.173
+    """
+    total = _total(queries, accounts)
+    seeds.non_negative(seed)
+    found = guard_named(guard) if isinstance(guard, str) else guard
+    asked = _checked(Asked(n, classes, total, found, accuracy, correlation, probability, bias))
+    if simulate and simulate < 2:
+        raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
+    per_label = count_per_label(n, classes, total)
+    whole = theory.bounds(
+        n,
+        classes,
+        total,
+        guard=found,
+        accuracy=accuracy,
+        correlation=correlation,
+        delta=asked.delta,
+    )
+    return HoldoutBounds(
+        command,
+        own_version(),
+        seed,
+        probability,
+        n,
+        classes,
+        accounts,
+        queries,
+        found.name,
+        accuracy,
+        correlation,
+        bias,
+        theory.transcript_nats(found, total, n),
+        (*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
+        _simulated(asked, simulate, seed) if simulate else None,
+        turned(asked),
+        per_label,
+        whole.trusted,
+        theory.reconstruction_queries(n, classes) if classes >= 3 and n > 4 * classes else None,
+        curves(asked),
+        (),
+        caveats(asked, whole, per_label),
+        {**versions(), **(provenance or {})},
+    )
+
+
+def _total(queries: int, accounts: int) -> int:
+    for name, value in (("queries", queries), ("accounts", accounts)):
+        if value < 1:
+            raise InputError(f"{name} must be at least 1, got {value}")
+    if queries * accounts > _MOST:
+        raise InputError(f"queries times accounts must be at most 10^9, got {queries * accounts:,}")
+    return queries * accounts
+
+
+def _checked(asked: Asked) -> Asked:
+    if not 1 <= asked.n <= _MOST:
+        raise InputError(f"n must be in 1..10^9, got {asked.n}")
+    if asked.m < 2:
+        raise InputError(f"classes must be at least 2, got {asked.m}")
+    checks.level(asked.probability, "probability")
+    if not 0 < asked.bias < 1 - 1 / asked.m:
+        raise InputError(f"bias must be in (0, {1 - 1 / asked.m:.4g}), got {asked.bias}")
+    return asked
+
+
+def _simulated(a: Asked, number: int, seed: int) -> Estimate:
+    rngs = [seeds.stream(seed, "bound", a.guard.name, i) for i in range(number)]
+    played = trials(
+        NaiveBayes(), lambda rng: uniform_holdout(a.n, a.m, rng), a.k, rngs, guard=a.guard
+    )
+    return played.bias(a.probability)

@@ -1,0 +1,1 @@
+"""Audits of a language model, text by text and patient by patient."""

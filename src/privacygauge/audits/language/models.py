@@ -1,0 +1,284 @@
+"""The audit of a language model from the model itself: its energies of texts, then the attacks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from privacygauge.audits.language.facts import SHOWN
+from privacygauge.audits.language.play import LanguageAudit, audit_language
+from privacygauge.audits.language.units import Asked, asked_for
+from privacygauge.core import checks
+from privacygauge.core.versions import versions
+from privacygauge.errors import InputError
+from privacygauge.language.energy_files import energies_place, write_energies
+from privacygauge.language.loading import checked_folder
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
+from privacygauge.language.precision import Precision
+from privacygauge.language.sides import sides_of
+from privacygauge.language.text_energies import Form, text_energies
+from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
+from privacygauge.language.thresholds import FPRS
+from privacygauge.runs.execute import Progress
+
+_M = TypeVar("_M", MaskedModel, CausalModel)
+
+
+def audit_masked(
+    target: str | Path | MaskedModel,
+    reference: str | Path | MaskedModel | None,
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None = None,
+    *,
+    plan: MaskPlan | None = None,
+    form: Form = "mean",
+    columns: Columns | None = None,
+    threshold: str | Sequence[str] | None = None,
+    fpr: float | Sequence[float] = FPRS,
+    show: Sequence[str] = (),
+    device: str = "cpu",
+    precision: Precision = "float32",
+    energies: str | Path | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_masked",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    before: Callable[[Sequence[Model]], None] | None = None,
+) -> LanguageAudit:
+    """Return what a masked language model gives away about the texts it was trained on.
+
+    Parameters
+    ----------
+    target, reference : path or MaskedModel
+        Folders of this machine, or models from `load_masked`. Without a reference (None) only
+        the loss attack is played, and two of the controls are missing.
+    members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
+        Texts that the target was trained on; texts like them that it was not trained on; further
+        ones of that kind, which thresholds are taken from. See `load_texts` for files.
+    plan : MaskPlan, optional
+        How texts are masked; by default 10 balanced masks of 15%, drawn by `seed`. The pattern
+        ``single`` gives the normalised energy.
+    form : "mean" or "sum"
+        Of the energy; the sum grows with a text's length.
+    columns : Columns, optional
+        Where texts, ids and groups have other names than the usual ones.
+    threshold, fpr, show, level, command
+        As in `audit_language`.
+    device, precision
+        As in `load_masked`, where paths are given.
+    energies : str or pathlib.Path, optional
+        A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
+    run : str or pathlib.Path, optional
+        A folder that keeps what the models answered: a stopped audit goes on there, and one of a
+        second target finds the answers of its reference.
+    n_jobs, progress, invocation
+        As in `token_log_probabilities`; the progress counts texts, once a model.
+    seed : int
+        All random draws derive from it.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    before : callable, optional
+        Called with the models when all that was given is checked, before they are asked.
+
+    Returns
+    -------
+    LanguageAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Mireshghallah et al. (2022), section 2.
+    """
+    keep = None if energies is None else energies_place(energies)
+    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
+    sides = _sides(members, nonmembers, population, columns)
+    models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
+    plan = plan or MaskPlan(seed=seed)
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
+        *sides,
+        plan=plan,
+        form=form,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
+        before=None if before is None else lambda: before(models),
+    )
+    if keep is not None:
+        write_energies(scores, keep)
+    masks = {"masks": json.dumps(plan.describe()), "energy": f"{form} form"}
+    return audit_language(
+        scores,
+        threshold=threshold,
+        fpr=fpr,
+        show=show,
+        seed=seed,
+        level=level,
+        command=command,
+        provenance={**_origin(models), **masks, **(provenance or {})},
+    )
+
+
+def audit_causal(
+    target: str | Path | CausalModel,
+    reference: str | Path | CausalModel | None,
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None = None,
+    *,
+    form: Form = "mean",
+    columns: Columns | None = None,
+    threshold: str | Sequence[str] | None = None,
+    fpr: float | Sequence[float] = FPRS,
+    show: Sequence[str] = (),
+    device: str = "cpu",
+    precision: Precision = "float32",
+    energies: str | Path | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_causal",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    before: Callable[[Sequence[Model]], None] | None = None,
+) -> LanguageAudit:
+    """Return what a causal language model gives away about the texts it was trained on.
+
+    Parameters
+    ----------
+    target, reference : path or CausalModel
+        Folders of this machine, or models from `load_causal`.
+    members, nonmembers, population, form, columns, threshold, fpr, show, device, precision
+        As in `audit_masked`. The energy is minus the log-likelihood.
+    energies, run, n_jobs, progress, seed, level, command, provenance, invocation, before
+        As in `audit_masked`.
+
+    Returns
+    -------
+    LanguageAudit
+        Of the loss, with a reference of the likelihood ratio, and of ``zlib``, ``min-k`` and
+        ``min-k++``; see `privacygauge.language.causal`.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    keep = None if energies is None else energies_place(energies)
+    _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
+    sides = _sides(members, nonmembers, population, columns)
+    models = _loaded((target, reference), CausalModel, load_causal, device, precision)
+    scores = text_energies(
+        models[0],
+        models[1] if len(models) > 1 else None,
+        *sides,
+        form=form,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
+        before=None if before is None else lambda: before(models),
+    )
+    if keep is not None:
+        write_energies(scores, keep)
+    return audit_language(
+        scores,
+        threshold=threshold,
+        fpr=fpr,
+        show=show,
+        seed=seed,
+        level=level,
+        command=command,
+        provenance={**_origin(models), "energy": f"{form} form", **(provenance or {})},
+    )
+
+
+def _check_asked(asked: Asked, show: Sequence[str], population: bool) -> None:
+    """Raise where what was asked for cannot be done, whatever the models say."""
+    if asked.kinds and "population" in asked.kinds and not population:
+        raise InputError(
+            "the population threshold needs texts of the population, got none: give them, or take "
+            "the threshold oracle or mean-train"
+        )
+    for name in show:
+        if name not in SHOWN:
+            raise InputError(f"show must be some of {checks.listed(SHOWN)}, got {name!r}")
+
+
+def _sides(
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    population: TextRecordsLike | None,
+    columns: Columns | None,
+) -> list[TextRecords]:
+    """Return the texts of each side, read before a model is: bad ones are told at once."""
+    sides = [x.records for x in sides_of(members, nonmembers, population, columns=columns)]
+    n_in, n_out = (len(set(texts.group or range(len(texts)))) for texts in sides[:2])
+    if min(n_in, n_out) < 2:
+        unit = "text" if sides[0].group is None else "patient"
+        raise InputError(
+            f"an audit needs at least two {unit}s among the members and two among the non-members, "
+            f"got {n_in} and {n_out}: give more of them"
+        )
+    return sides
+
+
+def _loaded(
+    given: Sequence[str | Path | _M | None],
+    kind: type[_M],
+    load: Callable[..., _M],
+    device: str,
+    precision: Precision,
+) -> list[_M]:
+    """Return the models that there are, those given as folders loaded."""
+    folders = [model for model in given if isinstance(model, str | Path)]
+    for folder in folders:
+        # Of both, before the first is read: that may take minutes.
+        checked_folder(folder)
+    _require_different([Path(folder).resolve() for folder in folders])
+    models = [
+        model if isinstance(model, kind) else load(model, device=device, precision=precision)
+        for model in given
+        if model is not None
+    ]
+    _require_different([model.source.weights for model in models])
+    return models
+
+
+def _require_different(found: Sequence[object]) -> None:
+    """Refuse a reference with the target's own folder or weights."""
+    if len(found) > 1 and found[0] == found[1]:
+        raise InputError(
+            "target and reference are the same model: give a reference that was not trained on "
+            "the members, or none"
+        )
+
+
+def _origin(models: Sequence[Model]) -> dict[str, str]:
+    named = {
+        role: f"{Path(model.source.path).name} sha256:{model.source.weights}"
+        for role, model in zip(("target", "reference"), models, strict=False)
+    }
+    first = models[0].source
+    packages = versions("torch", "transformers")
+    return {
+        **named,
+        "computed in": f"{first.precision} on {first.device}",
+        **{name: packages[name] for name in ("torch", "transformers")},
+    }

@@ -1,0 +1,159 @@
+"""The audit of a language model: what its energies give away about the texts it learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.language.facts import (
+    contents_of,
+    controls_of,
+    description,
+    energies_of,
+    records_of,
+    warnings_of,
+)
+from privacygauge.audits.language.units import (
+    asked_for,
+    lengths_of,
+    patients_of,
+    suite_of,
+    unit_findings,
+)
+from privacygauge.audits.rendered import Rendered
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, versions
+from privacygauge.language.score_files import TextScoresLike, as_text_scores
+from privacygauge.language.thresholds import FPRS
+from privacygauge.report import direction
+from privacygauge.report.language.findings import LanguageFindings, UnitFindings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguageAudit(Rendered, LanguageFindings):
+    """What an audit of a language model found, with ways to look at it."""
+
+    REPORT = "privacygauge.report.language"
+
+    def __repr__(self) -> str:
+        best, fired = self.headline, ", ".join(self.controls.void)
+        honest = f"; NOT HONEST, fired: {fired}" if fired else ""
+        return (
+            f"<LanguageAudit of {len(self.records.member):,} samples: {best.attack.title} has "
+            f"accuracy {best.accuracy.value:.3f} ({best.accuracy.low:.3f} to "
+            f"{best.accuracy.high:.3f}){honest}>"
+        )
+
+    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
+        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        from privacygauge.report import language
+
+        return language.plot_roc(self, ax, log=log)
+
+
+def audit_language(
+    scores: TextScoresLike,
+    *,
+    threshold: str | Sequence[str] | None = None,
+    fpr: float | Sequence[float] = FPRS,
+    show: Sequence[str] = (),
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_language",
+    provenance: Mapping[str, str] | None = None,
+) -> LanguageAudit:
+    """Return what the energies of texts give away about a language model's training data.
+
+    Parameters
+    ----------
+    scores : TextScores, path, mapping of arrays, or data frame
+        Energies beside what is known of each sample; see `load_text_scores` for the columns.
+    threshold : {"population", "oracle", "mean-train"} or a sequence of them, optional
+        Where thresholds come from. Where nothing is given the population, or the oracle without
+        one; the loss is then also played with the mean training loss.
+    fpr : float or sequence of float
+        The false-positive rates that thresholds are chosen for, each in (0, 1).
+    show : sequence of str
+        What to print beside the samples most at risk: ``text`` or ``length``; nothing otherwise.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1); those of the four controls hold together at this level.
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+
+    Returns
+    -------
+    LanguageAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Mireshghallah et al. (2022): the likelihood ratio is section 2.3, thresholds from a population
+    section 2.4, the patient level Table 2, the lengths section 4.2. The controls are ours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([1, 0], 100)
+    >>> reference = rng.normal(9.0, 0.5, 200)
+    >>> target = reference - 0.5 * member + rng.normal(0, 0.5, 200)
+    >>> found = audit_language(
+    ...     {
+    ...         "sample": range(200),
+    ...         "member": member,
+    ...         "energy_target": target,
+    ...         "energy_reference": reference,
+    ...     }
+    ... )
+    >>> found.controls.fired
+    ()
+    >>> found.headline.attack.name
+    'likelihood-ratio'
+    """
+    asked = asked_for(threshold, fpr, seed, level)
+    given = as_text_scores(scores)
+    contents = contents_of(given, show)
+    suite = suite_of(given, asked)
+    played, samples = unit_findings(given, suite, "sample", asked)
+    patients = patients_of(given, asked)
+    lengths, no_lengths = lengths_of(given, asked)
+    controls = controls_of(given, seed, level)
+    of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
+    not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
+    unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
+    return LanguageAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        description(given, samples),
+        samples,
+        unit,
+        lengths,
+        controls,
+        records_of(given, played, contents),
+        energies_of(given),
+        rows,
+        (*suite.skipped, *not_played, *no_lengths),
+        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        {**versions(), **(provenance or {})},
+    )
+
+
+def _inverted(samples: UnitFindings, patients: UnitFindings | Skipped) -> tuple[str, ...]:
+    found = direction.warnings(samples.headline.inverted)
+    if isinstance(patients, Skipped):
+        return found
+    return (*found, *direction.warnings(patients.headline.inverted, "Patient by patient"))

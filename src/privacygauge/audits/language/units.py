@@ -1,0 +1,289 @@
+"""What the attacks on a language model do: on samples, on patients, on samples of some length."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.audits.attacks import audit, headline
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Play
+from privacygauge.core.transcript import TIED, tied
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.language.attacks import EnergyAttack, energy_attacks
+from privacygauge.language.patients import by_patient, whole_patients
+from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket
+from privacygauge.language.sizes import even_sizes
+from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, energy_round, signal
+from privacygauge.language.thresholds import (
+    MeanTrainThreshold,
+    OracleThreshold,
+    PopulationThreshold,
+    Threshold,
+)
+from privacygauge.report.language.findings import (
+    LengthFindings,
+    PatientRows,
+    ThresholdFinding,
+    UnitFindings,
+)
+
+THRESHOLDS = ("population", "oracle", "mean-train")
+"""Where a threshold may come from."""
+
+Results = list[tuple[Play, Evaluation]]
+"""What every attack did, in the order of the attacks."""
+
+_LENGTHS = {"short": SHORT, "long": LONG}
+_PATIENTS = "patient level"
+
+
+def thresholds_named(
+    kinds: Sequence[str] | None, fprs: Sequence[float], population: bool
+) -> tuple[Threshold, ...]:
+    """Return the ways to choose a threshold: every kind at every rate, ``mean-train`` once.
+
+    Parameters
+    ----------
+    kinds : sequence of str, optional
+        Of `THRESHOLDS`; the population, or without one the oracle, where nothing is given.
+    fprs : sequence of float
+        Each in (0, 1).
+    population : bool
+        Whether there is a population.
+    """
+    if not fprs:
+        raise InputError("fpr must name at least one false-positive rate, got none")
+    chosen = ("population" if population else "oracle",) if kinds is None else tuple(kinds)
+    found: list[Threshold] = []
+    for kind in dict.fromkeys(chosen):
+        if kind not in THRESHOLDS:
+            raise InputError(f"threshold must be some of {checks.listed(THRESHOLDS)}, got {kind!r}")
+        if kind == "mean-train":
+            found.append(MeanTrainThreshold())
+            continue
+        how = PopulationThreshold if kind == "population" else OracleThreshold
+        found += [how(checks.level(rate, "fpr")) for rate in dict.fromkeys(fprs)]
+    if not found:
+        raise InputError(f"threshold must be some of {checks.listed(THRESHOLDS)}, got none")
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What was asked for, the same for samples, patients and samples of some length."""
+
+    kinds: tuple[str, ...] | None
+    """Where thresholds come from; None for the default."""
+    fprs: tuple[float, ...]
+    """The false-positive rates that they are chosen for."""
+    seed: int
+    """All random draws derive from it."""
+    level: float
+    """Of every interval."""
+
+
+def asked_for(
+    threshold: str | Sequence[str] | None, fpr: float | Sequence[float], seed: int, level: float
+) -> Asked:
+    """Return what was asked for, checked as far as it can be before there are energies.
+
+    Parameters
+    ----------
+    threshold, fpr, seed, level
+        As in `audit_language`.
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    fprs = (fpr,) if isinstance(fpr, int | float) else tuple(fpr)
+    kinds = (threshold,) if isinstance(threshold, str) else threshold
+    thresholds_named(kinds, fprs, population=True)
+    return Asked(None if kinds is None else tuple(kinds), fprs, seed, level)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The attacks to play, and where each threshold comes from."""
+
+    attacks: tuple[EnergyAttack, ...]
+    """One a signal and threshold."""
+    thresholds: tuple[Threshold, ...]
+    """One an attack."""
+    skipped: tuple[Skipped, ...]
+    """Attacks that cannot be played."""
+
+
+def suite_of(scores: TextScores, asked: Asked) -> Suite:
+    """Return the attacks on some energies, with thresholds from those energies."""
+    kinds = asked.kinds
+    chosen = thresholds_named(kinds, asked.fprs, bool(scores.population.any()))
+    found = list(energy_attacks(scores, chosen))
+    if kinds is None:
+        mean = MeanTrainThreshold()
+        # Beside the loss, before the further signals.
+        last = max(row for row, attack in enumerate(found) if attack.name == LOSS)
+        found.insert(last + 1, EnergyAttack(LOSS, mean.cut(scores, LOSS), mean.label))
+        chosen = (*chosen, mean)
+    by_label = {threshold.label: threshold for threshold in chosen}
+    played = [
+        Skipped(x.name, TIED)
+        if isinstance(x, EnergyAttack) and tied(signal(scores, x.signal)[scores.judged])
+        else x
+        for x in found
+    ]
+    attacks = tuple(x for x in played if isinstance(x, EnergyAttack))
+    skipped = tuple(dict.fromkeys(x for x in played if isinstance(x, Skipped)))
+    if not attacks:
+        raise InputError(
+            f"no attack could be played ({skipped[0].name} {skipped[0].reason}): give the energies "
+            "of each text"
+        )
+    return Suite(attacks, tuple(by_label[attack.variant] for attack in attacks), skipped)
+
+
+def unit_findings(
+    scores: TextScores, suite: Suite, unit: str, asked: Asked
+) -> tuple[Results, UnitFindings]:
+    """Return what the attacks do on the judged rows.
+
+    Parameters
+    ----------
+    scores : TextScores
+        One row a unit.
+    suite : Suite
+        Of those scores.
+    unit : str
+        ``sample`` or ``patient``.
+    asked : Asked
+
+    Raises
+    ------
+    InputError
+        With a single group of members or of non-members.
+    """
+    sides = (scores.member, scores.nonmember)
+    n_in, n_out = (len(np.unique(scores.unit[side])) for side in sides)
+    if min(n_in, n_out) < 2:
+        of = unit if scores.group is None else "patient"
+        raise InputError(
+            f"an audit needs at least two {of}s among the members and two among the non-members, "
+            f"got {n_in} and {n_out}: give more of them"
+        )
+    played = _played(scores, suite, asked)
+    found = UnitFindings(
+        unit,
+        int(np.count_nonzero(scores.member)),
+        int(np.count_nonzero(scores.nonmember)),
+        tuple(evaluation for _, evaluation in played),
+        headline(played, seed=asked.seed, level=asked.level),
+        tuple(
+            _threshold(scores, attack, threshold, evaluation, asked.level)
+            for attack, threshold, (_, evaluation) in zip(
+                suite.attacks, suite.thresholds, played, strict=True
+            )
+        ),
+    )
+    return played, found
+
+
+def patients_of(scores: TextScores, asked: Asked) -> tuple[UnitFindings, PatientRows] | Skipped:
+    """Return what the attacks do patient by patient, and one row for every judged patient."""
+    if scores.group is None:
+        return Skipped(_PATIENTS, "needs groups: give a column group with the patient")
+    if len(set(scores.group)) == len(scores):
+        return Skipped(_PATIENTS, "every patient has one sample: it is the level of samples")
+    drawn = seeds.stream(asked.seed, "language", "texts of a patient")
+    try:
+        compared = even_sizes(whole_patients(scores), drawn, asked.level)
+        patients = by_patient(compared)
+        _, found = unit_findings(patients, suite_of(patients, asked), "patient", asked)
+    except InputError as error:
+        return Skipped(_PATIENTS, str(error))
+    notes = tuple(note for note in patients.notes if note not in scores.notes)
+    return replace(found, notes=notes), _rows(compared, patients)
+
+
+def lengths_of(
+    scores: TextScores, asked: Asked
+) -> tuple[tuple[LengthFindings, ...], tuple[Skipped, ...]]:
+    """Return what the attacks do on short and on long samples, each with its own thresholds."""
+    if scores.length is None:
+        reason = "needs the length of every sample: give a column length"
+        return (), (Skipped("short and long samples", reason),)
+    found, skipped = [], []
+    for name, (fewest, most) in _LENGTHS.items():
+        bucket = length_bucket(scores, fewest, most)
+        if isinstance(bucket, Skipped):
+            skipped.append(bucket)
+            continue
+        try:
+            played = _played(bucket, suite_of(bucket, asked), asked)
+        except InputError as error:
+            skipped.append(Skipped(f"samples of {fewest} to {most} tokens", str(error)))
+            continue
+        sides = (bucket.member, bucket.nonmember)
+        n_in, n_out = (int(np.count_nonzero(side)) for side in sides)
+        evaluations = tuple(evaluation for _, evaluation in played)
+        found.append(LengthFindings(name, fewest, most, n_in, n_out, evaluations))
+    return tuple(found), tuple(skipped)
+
+
+def best_signal(scores: TextScores) -> str:
+    """Return the signal that a record is ranked by: the likelihood ratio wherever there is one."""
+    return LOSS if scores.energy_reference is None else LIKELIHOOD_RATIO
+
+
+def _rows(scores: TextScores, patients: TextScores) -> PatientRows:
+    assert scores.group is not None
+    judged = np.flatnonzero(patients.judged)
+    groups = zip(scores.group, scores.judged.tolist(), strict=True)
+    samples = Counter(name for name, is_judged in groups if is_judged)
+    names = tuple(patients.sample[row] for row in judged.tolist())
+    return PatientRows(
+        names,
+        patients.member[judged],
+        np.array([samples[name] for name in names], np.int64),
+        signal(patients, best_signal(patients))[judged],
+    )
+
+
+def _played(scores: TextScores, suite: Suite, asked: Asked) -> Results:
+    results = audit([energy_round(scores)], suite.attacks, seed=asked.seed, level=asked.level)
+    return [result for result in results if not isinstance(result, Skipped)]
+
+
+def _threshold(
+    scores: TextScores,
+    attack: EnergyAttack,
+    threshold: Threshold,
+    evaluation: Evaluation,
+    level: float,
+) -> ThresholdFinding:
+    sides = {
+        "population": scores.population,
+        "oracle": scores.nonmember,
+        "mean-train": scores.member,
+    }
+    behind: Bools = sides[threshold.name]
+    realised, kept = evaluation.false_positive_rate, True
+    if threshold.name == "population":
+        hit = signal(scores, attack.signal)[behind] >= attack.cut.threshold
+        asked = rates.proportion(hit, scores.unit[behind], level)
+        # Both rates are uncertain: the threshold is one of few samples too.
+        kept = realised.low <= asked.high and asked.low <= realised.high
+    return ThresholdFinding(
+        evaluation.title,
+        threshold.name,
+        getattr(threshold, "fpr", None),
+        attack.cut.threshold,
+        int(np.count_nonzero(behind)),
+        realised,
+        kept,
+    )

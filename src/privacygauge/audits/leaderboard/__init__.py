@@ -1,0 +1,1 @@
+"""Audits of a leaderboard's history."""

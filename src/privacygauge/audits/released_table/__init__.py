@@ -1,0 +1,1 @@
+"""Audits of one synthetic table that is released."""

@@ -1,0 +1,147 @@
+"""The membership game on a released table, from signals to evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from privacygauge.audits.attacks import headline, played_of, telling
+from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.game import Play
+from privacygauge.core.rules import Split
+from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate.evaluation import Evaluation, evaluate
+from privacygauge.evaluate.findings import GameDescription, Headline, Records
+from privacygauge.synthetic.released.judged import Signals, judged
+from privacygauge.synthetic.released.membership import blind, membership
+from privacygauge.synthetic.released.tables import Released
+
+
+@dataclass(frozen=True, eq=False)
+class Membership:
+    """What became of the membership attacks."""
+
+    game: GameDescription
+    """What was played."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack."""
+    headline: Headline
+    """What the verdict speaks of."""
+    blind: Evaluation
+    """An attack that never sees the synthetic table."""
+    records: Records
+    """The scores of every judged record."""
+    skipped: tuple[Skipped, ...]
+    """Attacks whose scores are all the same."""
+
+
+def audit_membership(
+    released: Released,
+    ids: NDArray[Any] | None,
+    show: Mapping[str, tuple[NDArray[Any], NDArray[Any]]],
+    seed: int,
+    level: float,
+) -> Membership:
+    """Return how well attacks tell real records from records of the holdout.
+
+    Parameters
+    ----------
+    released : Released
+        With a holdout.
+    ids : ndarray, shape (n,), or None
+        Names of the real records.
+    show : mapping of str to pair of ndarrays
+        Columns to print: of all real records, and of all holdout records.
+    seed : int
+    level : float
+    """
+    # The same stream twice: all attacks, and the blind one, judge the same records.
+    signals = membership(released, seeds.stream(seed, "judged"))
+    assert isinstance(signals, tuple)  # there is a holdout
+    seen = judged(released, seeds.stream(seed, "judged"))
+    of_real, of_holdout = released.units
+    unit = np.concatenate([of_real, of_holdout[seen.nonmember_rows]])
+    results = telling([_played(found, unit, seed, level) for found in signals])
+    played = played_of(results, "give records that differ")
+    _, unseen = _played(blind(seen, seeds.stream(seed, "blind"), unit), unit, seed, level)
+    rows = signals[0].member_rows, signals[0].nonmember_rows
+    secret = played[0][0].transcript.secret
+    records = Records(
+        _names(ids, *rows),
+        secret,
+        {e.title: play.transcript.score for play, e in played},
+        {e.title: play.decisions.guess for play, e in played},
+        contents={
+            name: np.concatenate([real[rows[0]], others[rows[1]]])
+            for name, (real, others) in show.items()
+        },
+        unit=unit,
+    )
+    game = _game(len(seen.reference), int(secret.sum()), int((~secret).sum()))
+    evaluations = tuple(evaluation for _, evaluation in played)
+    # Beside the risks and the copies: half of the error for each.
+    best = headline(played, seed=seed, level=level, looks=2 * len(played))
+    unseen = replace(unseen, auc=cross_fitted(unseen.auc))
+    skipped = tuple(result for result in results if isinstance(result, Skipped))
+    return Membership(game, evaluations, best, unseen, records, skipped)
+
+
+def cross_fitted(auc: Estimate) -> Estimate:
+    """Return the area with an interval that holds for scores learnt on the records themselves.
+
+    Both halves taught the forest that scored the other one. What they have in common by chance
+    shows in both, so together they may tell no more than one of them: the interval is that of
+    half as many records.
+    """
+    if not 0.0 < auc.value < 1.0:
+        return auc
+    value = logit(auc.value)
+    low, high = (
+        float(expit(value + np.sqrt(2) * (logit(end) - value))) for end in (auc.low, auc.high)
+    )
+    low, high = min(low, auc.value), max(high, auc.value)
+    method = f"{auc.method}, as of half of the records"
+    return Estimate(auc.value, low, high, auc.level, auc.n, method)
+
+
+def _played(found: Signals, unit: Ints, seed: int, level: float) -> tuple[Play, Evaluation]:
+    score = np.concatenate([found.members, found.nonmembers])
+    transcript = Transcript(score, np.arange(len(score)) < len(found.members), unit=unit)
+    decisions = Split(seed=seed).decide(transcript)
+    evaluation = evaluate(
+        found.name, transcript, decisions, level, variant=found.variant, thresholds="global"
+    )
+    return Play(transcript, decisions), evaluation
+
+
+def _names(
+    ids: NDArray[Any] | None, members: NDArray[np.int64], nonmembers: NDArray[np.int64]
+) -> NDArray[Any]:
+    if ids is None:
+        return np.concatenate([members, nonmembers])
+    # The user named the real records alone.
+    others = [f"holdout row {row}" for row in nonmembers]
+    return np.array([*(str(name) for name in ids[members]), *others], dtype=object)
+
+
+def _game(n_reference: int, n_in: int, n_out: int) -> GameDescription:
+    return GameDescription(
+        "membership from the released table alone",
+        "Was this record among those that the synthetic table was made from?",
+        f"Sees the synthetic table and the record, and has {n_reference:,} other records of the "
+        "same source (half of the holdout); knows nothing of the generator and makes no tables "
+        "of its own",
+        "came with the data: members are the real records, non-members the other half of the "
+        "holdout; no coins were drawn, so they may also differ in other ways than membership "
+        "(the attack without the synthetic table looks for that)",
+        "on the other half of the judged records, both ways (cross-fitting)",
+        n_in,
+        n_out,
+    )

@@ -1,0 +1,307 @@
+"""The audit of a synthetic table that was already released: what it gives away about people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.audits.released_table import facts
+from privacygauge.audits.released_table.membership import Membership, audit_membership
+from privacygauge.audits.released_table.risk import release_risk, risk_of
+from privacygauge.audits.released_table.units import with_people
+from privacygauge.audits.rendered import Rendered
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.report import direction
+from privacygauge.report.synthetic.released_findings import Corrected, ReleasedFindings
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released.copies import Copies, closest_records, copies
+from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
+from privacygauge.synthetic.released.inference import inference
+from privacygauge.synthetic.released.linkability import linkability
+from privacygauge.synthetic.released.singling_out import Form, singling_out
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.utility import utility
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+FORMS: tuple[Form, ...] = ("values", "tails")
+"""Of predicates that single out."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReleasedAudit(Rendered, ReleasedFindings):
+    """What an audit of a released synthetic table found, with ways to look at it."""
+
+    REPORT = "privacygauge.report.synthetic.released"
+
+    def __repr__(self) -> str:
+        from privacygauge.report.synthetic import released
+
+        return (
+            f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: "
+            f"{released.verdict(self).headline}>"
+        )
+
+    def plot_roc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the ROC curves of the membership attacks."""
+        from privacygauge.report.synthetic import released
+
+        return released.plot_roc(self, ax)
+
+    def plot_risks(self, ax: Axes | None = None) -> Axes:
+        """Return axes with attack, control and baseline of each risk."""
+        from privacygauge.report.synthetic import released
+
+        return released.plot_risks(self, ax)
+
+
+def audit_released(
+    real: object,
+    synthetic: object,
+    holdout: object | None = None,
+    *,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    label: str | None = None,
+    secrets: Sequence[str] | None = None,
+    attempts: int = ATTEMPTS,
+    ids: ArrayLike | None = None,
+    unit: ArrayLike | None = None,
+    holdout_unit: ArrayLike | None = None,
+    show: Sequence[str] = (),
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_released",
+    provenance: Mapping[str, str] | None = None,
+) -> ReleasedAudit:
+    """Measure what a synthetic table gives away about the records that it was made from.
+
+    Neither the generator nor any table but the released one is needed. What an attack achieves
+    on the real records is compared with what it achieves on the holdout: people of the same
+    kind that the generator never saw.
+
+    Parameters
+    ----------
+    real, synthetic : Table, pandas or polars frame, str or Path
+        What the generator learnt from, and what it made. Files: CSV or Parquet.
+    holdout : Table, pandas or polars frame, str or Path, optional
+        Records drawn from the same source that the generator did not learn from. Without them no
+        leak can be told from what the table says about people in general.
+    schema : Schema, optional
+        What the columns are; else the real table says, as in `read_together`.
+    continuous, categorical, drop
+        As in `read_together`.
+    label : str, optional
+        The column to predict where the use of the table is measured; several in turn by default.
+    secrets : sequence of str, optional
+        Columns that an attacker wants to learn; all in turn by default, up to 20.
+    attempts : int
+        Of each attack behind the three risks, at least 1.
+    ids : array_like, shape (n,), optional
+        Names of the real records in the report; their rows otherwise.
+    unit, holdout_unit : array_like, shapes (n,) and (m,), optional
+        The person behind each real record (equal ids where nothing is given), and behind each
+        holdout record: records of one are never taken for independent.
+    show : sequence of str
+        Columns to print beside the riskiest records; none otherwise.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+
+    Returns
+    -------
+    ReleasedAudit
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    The three risks are those of the Article 29 Working Party, opinion 05/2014, section 2.2.2.
+    Beyond the control: (attack - control) / (1 - control), see `released_risk.excess`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> rng = np.random.default_rng(0)
+    >>> people = pd.DataFrame({"age": rng.integers(18, 90, 60), "pay": rng.gamma(2.0, size=60)})
+    >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
+    <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
+    """
+    checks.level(level)
+    seeds.non_negative(seed)
+    tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
+    named = _checked(tables, label, secrets, attempts, show, ids)
+    tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
+    use = utility(*_given(tables), rng=seeds.stream(seed, "utility"), label=label)
+    played = _membership(tables, named, show, seed, level)
+    tried, skipped = _risks(tables, secrets, attempts, seed)
+    copied = copies(tables, seeds.stream(seed, "copies"))
+    closest = closest_records(tables, seeds.stream(seed, "closest"))
+    # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
+    together = 1 - (1 - level) / (len(tried) + 1)
+    corrected = _corrected(tried, copied, together, tables.units)
+    game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
+    unplayed = (game,) if played is None else played.skipped
+    left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
+    blind = None if played is None else played.blind
+    return ReleasedAudit(
+        command,
+        own_version(),
+        seed,
+        level,
+        len(tables.real),
+        len(tables.synthetic),
+        0 if tables.holdout is None else len(tables.holdout),
+        game if played is None else played.game,
+        () if played is None else played.evaluations,
+        None if played is None else played.headline,
+        blind,
+        tuple(release_risk(found, level, tables.notes()) for found in tried),
+        facts.copy_facts(copied, closest.n, level, tables.units),
+        facts.closest_facts(closest, level),
+        None if played is None else played.records,
+        use,
+        (*unplayed, *skipped, *left_out),
+        (*of_units, *facts.caveats(tables, blind, copied, together), *_inverted(played)),
+        {**versions("pandas"), **(provenance or {})},
+        corrected,
+    )
+
+
+def _tables(
+    real: object,
+    synthetic: object,
+    holdout: object | None,
+    schema: Schema | None,
+    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
+) -> Released:
+    continuous, categorical, drop = columns
+    if schema is None:
+        return read_together(
+            real, synthetic, holdout, continuous=continuous, categorical=categorical, drop=drop
+        )
+    given = {"real": real, "synthetic": synthetic, "holdout": holdout}
+    found = {
+        name: _with_schema(name, data, schema, columns)
+        for name, data in given.items()
+        if data is not None
+    }
+    return Released(found["real"], found["synthetic"], found.get("holdout"))
+
+
+def _with_schema(
+    name: str,
+    data: object,
+    schema: Schema,
+    columns: tuple[Sequence[str], Sequence[str], Sequence[str]],
+) -> Table:
+    continuous, categorical, drop = columns
+    try:
+        return read_table(
+            data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+        )
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from error
+
+
+def _checked(
+    tables: Released,
+    label: str | None,
+    secrets: Sequence[str] | None,
+    attempts: int,
+    show: Sequence[str],
+    ids: ArrayLike | None,
+) -> NDArray[Any] | None:
+    """Return the names of the real records, after what would fail only after hours of work."""
+    names = tables.schema.names
+    if attempts < 1:
+        raise InputError(f"attempts must be at least 1, got {attempts}")
+    asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
+    for what, columns in asked.items():
+        if isinstance(columns, str):
+            raise InputError(f"{what} must be a list of columns, got the text {columns!r}")
+        require_columns(columns, names, what)
+    return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
+
+
+def _given(tables: Released) -> tuple[Table, Table, Table | None]:
+    return tables.real, tables.synthetic, tables.holdout
+
+
+def _corrected(
+    tried: Sequence[Hits], copied: Copies, level: float, units: tuple[Ints, Ints]
+) -> Corrected:
+    """Return the risks and the copies at a level that allows for all of them."""
+    # Beside the membership attacks: half of the error for each.
+    stricter = 1 - (1 - level) / 2
+    found, lower = (
+        (*(risk_of(hits, each) for hits in tried), facts.copied_beyond(copied, each, units))
+        for each in (level, stricter)
+    )
+    names = (*(f"{x.name} ({x.variant})" if x.variant else x.name for x in tried), "copying")
+    inverted = (
+        name
+        for name, beyond in zip(names, lower, strict=True)
+        if beyond is not None and beyond.high < 0
+    )
+    return Corrected(found[:-1], found[-1], tuple(inverted))
+
+
+def _inverted(played: Membership | None) -> tuple[str, ...]:
+    return () if played is None else direction.warnings(played.headline.inverted)
+
+
+def _membership(
+    tables: Released, ids: NDArray[Any] | None, show: Sequence[str], seed: int, level: float
+) -> Membership | None:
+    if tables.holdout is None:
+        return None
+    frames = (tables.real.to_frame(), tables.holdout.to_frame()) if show else ()
+    columns = {name: tuple(np.asarray(frame[name], object) for frame in frames) for name in show}
+    shown = {name: (sides[0], sides[1]) for name, sides in columns.items()}
+    return audit_membership(tables, ids, shown, seed, level)
+
+
+def _risks(
+    tables: Released, secrets: Sequence[str] | None, attempts: int, seed: int
+) -> tuple[tuple[Hits, ...], tuple[Skipped, ...]]:
+    """Return the attempts of each form of the three risks, and what could not be tried."""
+    found: list[Hits | Skipped] = []
+    for form in FORMS:
+        rng = seeds.stream(seed, "singling-out", form)
+        found.append(singling_out(tables, rng, form=form, attempts=attempts))
+    if len(tables.schema.columns) < 2:
+        reason = "needs at least two columns"
+        found += [Skipped(name, reason) for name in ("linkability", "inference")]
+    else:
+        rng = seeds.stream(seed, "linkability")
+        found.append(linkability(tables, rng, attempts=attempts))
+        rng = seeds.stream(seed, "inference")
+        told = inference(tables, rng, secrets=secrets, attempts=attempts)
+        found += told
+    return (
+        tuple(x for x in found if isinstance(x, Hits)),
+        tuple(x for x in found if isinstance(x, Skipped)),
+    )

@@ -1,0 +1,1 @@
+"""Audits of trainings by their worst records: canaries."""

@@ -1,0 +1,266 @@
+"""Trainings compared by their worst-case records: the same canaries and coins for each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.units import owners, twice
+from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
+from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
+from privacygauge.classifier.defences.training import TrainingDefence
+from privacygauge.classifier.defences.trainings import (
+    UNDEFENDED,
+    Before,
+    array_of,
+    values_each_way,
+)
+from privacygauge.classifier.estimators import as_trainer, require_records
+from privacygauge.classifier.mislabelled import (
+    LeastLikelyLabel,
+    Targets,
+    UniformLabel,
+    WrongLabel,
+)
+from privacygauge.classifier.shadows import Progress, random_states
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack
+from privacygauge.core.versions import own_version, versions
+from privacygauge.errors import InputError
+from privacygauge.report.numbers import rate
+from privacygauge.report.worst_case.findings import (
+    NO_DEFENCE,
+    AttackedTraining,
+    ComparedWorstCases,
+    resolved,
+)
+from privacygauge.runs.store import plan_in, read_run, unchecked_code
+
+NAME = "worst_case"
+"""What runs are called."""
+
+_MANY = 0.1
+"""Above this share of all records canaries spoil the models."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class WorstCaseComparison(Rendered, ComparedWorstCases):
+    """Trainings compared by their worst-case records, with ways to look at it."""
+
+    REPORT = "privacygauge.report.worst_case"
+
+    targets: Targets
+    """Which records they are, and the labels that models were trained on."""
+
+    def __repr__(self) -> str:
+        n = len(self.trainings)
+        worst = self.best.canaries(self.fpr).estimate.value
+        return (
+            f"<WorstCaseComparison of {n} training{'' if n == 1 else 's'}: TPR at "
+            f"{rate(self.fpr)} FPR {worst:.3f} for canaries with {self.best.title}>"
+        )
+
+
+def compare_worst_cases(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    defences: Sequence[TrainingDefence | Trainer | str] = (),
+    *,
+    n_canaries: int = 100,
+    n_ordinary: int | None = None,
+    label: WrongLabel | None = None,
+    n_models: int = 32,
+    attacks: Sequence[Attack] = ATTACKS,
+    fprs: Sequence[float] = FPRS,
+    unit: ArrayLike | None = None,
+    delta: float | None = None,
+    run: str | Path | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    before: Before | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "compare_worst_cases",
+    provenance: Mapping[str, str] | None = None,
+    invocation: Mapping[str, Any] | None = None,
+) -> WorstCaseComparison:
+    """Return what attacks find of canaries and ordinary records, by each way to train.
+
+    Models are trained without a defence and with each of them, on the same records with the same
+    canaries; only then can it be seen whether a defence that looks best on average is so for the
+    most vulnerable records. A further defence changes no other's numbers but the corrected ends
+    of intervals.
+
+    Parameters
+    ----------
+    model : Networks, or what `audit_model` takes
+        How a model is trained without a defence. Most defences need `Networks`.
+    x : array_like, shape (n, d)
+    y : array_like of int, shape (n,)
+        True classes in 0..k-1, k at least 2.
+    defences : sequence of TrainingDefence, Trainer or str
+        ``Private(8.0)``, ``"dp-sgd:8"``, or a trainer of your own; none at all is allowed. With
+        adversarial regularisation a fifth of each model's records is held back as its reference;
+        they count as members, since their owners gave them.
+    n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
+        As in `audit_worst_case`.
+    delta : float, optional
+        Of DP-SGD that names none; one over the number of records where nothing is given.
+    run : str or Path, optional
+        Folder that keeps what was trained: after an interruption the same call goes on there.
+    n_jobs : int, optional
+        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+    progress : callable, optional
+        Called with the models done, each trained in every way, and the number of all.
+    before : callable, optional
+        Called with the trainings and their cohort before the first model is trained.
+    seed : int
+        All random draws derive from it.
+    level : float
+        Of every interval, in (0, 1).
+    command : str
+        What the report names as its origin.
+    provenance : mapping of str to str, optional
+        Further lines for the report.
+    invocation : mapping, optional
+        How to start the run again, kept in its folder.
+
+    Returns
+    -------
+    WorstCaseComparison
+        Corrected intervals hold for all attacks, trainings, both groups and all rates together.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
+    misleading", sections 3 and 4. The intervals allow for targets that come back in many models,
+    not for another drawing of the table.
+    """
+    trainer = as_trainer(model)
+    features, labels = require_records(x, y)
+    asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
+    n_numbers = len(attacks) * (1 + len(asked_for)) * 2 * (len(fprs) + 1)
+    asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, max(n_numbers, 1))
+    wrong = label or UniformLabel()
+    owner = owners(unit, None, len(labels))
+    chosen, inside = dealt(
+        features, labels, n_canaries, n_ordinary, _known(wrong, run, n_canaries),
+        n_models=n_models, seed=seed, unit=owner,
+    )  # fmt: skip
+    ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
+    values = values_each_way(
+        trainings_of(trainer, ways),
+        _cohort(features, chosen, inside, seed),
+        seed=seed,
+        run=run,
+        name=NAME,
+        about={"canaries": n_canaries, "wrong label": wrong.name},
+        invocation=invocation,
+        n_jobs=n_jobs,
+        progress=progress,
+        before=before,
+    )
+    trainings, failed = _judged(trainer, ways, values, inside, chosen, wrong.name, asked)
+    return WorstCaseComparison(
+        trainings=tuple(trainings),
+        n_together=asked.n_together,
+        skipped=(*failed, *trainings[0].found.skipped),
+        warnings=(
+            *(twice(features, labels) if owner is None else ()),
+            *_warnings(trainings, chosen),
+            *unchecked_code(run),
+        ),
+        seed=seed,
+        level=level,
+        command=command,
+        version=own_version(),
+        provenance={
+            **versions("torch" if trainer.logits else None),
+            "model": trainer.name,
+            "wrong label": wrong.name,
+            **(provenance or {}),
+        },
+        targets=chosen,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """Wrong classes that a run holds already: nothing is trained for them again."""
+
+    name: str
+    classes: Ints
+
+    def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
+        return self.classes
+
+
+def _known(label: WrongLabel, run: str | Path | None, n_canaries: int) -> WrongLabel:
+    plan = None if run is None or not isinstance(label, LeastLikelyLabel) else plan_in(run)
+    if plan is None or plan.settings.get("canaries") != n_canaries:
+        return label
+    assert run is not None
+    return _Drawn(label.name, np.asarray(read_run(run).array("label")[:n_canaries], np.int64))
+
+
+def _cohort(x: NDArray[Any], chosen: Targets, inside: Bools, seed: int) -> Cohort:
+    """Return the models, with the random states that `audit_worst_case` gives them."""
+    states = random_states(seed, len(inside))
+    return Cohort(x, chosen.y, inside, states, int(chosen.y.max()) + 1, chosen.asked)
+
+
+def _judged(
+    trainer: Trainer,
+    ways: Sequence[Way],
+    values: Mapping[str, NDArray[Any]],
+    inside: Bools,
+    chosen: Targets,
+    label: str,
+    asked: AskedOfTargets,
+) -> tuple[list[AttackedTraining], list[Skipped]]:
+    """Return what is found with each training, and the defences whose training failed."""
+    undefended = judged(trainer, values[UNDEFENDED][:, 0], inside, chosen, label, asked)
+    if isinstance(undefended, Skipped):
+        raise InputError(f"without a defence {undefended.reason}")
+    trainings, failed = [AttackedTraining(NO_DEFENCE, undefended)], []
+    for number, way in enumerate(ways):
+        found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
+        if isinstance(found, Skipped):
+            failed.append(Skipped(way.title, found.reason))
+        else:
+            trainings.append(AttackedTraining(way.title, found, way.claim))
+    return trainings, failed
+
+
+def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[str]:
+    found = []
+    n, c = len(chosen.y), len(chosen.canaries)
+    if c > _MANY * n:
+        found.append(
+            f"{c:,} of {n:,} records are canaries with a wrong label: more than a tenth of them "
+            "spoils the models, and all numbers are those of worse models than yours"
+        )
+    fprs = (known.fpr for known in trainings[0].found.canaries.attacks[0].rates)
+    unresolved = [rate(fpr) for fpr in fprs if not resolved(trainings, fpr)]
+    if unresolved:
+        found.append(
+            f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
+            "than 10 false positives are expected; more models or more canaries tell"
+        )
+    return found + [
+        f"{training.title}: {text}" for training in trainings for text in training.found.warnings
+    ]

@@ -1,0 +1,210 @@
+"""The audit of differential training privacy as one call."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
+
+from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+from privacygauge.classifier.dtp.indirect import Planted, nearest_example
+from privacygauge.classifier.dtp.measure import CLOSED, TRAINED
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.ratios import cap, log_ratio
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+
+
+def records(n: int = 40, seed: int = 0) -> tuple[Floats, Ints]:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 3))
+    return x, (x[:, 0] + 0.7 * rng.normal(size=n) > 0).astype(np.int64)
+
+
+def categories(n: int = 60) -> tuple[NaiveBayes, Ints, Ints]:
+    rng = np.random.default_rng(5)
+    x = np.column_stack([rng.integers(0, 3, n), rng.integers(0, 2, n)])
+    return NaiveBayes((3, 2)), x, (rng.random(n) < 0.3).astype(np.int64)
+
+
+def test_pdtp_is_that_of_honest_refits() -> None:
+    x, y = records()
+    for model, method in ((GaussianNB(), CLOSED), (DecisionTreeClassifier(max_depth=2), TRAINED)):
+        found = audit_dtp(model, x, y, bin_width=0.01, rows=[3, 8, 11])
+        assert found.method == method
+        whole = type(model)(**model.get_params()).fit(x, y) if method == CLOSED else None
+        for row, value in zip(found.rows, found.pdtp, strict=True):
+            if whole is None:
+                continue
+            refit = GaussianNB().fit(np.delete(x, row, 0), np.delete(y, row))
+            expected = log_ratio(whole.predict_proba(x[[row]]), refit.predict_proba(x[[row]]), 0.01)
+            assert_allclose(value, expected[0])
+
+
+def test_the_range_holds_the_pdtp_and_is_exact_where_it_says_so() -> None:
+    learner, x, y = categories()
+    found = audit_dtp(learner, x, y, bin_width=0)
+    assert found.dtp.method.startswith("exact")
+    assert (found.dtp.low >= found.pdtp).all()
+    assert_allclose(found.dtp.low, found.dtp.high)
+    assert found.complete
+    assert found.certified == (found.dtp.high.max() <= 1)
+    assert found.mean.method.startswith("exact")
+    assert found.mean.low == found.mean.value == found.mean.high == found.pdtp.mean()
+    assert found.n_above == (found.pdtp > 1).sum()
+
+
+def test_equal_calls_give_equal_reports_and_order_does_not_matter() -> None:
+    learner, x, y = categories()
+    first = audit_dtp(learner, x, y)
+    assert first.to_json() == audit_dtp(learner, x, y).to_json()
+    shuffled = np.random.default_rng(0).permutation(len(y))
+    again = audit_dtp(learner, x[shuffled], y[shuffled])
+    assert_allclose(again.pdtp, first.pdtp[shuffled], atol=1e-12)
+
+
+def test_small_pdtp_and_large_dtp_is_called_indirect() -> None:
+    # Section 6.3: k nearest neighbours; attributes that are no whole numbers.
+    example = nearest_example()
+    near = audit_dtp(NearestNeighbours(1), example.x + 0.5, example.y, bin_width=0)
+    assert near.pdtp[example.row] == 0
+    assert near.dtp.low[example.row] == np.inf
+    assert near.indirect[example.row]
+    # Section 6.1: c*, which gives one record away at the query 0.
+    learner, x, y = categories()
+    unique = np.vstack([x, [2, 1]])
+    labels = np.append(y, 1)
+    keep = np.append(~((x == [2, 1]).all(axis=1) & (y == 1)), True)
+    planted = audit_dtp(Planted(learner, (2.0, 1.0), 1), unique[keep], labels[keep], bin_width=0)
+    assert planted.pdtp[-1] < 1
+    assert planted.dtp.low[-1] == np.inf
+    assert planted.indirect[-1]
+    assert planted.decision == "do not publish"
+
+
+def test_the_decision_follows_the_rule_of_1() -> None:
+    learner, x, y = categories(400)
+    assert audit_dtp(learner, x, y, bin_width=0).decision == "publish"
+    one = np.append(np.zeros(30, np.int64), 1)
+    found = audit_dtp(NaiveBayes((3, 2)), x[:31], one, bin_width=0)
+    assert found.decision == "do not publish"
+    assert found.n_infinite == 1
+    assert found.highest == np.inf
+    assert any("has a single record" in line and "rows 30" in line for line in found.warnings)
+    binned = audit_dtp(NaiveBayes((3, 2)), x[:31], one)
+    assert binned.highest <= cap(0.01)
+
+
+def test_values_that_bins_make_are_named() -> None:
+    x = np.array([[0]] * 120 + [[1]] * 60)
+    y = np.append(np.zeros(119, np.int64), np.ones(61, np.int64))
+    plain, binned = (audit_dtp(NaiveBayes((2,)), x, y, bin_width=w) for w in (0, 0.01))
+    # The one record of class 1 among 120: from 0.0167 to 0.0083 beside smoothing.
+    assert binned.highest == pytest.approx(np.log(3))
+    assert plain.highest < 1
+    assert any("the step between the two lowest bins" in line for line in binned.warnings)
+    assert not any("bins" in line for line in plain.warnings)
+
+
+def test_a_sample_says_so_and_has_intervals() -> None:
+    learner, x, y = categories()
+    found = audit_dtp(learner, x, y, rows=np.arange(20))
+    assert not found.complete
+    assert not found.certified
+    assert found.mean.low < found.mean.value < found.mean.high
+    assert found.share_above.method == "Clopper-Pearson"
+    assert "20 of 60 records were measured" in found.warnings[-1]
+    # None of 20 above it: 1 - 0.05^(1/20) of the others at most.
+    assert "0.14 of all records" in found.warnings[-1]
+
+
+def test_repeated_measurements_are_those_in_halves() -> None:
+    learner, x, y = categories()
+    found = audit_dtp(learner, x, y, training_sets=4, bin_width=0)
+    assert found.repeated is not None
+    assert found.repeated.shape == (4, 60)
+    assert len(found.averages) == 60
+    assert_allclose(found.averages[7].value, found.repeated[:, 7].mean())
+    assert found.averages[7].low < found.averages[7].value
+    # In a half each record moves the classifier further than in the whole.
+    assert found.repeated.mean() > found.pdtp.mean()
+    trained = audit_dtp(GaussianNB(), *records(), training_sets=2, rows=[0, 5])
+    assert trained.repeated is not None
+    assert np.isfinite(trained.repeated).all()
+
+
+@pytest.mark.slow
+def test_removal_and_variation_are_there_when_asked_for() -> None:
+    learner, x, y = categories()
+    found = audit_dtp(learner, x, y, bin_width=0, remove=3, vary=4)
+    assert found.removal is not None
+    assert_allclose(found.removal.highest[0], found.dtp.low.max())
+    assert [one.row for one in found.variation] == found.order[:2].tolist()
+    tree = audit_dtp(DecisionTreeClassifier(max_depth=2), *records(), rows=[1, 2], remove=2)
+    assert tree.removal is None
+    assert "train the classifier without each record again" in tree.skipped[0].reason
+    binned = audit_dtp(learner, x, y, remove=2)
+    assert binned.removal is not None
+    assert_allclose(binned.removal.highest[0], binned.highest)
+
+
+@pytest.mark.slow
+def test_a_run_is_kept_and_gone_on_with(tmp_path: object) -> None:
+    x, y = records()
+    model = DecisionTreeClassifier(max_depth=2)
+    kept = f"{tmp_path}/run"
+    first = audit_dtp(model, x, y, training_sets=1, vary=3, run=kept)
+    told: list[tuple[int, int]] = []
+    again = audit_dtp(
+        model, x, y, training_sets=1, vary=3, run=kept, progress=lambda a, b: told.append((a, b))
+    )
+    assert again.to_json() == first.to_json()
+    assert all(done == total for done, total in told)
+
+
+def test_json_has_the_fields_that_others_read() -> None:
+    learner, x, y = categories()
+    found = json.loads(audit_dtp(learner, x, y, bin_width=0).to_json())
+    assert set(found["pdtp"]) >= {"max", "mean", "above_1"}
+    assert found["verdict"] in ("publish", "do not publish")
+    frame = audit_dtp(learner, x, y).to_frame()
+    assert {"row", "pdtp", "dtp_lower", "dtp_upper"} <= set(frame.columns)
+    assert len(frame) == 60
+
+
+def test_an_audit_says_what_it_is() -> None:
+    learner, x, y = categories()
+    found = audit_dtp(learner, x, y)
+    assert isinstance(found, DtpAudit)
+    assert "60 records" in repr(found)
+    assert found.decision in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": [0] * 40}, "at least two classes are needed"),
+        ({"y": ["a"] * 40}, "y must hold integers in 0..k-1"),
+        ({"bin_width": 0.3}, "bin must be 1 over a whole number"),
+        ({"rows": [40]}, r"rows must lie in 0\.\.39, got 40"),
+        ({"rows": []}, r"rows must lie in 0\.\.39"),
+        ({"queries": -1}, "queries must be at least 0, got -1"),
+        ({"training_sets": -1}, "training_sets must be at least 0, got -1"),
+        ({"level": 1.0}, r"level must be in \(0, 1\)"),
+        ({"order": "other"}, "order must be"),
+        ({"remove": -1}, "remove must be at least 0, got -1"),
+        ({"vary": 1}, "vary must be 0 or at least 2, got 1"),
+        ({"class_names": ("a",)}, "class_names must name 2 classes, got 1"),
+    ],
+)
+def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
+    x, y = records()
+    given: dict[str, object] = {"y": y, **change}
+    with pytest.raises(InputError, match=message):
+        audit_dtp(LogisticRegression(), x, **given)  # type: ignore[arg-type]

@@ -1,0 +1,59 @@
+import numpy as np
+import pytest
+
+from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
+from privacygauge.classifier.attack_network import Network
+from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
+
+torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.torch
+
+ATTACKS = (
+    Threshold("modified-entropy"),
+    Threshold(GRADIENT_NORM),
+    WhiteBox(network=Network(hidden=8, epochs=10)),
+)
+
+
+def learnt_by_heart(seed):
+    """Return records, and a network that was fitted to random classes of the first half."""
+    torch.manual_seed(seed)
+    rng = np.random.default_rng(seed)
+    x, y, member = rng.normal(size=(120, 20)), rng.integers(2, size=120), np.arange(120) < 60
+    model = torch.nn.Sequential(torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2))
+    rule = torch.optim.Adam(model.parameters(), lr=0.02)
+    seen, classes = torch.as_tensor(x[member]).float(), torch.as_tensor(y[member])
+    for _ in range(60):
+        rule.zero_grad()
+        torch.nn.functional.cross_entropy(model(seen), classes).backward()
+        rule.step()
+    return model, x, y, member
+
+
+@pytest.mark.slow
+def test_a_network_that_learnt_by_heart_is_found_out_from_inside_and_from_outside():
+    target, shadow = learnt_by_heart(0), ShadowModule(*learnt_by_heart(1))
+    alone = audit_white_box(*target, attacks=ATTACKS)
+    helped = audit_white_box(*target, shadow=shadow, attacks=ATTACKS, ids=np.arange(120) + 7)
+    for found in (alone, helped):
+        assert [one.name for one in found.evaluations] == [
+            "modified-entropy",
+            GRADIENT_NORM,
+            "white-box",
+        ]
+        assert all(one.accuracy.low > 0.6 for one in found.evaluations)
+        assert found.game.name == "membership inference with the weights"
+        assert "Holds the model's weights" in found.game.adversary
+        assert "black box" not in found.game.adversary
+        assert found.provenance["gradients"] == "dense"
+    assert helped.records.ids[0] == 7
+    assert "half of the records" in alone.game.adversary
+    assert "shadow predictions of its own" in helped.game.adversary
+
+
+def test_the_targets_own_records_are_no_shadow():
+    target = learnt_by_heart(0)
+    with pytest.raises(InputError, match="target and shadow hold the same predictions"):
+        audit_white_box(*target, shadow=ShadowModule(*target), attacks=ATTACKS)
