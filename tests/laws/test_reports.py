@@ -83,7 +83,7 @@ def test_every_number_is_the_same_in_all_forms(name):
     document = render.document(report)
     for form in forms:
         assert flat(report.verdict.headline) in form
-        for measure in report.measures:
+        for measure in report.cards:
             assert flat(measure.label) in form
             assert flat(measure.shown.value) in form
     assert document["measures"] == {k: render.finite(v) for k, v in report.numbers.items()}

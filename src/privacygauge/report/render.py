@@ -66,7 +66,7 @@ def page(report: Report) -> str:
         grades=[grade.word for grade in report.verdict.scale],
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
-        cards=report.measures,
+        cards=report.cards,
         pictures=pictures,
     )
 
@@ -145,7 +145,7 @@ def flat(cell: Content, between: str = " ") -> str:
 
 
 def _lines(report: Report) -> list[tuple[str, str]]:
-    return [(plain(x.label), plain(_beside(x))) for x in report.measures]
+    return [(plain(x.label), plain(_beside(x))) for x in report.cards]
 
 
 def _beside(measure: Measure) -> str:

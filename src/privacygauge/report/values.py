@@ -95,6 +95,8 @@ class Measure:
     """Among so many numbers, each at its level, this one was chosen."""
     doubtful: bool = False
     """Whether there are too few records to tell."""
+    card: bool = True
+    """Whether it is shown by itself, and not only within a table."""
 
     @cached_property
     def numbers(self) -> Mapping[str, float | None]:
@@ -391,6 +393,11 @@ class Report:
     def numbers(self) -> dict[str, float | None]:
         """All measures by name, lower ends too."""
         return {name: x for measure in self.measures for name, x in measure.numbers.items()}
+
+    @property
+    def cards(self) -> tuple[Measure, ...]:
+        """The measures that are shown by themselves."""
+        return tuple(measure for measure in self.measures if measure.card)
 
     @property
     def main(self) -> Measure:
