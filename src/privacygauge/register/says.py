@@ -265,7 +265,7 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
         ("Guessing gives", line.number.guessing),
         (
             f"Most exposed {line.worst.what}",
-            ", ".join(line.worst.ids) or line.worst.reason or "none",
+            worst,
         ),
         ("It does not say", line.unsaid),
         ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
