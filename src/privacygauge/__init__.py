@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
     from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
-    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+    from privacygauge.audits.dtp.found import DtpAudit
+    from privacygauge.audits.dtp.play import audit_dtp
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
     from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
     from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
@@ -134,7 +135,7 @@ _HOME = {
     "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
     "DpSgd": "classifier.defences.dp_sgd",
     "EarlyStopping": "classifier.defences.early_stopping",
-    "DtpAudit": "audits.dtp.play",
+    "DtpAudit": "audits.dtp.found",
     "Fitted": "audits.classifier.models",
     "HoldoutAudit": "audits.holdout_attack.play",
     "HoldoutBounds": "audits.holdout_bound.play",

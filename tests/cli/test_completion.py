@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.dtp import says as dtp
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -88,7 +89,7 @@ def test_only_what_begins_like_the_word_is_offered():
     [
         ("classifier", gate.METRICS),
         ("demo", gate.METRICS),
-        ("dtp", gate.METRICS_OF_DTP),
+        ("dtp", dtp.METRICS),
         ("language", gate.METRICS_OF_LANGUAGE),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),

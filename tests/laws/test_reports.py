@@ -24,6 +24,7 @@ from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits.example_dtp import example as dtp
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -43,6 +44,13 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
     ).report(),
+    "dtp, above the limit": lambda: dtp(200).report(),
+    "dtp, certified": lambda: dtp(
+        200, scale=0.02, indirect=0, upper="exact", extras=False
+    ).report(),
+    "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
+    "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
+    "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -11,7 +11,8 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.removal import Order

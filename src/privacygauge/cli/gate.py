@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 
-from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
@@ -34,13 +33,6 @@ _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "tpr@0.01": lambda f: _rates(f, 0.01),
     "tpr@0.001": lambda f: _rates(f, 0.001),
 }
-_OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
-    "pdtp": lambda f: f.highest,
-    "mean": lambda f: f.mean.value,
-    "dtp": lambda f: float(f.dtp.low.max()),
-    "dtp-upper": lambda f: float(f.dtp.high.max()),
-    "share": lambda f: f.share_above.value,
-}
 _OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
     "auc": lambda f: f.headline.auc,
     "worst": lambda f: f.headline.worst.auc,
@@ -56,9 +48,6 @@ METRICS_OF_LANGUAGE = tuple(
     for name in (metric, f"{metric}.low")
 )
 """What an audit of a language model may be held to."""
-
-METRICS_OF_DTP = tuple(_OF_DTP)
-"""What an audit of differential training privacy may be held to."""
 
 METRICS_OF_SYNTHETIC = tuple(name for metric in _OF_SYNTHETIC for name in (metric, f"{metric}.low"))
 """What an audit of a generator may be held to."""
@@ -105,11 +94,6 @@ def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) ->
 def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed, or that could not be checked."""
     return _lines(limits, lambda metric: measured(findings, metric), verdict_of_attacks(findings))
-
-
-def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed."""
-    return _lines(limits, lambda metric: _OF_DTP[metric](findings))
 
 
 def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]) -> list[str]:

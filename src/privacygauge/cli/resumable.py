@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.play import DefenceAudit
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.says import METRICS as DTP
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.language.play import LanguageAudit
@@ -20,14 +21,12 @@ from privacygauge.cli.gate import (
     METRICS,
     METRICS_OF_ATTACK,
     METRICS_OF_DEFENCES,
-    METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
     exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
-    exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
     exceeded_by_worst_case,
@@ -38,7 +37,9 @@ from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_r
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
+from privacygauge.report import limits
 from privacygauge.report.limits import Limit
+from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
 
@@ -115,10 +116,14 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _exceeded(audit: Reported, held_to: tuple[Limit, ...]) -> list[str]:
+    return limits.exceeded(audit.report(), held_to)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
-    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
+    "dtp": Resumable(DTP, _dtp, _exceeded),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),

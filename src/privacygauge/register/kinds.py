@@ -10,7 +10,6 @@ from privacygauge.register.told import kind_from
 from privacygauge.register.vulnerable import KIND as VULNERABLE
 from privacygauge.report.defences.register import KIND as DEFENCES
 from privacygauge.report.document import SCHEMA
-from privacygauge.report.dtp.register import KIND as DTP
 from privacygauge.report.holdout.attack.register import KIND as ATTACK
 from privacygauge.report.holdout.bound.register import KIND as BOUND
 from privacygauge.report.language.register import KIND as LANGUAGE
@@ -23,7 +22,6 @@ from privacygauge.report.worst_case.register import KIND as WORST_CASE
 
 KINDS: tuple[Kind, ...] = (
     CLASSIFIER,
-    DTP,
     VULNERABLE,
     SYNTHETIC,
     RELEASED,

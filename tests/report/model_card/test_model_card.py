@@ -101,7 +101,7 @@ def test_the_numbers_are_those_of_the_report():
 
 
 def test_a_number_without_an_interval_stands_alone():
-    endless = changed(changed(DTP, "dtp", "lower", to=None), "dtp", "upper", to=None)
+    endless = changed(DTP, "numbers", 0, "value", to=None)
     data, _ = front_matter(render(line(endless), "people"))
     (metric,) = data["model-index"][0]["results"][0]["metrics"]
     assert metric["value"] == "infinite"

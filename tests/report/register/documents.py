@@ -51,14 +51,35 @@ CLASSIFIER = _of(
 )
 DTP = _of(
     model="naive Bayes",
-    n_train=50,
-    n_measured=50,
-    pdtp={"max": 0.4, "riskiest": [{"id": f"r{i}"} for i in range(20)]},
-    dtp={"lower": 0.5, "upper": 0.75},
-    verdict="publish",
-    certified=True,
-    sentences=["Publish: no record changes any answer", "It does not say more."],
-    advice=["Do this first."],
+    schema="privacygauge/2",
+    kind="dtp",
+    about={
+        "audited": "A classifier: naive Bayes",
+        "game": "A record is left out of the training data",
+        "knowledge": "may ask the model anything",
+        "task": "differential-training-privacy",
+    },
+    verdict={
+        **verdict("below the limit for certain", "Publish: no record changes any answer"),
+        "severity": "nothing found",
+        "unsaid": "It does not say more.",
+    },
+    measures={"dtp": 0.5, "dtp-upper": 0.75},
+    numbers=[
+        {
+            "name": name,
+            "label": "Largest log ratio over all queries (DTP)",
+            "value": value,
+            "shown": {"value": shown, "interval": ""},
+            "guessing": "0 where no record changes anything",
+            "gate": True,
+            "level": None,
+            "looks": 1,
+            "estimate": None,
+        }
+        for name, value, shown in (("dtp", 0.5, "0.500 to 0.750"), ("dtp-upper", 0.75, "0.750"))
+    ],
+    worst={"what": "records", "ids": [f"r{i}" for i in range(20)], "reason": ""},
 )
 VULNERABLE = {
     **{key: value for key, value in _of().items() if key not in ("level", "skipped")},
@@ -205,7 +226,7 @@ HISTORY = _of(
 
 EVERY: dict[str, dict[str, Any]] = {
     "classifier": CLASSIFIER,
-    "differential training privacy": DTP,
+    "dtp": DTP,
     "vulnerable records": VULNERABLE,
     "synthetic tables": SYNTHETIC,
     "released table": RELEASED,

@@ -44,10 +44,7 @@ def line(document, columns=None):
     ("kind", "severity", "shown", "risked", "ids"),
     [
         ("classifier", GRAVE, "70.0% (66.0 to 74.0)", 0.05, ()),
-        (
-            "differential training privacy", NOTHING, "at least 0.50, at most 0.75 for any query",
-            0, tuple(f"r{i}" for i in range(10)),
-        ),
+        ("dtp", NOTHING, "0.500 to 0.750", 0, tuple(f"r{i}" for i in range(10))),
         ("vulnerable records", UNJUDGED, "0.125", 0, ("4", "2")),
         ("synthetic tables", SMALL, "0.600 (0.550 to 0.650)", 0.05, ("worst", "next", "calm")),
         ("released table", MODERATE, "40.0% (32.0 to 48.0)", 0.1, ()),
@@ -102,16 +99,13 @@ def test_each_report_is_of_one_kind_only():
         assert kind_of(Part(name, document)).name == name
 
 
-def test_a_limit_of_dtp_is_exact_where_both_ends_agree():
-    exact = line(changed(DTP, "dtp", "upper", to=0.5))
-    assert str(exact.told.number.shown) == "0.50"
-    endless = line(changed(changed(DTP, "dtp", "upper", to=None), "dtp", "lower", to=None))
-    assert str(endless.told.number.shown) == "\N{INFINITY}"
-    assert math.isinf(endless.told.number.value)
-    above = line(changed(changed(DTP, "verdict", to="do not publish"), "certified", to=False))
-    assert above.told.judged.severity == GRAVE
-    seen = line(changed(DTP, "certified", to=False))
-    assert seen.told.judged.severity == SMALL
+def test_what_is_infinite_is_known_from_what_was_not_computed():
+    found = line(changed(DTP, "numbers", 1, "value", to=None))
+    assert math.isinf(found.measures["dtp-upper"])
+    left_out = changed(changed(DTP, "numbers", 1, "value", to=None), "numbers", 1, "estimate",
+                       to={"skipped": "too few"})  # fmt: skip
+    assert "dtp-upper" not in line(left_out).measures
+    assert math.isinf(line(changed(DTP, "numbers", 0, "value", to=None)).told.number.value)
 
 
 def test_a_released_table_names_the_risk_that_goes_furthest():

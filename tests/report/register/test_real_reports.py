@@ -23,9 +23,9 @@ def classifier(folder):
 
 
 def dtp(folder):
-    from tests.report.example_dtp import example
+    from tests.audits.example_dtp import example
 
-    return _write("privacygauge.report.dtp", example(200, measured=100), folder)
+    example(200, measured=100).write(folder)
 
 
 def vulnerable(folder):
@@ -96,7 +96,7 @@ def history(folder):
 
 MAKERS = {
     "classifier": classifier,
-    "differential training privacy": dtp,
+    "dtp": dtp,
     "vulnerable records": vulnerable,
     "synthetic tables": synthetic,
     "released table": released,
