@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
     from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
     from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.language.models import audit_causal, audit_masked
-    from privacygauge.audits.language.play import LanguageAudit, audit_language
+    from privacygauge.audits.language.play import audit_language
     from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
@@ -139,7 +140,7 @@ _HOME = {
     "Fitted": "audits.classifier.models",
     "HoldoutAudit": "audits.holdout_attack.play",
     "HoldoutBounds": "audits.holdout_bound.play",
-    "LanguageAudit": "audits.language.play",
+    "LanguageAudit": "audits.language.found",
     "ReleasedAudit": "audits.released_table.play",
     "SyntheticAudit": "audits.generator.play",
     "attack_holdout": "audits.holdout_attack.play",

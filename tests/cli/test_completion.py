@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.language import says as language
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -90,7 +91,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("classifier", gate.METRICS),
         ("demo", gate.METRICS),
         ("dtp", dtp.METRICS),
-        ("language", gate.METRICS_OF_LANGUAGE),
+        ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),

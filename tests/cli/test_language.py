@@ -117,7 +117,8 @@ def test_no_limit_holds_where_the_test_is_not_honest(shifted, capsys):
     given = ("language", "--scores", shifted, "--json", "-", "--fail-above", "auc=1")
     done = run_inside(given, capsys)
     assert done.returncode == 3
-    assert "the test is not honest (fired: reference" in done.stderr
+    assert "The test is not honest (fired: reference" in done.stderr
+    assert "no limit can be checked" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

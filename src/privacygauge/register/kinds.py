@@ -12,7 +12,6 @@ from privacygauge.report.defences.register import KIND as DEFENCES
 from privacygauge.report.document import SCHEMA
 from privacygauge.report.holdout.attack.register import KIND as ATTACK
 from privacygauge.report.holdout.bound.register import KIND as BOUND
-from privacygauge.report.language.register import KIND as LANGUAGE
 from privacygauge.report.leaderboard.register import KIND as HISTORY
 from privacygauge.report.render import SCHEMA as NEWEST
 from privacygauge.report.synthetic.register import KIND as SYNTHETIC
@@ -25,7 +24,6 @@ KINDS: tuple[Kind, ...] = (
     VULNERABLE,
     SYNTHETIC,
     RELEASED,
-    LANGUAGE,
     BOUND,
     ATTACK,
     HISTORY,

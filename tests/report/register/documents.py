@@ -118,14 +118,46 @@ RELEASED = _of(
 )
 LANGUAGE = _of(
     game=_GAME,
-    headline=_HEADLINE,
-    attacks=[_AUC],
-    verdict=verdict("cannot be told"),
-    controls={"fired": ["reference"]},
-    patients={
-        "headline": {"accuracy": estimate(0.8, 0.7, 0.9)},
-        "worst": [{"group": "patient 1"}],
+    schema="privacygauge/2",
+    kind="language",
+    about={
+        "audited": "A language model",
+        "game": "Somebody who holds a text about a person guesses",
+        "knowledge": "sees the energies",
+        "task": "membership-inference",
     },
+    verdict={
+        **verdict("cannot be told", "The test is not honest (fired: reference)"),
+        "severity": "cannot be told",
+        "unsaid": "An honest test takes other non-members.",
+    },
+    measures={
+        "accuracy": 0.7,
+        "accuracy.low": 0.66,
+        "auc": 0.75,
+        "auc.low": 0.7,
+        "patient-auc": None,
+    },
+    numbers=[
+        {
+            "name": name,
+            "label": "Right guesses of the strongest attack",
+            "value": found.get("value"),
+            "shown": {"value": "70.0%", "interval": "66.0 to 74.0"},
+            "guessing": "50%",
+            "gate": True,
+            "level": 0.95,
+            "looks": 2,
+            "estimate": found,
+        }
+        for name, found in (
+            ("accuracy", estimate(0.7, 0.66, 0.74)),
+            ("patient-auc", {"skipped": "no groups"}),
+            ("auc", _AUC["auc"]),
+        )
+    ],
+    controls={"fired": ["reference"]},
+    worst={"what": "patients", "ids": ["patient 1"], "reason": ""},
 )
 CLAIM = _of(
     claim={"epsilon": 2.0, "delta": 1e-05},
@@ -230,7 +262,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "vulnerable records": VULNERABLE,
     "synthetic tables": SYNTHETIC,
     "released table": RELEASED,
-    "language model": LANGUAGE,
+    "language": LANGUAGE,
     "privacy claim": CLAIM,
     "defences": DEFENCES,
     "worst-case records": WORST_CASE,

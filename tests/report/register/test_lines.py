@@ -28,11 +28,9 @@ from tests.report.register.documents import (
     EVERY,
     HISTORY,
     HOSTILE,
-    LANGUAGE,
     RELEASED,
     SYNTHETIC,
     changed,
-    verdict,
 )
 
 
@@ -48,7 +46,7 @@ def line(document, columns=None):
         ("vulnerable records", UNJUDGED, "0.125", 0, ("4", "2")),
         ("synthetic tables", SMALL, "0.600 (0.550 to 0.650)", 0.05, ("worst", "next", "calm")),
         ("released table", MODERATE, "40.0% (32.0 to 48.0)", 0.1, ()),
-        ("language model", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
+        ("language", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
         ("defences", SMALL, "60.0% (52.0 to 68.0)", 0.05, ("17", "4")),
         ("worst-case records", SMALL, "5.0% (2.0 to 11.0)", 0.05, ()),
@@ -129,19 +127,6 @@ def test_a_released_table_without_a_holdout_has_copies_only():
     assert set(found.measures) == {"copies", "copies.low"}
 
 
-def test_a_language_model_has_the_number_that_its_verdict_speaks_of():
-    words = verdict("large", "Large leak: right 80.0% of the time, patient by patient")
-    found = line(changed(LANGUAGE, "verdict", to=words))
-    assert str(found.told.number.shown) == "80.0% (70.0 to 90.0)"
-    assert found.told.number.risked == pytest.approx(0.1)
-
-
-def test_a_language_model_without_patients_has_samples():
-    found = line(changed(LANGUAGE, "patients", to={"skipped": "no groups"}))
-    assert str(found.told.number.shown) == "70.0% (66.0 to 74.0)"
-    assert found.told.number.risked == pytest.approx(0.05)
-
-
 def test_one_trial_of_an_attack_has_no_interval():
     single = {"value": 0.1, "low": None, "high": None, "level": 0.95, "n": 1, "method": "one"}
     found = line(changed(changed(ATTACK, "bias_corrected", to=single), "accuracy", to=single))
@@ -186,9 +171,6 @@ def test_ids_are_ranked_as_on_the_page():
         id=["a", "b", "c"], member=[True, False, True], **{"score:entropy": [1.0, 9.0, 2.0]}
     )
     assert line(RELEASED, members).told.worst.ids == ("c", "a")
-    texts = columns(sample=["s", "t"], score=[1.0, 2.0], member=[True, True])
-    alone = changed(LANGUAGE, "patients", to={"skipped": "no groups"})
-    assert line(alone, texts).told.worst.ids == ("t", "s")
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,9 @@ def released(folder):
 
 def language(folder):
     from privacygauge.audits.language.play import audit_language
-    from tests.report.language.test_language_report import scores
+    from tests.audits.test_language_report import scores
 
-    return _write("privacygauge.report.language", audit_language(scores()), folder)
+    audit_language(scores()).write(folder)
 
 
 def claim(folder):
@@ -100,7 +100,7 @@ MAKERS = {
     "vulnerable records": vulnerable,
     "synthetic tables": synthetic,
     "released table": released,
-    "language model": language,
+    "language": language,
     "privacy claim": claim,
     "defences": defences,
     "worst-case records": worst_case,
@@ -157,7 +157,6 @@ def test_made_up_reports_resemble_the_real_ones(made, kind):
 
 def test_the_worst_ids_are_those_of_the_page(made):
     from privacygauge.report import views
-    from privacygauge.report.language.views import worst as patients
     from privacygauge.report.numbers import plain
     from privacygauge.report.synthetic.released.views import riskiest as members
     from privacygauge.report.synthetic.rows import riskiest as targets
@@ -174,8 +173,6 @@ def test_the_worst_ids_are_those_of_the_page(made):
     assert shown("released table") == first(r.id for r in members(findings).records)
     _, (_, findings) = made["synthetic tables"]
     assert shown("synthetic tables") == first(r.id for r in targets(findings))
-    _, (_, findings) = made["language model"]
-    assert shown("language model") == first(r.id for r in patients(findings))
 
 
 def test_all_of_them_make_one_register(made, tmp_path):
