@@ -57,7 +57,7 @@ def test_the_json_that_others_read(made, file, capsys):
     assert list(made.columns) == COLUMNS
     arguments = ("--threshold", "population", "--fpr", "0.1", "--json", "-")
     found = report(run_inside(("language", "--scores", file, *arguments), capsys))
-    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/1", "language", 0)
+    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/2", "language", 0)
     assert [(a["name"], a["variant"]) for a in found["attacks"]] == [
         ("likelihood-ratio", "population, FPR 10%"),
         ("loss", "population, FPR 10%"),
