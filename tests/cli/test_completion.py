@@ -12,6 +12,8 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.language import says as language
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -88,8 +90,8 @@ def test_only_what_begins_like_the_word_is_offered():
     [
         ("classifier", gate.METRICS),
         ("demo", gate.METRICS),
-        ("dtp", gate.METRICS_OF_DTP),
-        ("language", gate.METRICS_OF_LANGUAGE),
+        ("dtp", dtp.METRICS),
+        ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),

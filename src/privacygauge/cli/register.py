@@ -23,6 +23,7 @@ METRICS = (
         for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
         for name in (metric, f"{metric}.low")
     ),
+    *("patient-accuracy", "patient-accuracy.low", "patient-auc", "patient-auc.low"),
     "epsilon",
     "dtp",
     "dtp-upper",

@@ -11,10 +11,12 @@ from typing import Any, TypeVar
 from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.play import DefenceAudit
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.says import METRICS as DTP
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.says import METRICS as LANGUAGE
 from privacygauge.audits.work import Work
 from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.cli.commands import COMMANDS
@@ -24,15 +26,11 @@ from privacygauge.cli.gate import (
     METRICS,
     METRICS_OF_ATTACK,
     METRICS_OF_DEFENCES,
-    METRICS_OF_DTP,
-    METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
     exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
-    exceeded_by_dtp,
-    exceeded_by_language,
     exceeded_by_synthetic,
     exceeded_by_worst_case,
 )
@@ -44,8 +42,8 @@ from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_r
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
+from privacygauge.report import limits
 from privacygauge.report.limits import Limit
-from privacygauge.report.limits import exceeded as limited
 from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
@@ -132,17 +130,19 @@ def _of(command: Command[Any]) -> Resumable:
         work = Work(run, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
         return command.play(command.request.kept(asked), work)
 
-    return Resumable(
-        command.metrics, audited, lambda audit, limits: limited(audit.report(), limits)
-    )
+    return Resumable(command.metrics, audited, _exceeded)
+
+
+def _exceeded(audit: Reported, held_to: tuple[Limit, ...]) -> list[str]:
+    return limits.exceeded(audit.report(), held_to)
 
 
 RESUMABLE: Mapping[str, Resumable] = {
     **{command.name: _of(command) for command in COMMANDS if command.keeps},
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
-    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
-    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
+    "dtp": Resumable(DTP, _dtp, _exceeded),
+    "language": Resumable(LANGUAGE, _language, _exceeded),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
     "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),

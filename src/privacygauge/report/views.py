@@ -20,6 +20,9 @@ from privacygauge.report.numbers import (
     rounded_down,
     tpr_estimate,
 )
+from privacygauge.report.numbers import (
+    shortened as shortened,
+)
 
 RECORDS = 50
 """So many of the riskiest records are shown."""
@@ -231,11 +234,6 @@ def methods(findings: Findings) -> tuple[Method, ...]:
 def unresolved(findings: Findings) -> bool:
     """Return whether some TPR is shown that so many non-members cannot resolve."""
     return any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr)
-
-
-def shortened(text: str) -> str:
-    """Return a name without the middle where it is very long."""
-    return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
 
 def _method(name: str, estimates: list[Estimate | Skipped]) -> Method:
