@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import LanguageAudit, audit_language
-    from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
@@ -152,7 +153,7 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audits.classifier.models",
     "audit_pool": "audits.classifier.models",
-    "LeaderboardAudit": "audits.leaderboard.play",
+    "LeaderboardAudit": "audits.leaderboard.found",
     "audit_leaderboard": "audits.leaderboard.play",
     "ClaimAudit": "audits.privacy_claim.found",
     "ManyRuns": "audits.privacy_claim.play",

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -93,7 +94,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),
-        ("holdout log", gate.METRICS_OF_LOG),
+        ("holdout log", OF_LOG),
         ("dp-audit", says.METRICS),
         ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("register", registers.METRICS),

@@ -20,6 +20,8 @@ from rich.console import Console
 import privacygauge as pg
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.record import History, in_time
 from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
@@ -35,6 +37,16 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     return {"score": rng.normal(size=n) + leak * member, "member": member}
 
 
+def submissions(queries: int = 60) -> History:
+    sizes = {"n": 400, "m": 2, "teams": 3, "submissions": 8}
+    return attacked_history(np.random.default_rng(0), "nb", queries=queries, **sizes)
+
+
+def untestable() -> History:
+    bare = replace(submissions(), answers=None, labels=None, n_classes=None)
+    return replace(bare, scores=np.minimum(bare.scores + 0.0011, 1))
+
+
 REPORTS: dict[str, Callable[[], Report]] = {
     "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
     "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
@@ -42,6 +54,14 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, reversed": lambda: pg.audit_privacy_claim(canaries(-2.0), 0.5).report(),
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
+    ).report(),
+    "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
+    "an honest history": lambda: pg.audit_leaderboard(
+        honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
+    ).report(),
+    "a history without a test": lambda: pg.audit_leaderboard(untestable()).report(),
+    "two submissions": lambda: pg.audit_leaderboard(
+        in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)
     ).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)

@@ -15,7 +15,6 @@ from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
 from privacygauge.report.language.findings import LanguageFindings
 from privacygauge.report.language.units import attacks_of
-from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.numbers import plain
 from privacygauge.report.synthetic import released
@@ -80,9 +79,6 @@ _OF_BOUND = {
 }
 METRICS_OF_BOUND = ("bias", *_OF_BOUND)
 """What bounds on the reuse of a test set may be held to."""
-
-METRICS_OF_LOG = ("findings", "suspects", "explained")
-"""What a leaderboard's history may be held to."""
 
 METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
 """What a comparison of defences may be held to."""
@@ -165,16 +161,6 @@ def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> l
         return found[metric] if math.isfinite(found[metric]) else None
 
     return _lines(limits, measure)
-
-
-def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-    measured: dict[str, float | None] = {
-        "findings": len(findings.findings),
-        "suspects": len(findings.suspects),
-        "explained": findings.winner.explained,
-    }
-    return _lines(limits, measured.__getitem__)
 
 
 def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:

@@ -14,7 +14,6 @@ from privacygauge.report.dtp.register import KIND as DTP
 from privacygauge.report.holdout.attack.register import KIND as ATTACK
 from privacygauge.report.holdout.bound.register import KIND as BOUND
 from privacygauge.report.language.register import KIND as LANGUAGE
-from privacygauge.report.leaderboard.register import KIND as HISTORY
 from privacygauge.report.render import SCHEMA as NEWEST
 from privacygauge.report.synthetic.register import KIND as SYNTHETIC
 from privacygauge.report.synthetic.released.register import KIND as RELEASED
@@ -30,7 +29,6 @@ KINDS: tuple[Kind, ...] = (
     LANGUAGE,
     BOUND,
     ATTACK,
-    HISTORY,
     DEFENCES,
     WORST_CASE,
 )

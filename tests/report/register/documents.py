@@ -193,15 +193,6 @@ ATTACK = _of(
     honest_best_of_k={},
     verdict=verdict("large"),
 )
-HISTORY = _of(
-    submissions=85,
-    evidence="scores",
-    findings=[{}],
-    tests=[{}, {}],
-    suspects=["attacker-0"],
-    winner={},
-    verdict=verdict("something stands out"),
-)
 
 EVERY: dict[str, dict[str, Any]] = {
     "classifier": CLASSIFIER,
@@ -215,7 +206,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "worst-case records": WORST_CASE,
     "bounds on a test set": BOUND,
     "attacks on a test set": ATTACK,
-    "leaderboard history": HISTORY,
 }
 """By the name of the kind."""
 

@@ -26,7 +26,6 @@ from tests.report.register.documents import (
     DEFENCES,
     DTP,
     EVERY,
-    HISTORY,
     HOSTILE,
     LANGUAGE,
     RELEASED,
@@ -57,7 +56,6 @@ def line(document, columns=None):
         ("worst-case records", SMALL, "5.0% (2.0 to 11.0)", 0.05, ()),
         ("bounds on a test set", GRAVE, "17.3 points", 0, ()),
         ("attacks on a test set", GRAVE, "10.0 points (5.0 to 15.0)", 0.05, ()),
-        ("leaderboard history", MODERATE, "1 of 2", 0.05, ("attacker-0",)),
     ],
 )  # fmt: skip
 def test_every_kind_is_read(kind, severity, shown, risked, ids):
@@ -176,7 +174,6 @@ def test_measures_are_the_metrics_of_the_audits():
     assert line(SYNTHETIC).measures == {
         "auc": 0.6, "auc.low": 0.55, "worst": 0.75, "worst.low": 0.7, "epsilon": 0.1,
     }  # fmt: skip
-    assert line(HISTORY).measures == {"findings": 1, "suspects": 1}
 
 
 def columns(**given):

@@ -87,13 +87,6 @@ def attack(folder):
     return _write("privacygauge.report.holdout.attack", found, folder)
 
 
-def history(folder):
-    from privacygauge.audits.leaderboard.play import audit_leaderboard
-    from tests.report.leaderboard.test_report import history as made
-
-    return _write("privacygauge.report.leaderboard", audit_leaderboard(made()), folder)
-
-
 MAKERS = {
     "classifier": classifier,
     "differential training privacy": dtp,
@@ -106,7 +99,6 @@ MAKERS = {
     "worst-case records": worst_case,
     "bounds on a test set": bound,
     "attacks on a test set": attack,
-    "leaderboard history": history,
 }
 
 
