@@ -51,7 +51,7 @@ def _number(part: Part) -> Number:
 
 
 def _estimate(part: Part) -> Estimate | None:
-    if "estimate" not in part or "skipped" in part.part("estimate"):
+    if "estimate" not in part or not _computed(part):
         return None
     return part.estimate("estimate")
 
@@ -81,7 +81,16 @@ def _worst(worst: Part) -> Worst:
 
 def _further(report: Part, gated: list[Part]) -> dict[str, float]:
     """Return all numbers that a release can be held to, but for the first and its lower end."""
-    names = [number.text("name") for number in gated[1:]]
     measures = report.part("measures")
-    ends = [end for name in names for end in (name, f"{name}.low")]
-    return {name: measures.number(name) for name in ends if name in measures}
+    found: dict[str, float] = {}
+    for number in gated[1:]:
+        name = number.text("name")
+        if _computed(number):
+            found[name] = number.or_infinite("value")
+        if f"{name}.low" in measures:
+            found[f"{name}.low"] = measures.number(f"{name}.low")
+    return found
+
+
+def _computed(number: Part) -> bool:
+    return "estimate" not in number or "skipped" not in number.part("estimate")
