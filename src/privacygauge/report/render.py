@@ -96,7 +96,7 @@ def _told(table: Table) -> Iterator[tuple[str, str]]:
         if len(row.cells) == len(table.columns):
             pairs = zip(table.columns[1:], row.cells[1:], strict=True)
             kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
-            said = "; ".join(f"{column.title} {flat(cell)}" for column, cell in kept)
+            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
             yield plain(flat(row.cells[0])), plain(said)
 
 
