@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import attack_holdout
+    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import LanguageAudit, audit_language
     from privacygauge.audits.leaderboard.found import LeaderboardAudit
@@ -137,8 +139,8 @@ _HOME = {
     "EarlyStopping": "classifier.defences.early_stopping",
     "DtpAudit": "audits.dtp.play",
     "Fitted": "audits.classifier.models",
-    "HoldoutAudit": "audits.holdout_attack.play",
-    "HoldoutBounds": "audits.holdout_bound.play",
+    "HoldoutAudit": "audits.holdout_attack.found",
+    "HoldoutBounds": "audits.holdout_bound.found",
     "LanguageAudit": "audits.language.play",
     "ReleasedAudit": "audits.released_table.play",
     "SyntheticAudit": "audits.generator.play",

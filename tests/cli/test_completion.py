@@ -12,6 +12,8 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
 from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
@@ -92,8 +94,8 @@ def test_only_what_begins_like_the_word_is_offered():
         ("dtp", gate.METRICS_OF_DTP),
         ("language", gate.METRICS_OF_LANGUAGE),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
-        ("holdout attack", gate.METRICS_OF_ATTACK),
-        ("holdout bound", gate.METRICS_OF_BOUND),
+        ("holdout attack", OF_ATTACK),
+        ("holdout bound", OF_BOUND),
         ("holdout log", OF_LOG),
         ("dp-audit", says.METRICS),
         ("worst-case", gate.METRICS_OF_WORST_CASE),

@@ -47,6 +47,11 @@ def untestable() -> History:
     return replace(bare, scores=np.minimum(bare.scores + 0.0011, 1))
 
 
+def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
+    labels = np.random.default_rng(0).integers(0, 2, 100)
+    return pg.attack_holdout(labels, 40, attacks=["nb", "scan"], guards=guards, trials=trials)
+
+
 REPORTS: dict[str, Callable[[], Report]] = {
     "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
     "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
@@ -63,6 +68,16 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "two submissions": lambda: pg.audit_leaderboard(
         in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)
     ).report(),
+    "a test set with too many submissions": lambda: pg.holdout_bounds(10_000, 2, 2_000).report(),
+    "a test set that is safe": lambda: pg.holdout_bounds(10**9, 2, 1).report(),
+    "a test set behind a ladder": lambda: pg.holdout_bounds(10**5, 10, 50, guard="ladder").report(),
+    "a test set, simulated": lambda: pg.holdout_bounds(
+        300, 2, 60, guard="noise:0.01", simulate=3
+    ).report(),
+    "a test set of one example": lambda: pg.holdout_bounds(1, 2, 1).report(),
+    "a test set that is attacked": lambda: attack("exact", "ladder").report(),
+    "a test set that is attacked in vain": lambda: attack("ladder").report(),
+    "a test set that is attacked once": lambda: attack("exact", trials=1).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -20,7 +20,7 @@ METRICS = (
     SEVERITY,
     *(
         name
-        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
+        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "tpr")
         for name in (metric, f"{metric}.low")
     ),
     "epsilon",
@@ -132,14 +132,12 @@ def _pair(text: str) -> tuple[str | None, str]:
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
     from privacygauge.register.line import UNTOLD
     from privacygauge.register.verdict import SCALE
-    from privacygauge.report.verdict import UNKNOWN
 
     lines, told = [], 0
     for line in found.lines:
         severity, measures = line.told.judged.severity, line.measures
         # A number below its limit is no evidence there.
-        void = line.told.judged.grade == UNKNOWN and limit.metric in measures
-        if void or (limit.metric == SEVERITY and severity == UNTOLD):
+        if severity == UNTOLD and limit.metric in (*measures, SEVERITY):
             told += 1
             lines.append(
                 f"{line.name}: {severity}, so the limit of {limit.metric} cannot be checked"

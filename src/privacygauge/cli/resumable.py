@@ -11,21 +11,20 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.generator.play import SyntheticAudit
-from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.says import METRICS as METRICS_OF_ATTACK
 from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
     METRICS,
-    METRICS_OF_ATTACK,
     METRICS_OF_DEFENCES,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
     exceeded,
-    exceeded_by_attack,
     exceeded_by_defences,
     exceeded_by_dtp,
     exceeded_by_language,
@@ -39,6 +38,8 @@ from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
 from privacygauge.report.limits import Limit
+from privacygauge.report.limits import exceeded as exceeded_by
+from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
 
@@ -115,12 +116,16 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
+    return exceeded_by(audit.report(), limits)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
-    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
+    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, _exceeded),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
     "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
 }

@@ -11,8 +11,6 @@ from privacygauge.register.vulnerable import KIND as VULNERABLE
 from privacygauge.report.defences.register import KIND as DEFENCES
 from privacygauge.report.document import SCHEMA
 from privacygauge.report.dtp.register import KIND as DTP
-from privacygauge.report.holdout.attack.register import KIND as ATTACK
-from privacygauge.report.holdout.bound.register import KIND as BOUND
 from privacygauge.report.language.register import KIND as LANGUAGE
 from privacygauge.report.render import SCHEMA as NEWEST
 from privacygauge.report.synthetic.register import KIND as SYNTHETIC
@@ -27,8 +25,6 @@ KINDS: tuple[Kind, ...] = (
     SYNTHETIC,
     RELEASED,
     LANGUAGE,
-    BOUND,
-    ATTACK,
     DEFENCES,
     WORST_CASE,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -146,7 +147,7 @@ class RegisterLine:
         """Return everything that a release may be held to, by name."""
         number, estimate = self.told.number, self.told.number.estimate
         own = {number.metric: number.value}
-        if estimate is not None:
+        if estimate is not None and estimate.low > -math.inf:
             own[f"{number.metric}.low"] = estimate.low
         return own | dict(self.told.further)
 

@@ -170,29 +170,6 @@ WORST_CASE = _of(
         },
     ],
 ) | {"schema": "privacygauge/worst-case/1"}
-BOUND = _of(
-    n=10_000,
-    classes=2,
-    queries=2000,
-    guard="exact",
-    honest_best_of_k=0.0137,
-    strongest={"name": "nb", "bias": 0.1726},
-    allowed_bias=0.005,
-    transcript_nats=9.0,
-    verdict=verdict("too many submissions"),
-)
-ATTACK = _of(
-    n=200,
-    queries=80,
-    trials=3,
-    guard="ladder",
-    knowledge="nothing",
-    accuracy=estimate(0.6, 0.55, 0.65),
-    baseline=0.5,
-    bias_corrected=estimate(0.1, 0.05, 0.15, 0.9875),
-    honest_best_of_k={},
-    verdict=verdict("large"),
-)
 
 EVERY: dict[str, dict[str, Any]] = {
     "classifier": CLASSIFIER,
@@ -204,8 +181,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "privacy claim": CLAIM,
     "defences": DEFENCES,
     "worst-case records": WORST_CASE,
-    "bounds on a test set": BOUND,
-    "attacks on a test set": ATTACK,
 }
 """By the name of the kind."""
 

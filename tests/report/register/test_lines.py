@@ -19,8 +19,6 @@ from privacygauge.register.line import GRAVE, MODERATE, NOTHING, SMALL, UNJUDGED
 from privacygauge.register.reading import Part
 from privacygauge.register.reports import line_of
 from tests.report.register.documents import (
-    ATTACK,
-    BOUND,
     CLAIM,
     CLASSIFIER,
     DEFENCES,
@@ -54,8 +52,6 @@ def line(document, columns=None):
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
         ("defences", SMALL, "60.0% (52.0 to 68.0)", 0.05, ("17", "4")),
         ("worst-case records", SMALL, "5.0% (2.0 to 11.0)", 0.05, ()),
-        ("bounds on a test set", GRAVE, "17.3 points", 0, ()),
-        ("attacks on a test set", GRAVE, "10.0 points (5.0 to 15.0)", 0.05, ()),
     ],
 )  # fmt: skip
 def test_every_kind_is_read(kind, severity, shown, risked, ids):
@@ -144,18 +140,6 @@ def test_a_language_model_without_patients_has_samples():
     found = line(changed(LANGUAGE, "patients", to={"skipped": "no groups"}))
     assert str(found.told.number.shown) == "70.0% (66.0 to 74.0)"
     assert found.told.number.risked == pytest.approx(0.05)
-
-
-def test_one_trial_of_an_attack_has_no_interval():
-    single = {"value": 0.1, "low": None, "high": None, "level": 0.95, "n": 1, "method": "one"}
-    found = line(changed(changed(ATTACK, "bias_corrected", to=single), "accuracy", to=single))
-    assert str(found.told.number.shown) == "10.0 points"
-
-
-def test_bounds_without_a_known_attack_speak_of_luck():
-    found = line(changed(BOUND, "strongest", to=None))
-    assert found.told.number.label == "Accuracy that luck gains"
-    assert found.told.number.value == 0.0137
 
 
 def test_the_epsilon_of_a_claim_is_its_lower_end():

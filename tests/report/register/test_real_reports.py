@@ -76,17 +76,6 @@ def worst_case(folder):
     return _write("privacygauge.report.worst_case", compared(NONE, EARLY), folder)
 
 
-def bound(folder):
-    found = pg.holdout_bounds(10_000, 2, 100, accounts=20)
-    return _write("privacygauge.report.holdout.bound", found, folder)
-
-
-def attack(folder):
-    labels = np.random.default_rng(0).integers(0, 2, 200)
-    found = pg.attack_holdout(labels, 80, attacks=["nb"], trials=3)
-    return _write("privacygauge.report.holdout.attack", found, folder)
-
-
 MAKERS = {
     "classifier": classifier,
     "differential training privacy": dtp,
@@ -97,8 +86,6 @@ MAKERS = {
     "privacy claim": claim,
     "defences": defences,
     "worst-case records": worst_case,
-    "bounds on a test set": bound,
-    "attacks on a test set": attack,
 }
 
 

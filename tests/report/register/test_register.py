@@ -22,11 +22,11 @@ from privacygauge.register.reports import RiskRegister, line_of, names_of, risk_
 from privacygauge.register.reports import _together as together_of
 from privacygauge.register.verdict import RULE, SCALE
 from tests.report.register.documents import (
-    BOUND,
     CLASSIFIER,
     EVERY,
     HOSTILE,
     LANGUAGE,
+    SYNTHETIC,
     VULNERABLE,
     changed,
     verdict,
@@ -202,7 +202,7 @@ def test_files_are_written_together(register, tmp_path):
         "register.html", "register.json", "register.csv",
     ]  # fmt: skip
     assert (tmp_path / "register.json").read_text(encoding="ascii") == register.to_json()
-    assert repr(register) == "<RiskRegister of 11 audits: Grave findings in 4 of 11 audits>"
+    assert repr(register) == "<RiskRegister of 9 audits: Grave findings in 2 of 9 audits>"
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
@@ -240,7 +240,7 @@ def test_names_are_those_of_the_folders_and_told_apart(tmp_path):
         ('{"schema": "other"}', "is no report of PrivacyGauge (its schema must be privacygauge/1"),
         ('{"schema": ["privacygauge/1"]}', "is no report of PrivacyGauge"),
         ('{"schema": "privacygauge/1"}', "is of no kind of audit"),
-        (json.dumps({**CLASSIFIER, **BOUND}), "is of no kind of audit"),
+        (json.dumps({**CLASSIFIER, **SYNTHETIC}), "is of no kind of audit"),
         (json.dumps({**CLASSIFIER, "version": None}), "version must be a text"),
     ],
 )
