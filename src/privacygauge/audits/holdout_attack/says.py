@@ -92,7 +92,7 @@ def report(f: HoldoutAudit) -> Report:
         _data(f),
         {},
         "Nothing: every attack was played behind every guard.",
-        (_asked_table(f), replace(_grid(f), note=f"{FIXED} {SCORES}")),
+        (_asked_table(f), replace(_grid(f, "Bias, points"), note=f"{FIXED} {SCORES}")),
         f"No label is in any of them. {SOURCES}",
     )
 
@@ -164,7 +164,7 @@ def _share(found: Estimate) -> Shown:
 
 
 def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [_grid(f)]
+    blocks: list[Block] = [_grid(f, "Attack")]
     if len(f.results) > 1:
         told = (
             f"Each interval stands for itself, at {rate(f.level)}. Among {count(len(f.results))} "
@@ -175,11 +175,11 @@ def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
     return (*blocks, Text((f"Accuracy only. {SCORES}",), Tone.CAUTION), _picture(f))
 
 
-def _grid(f: HoldoutAudit) -> Table:
+def _grid(f: HoldoutAudit, head: str) -> Table:
     return Table(
         "grid",
         "Bias, in points of accuracy",
-        (Column("Attack"), *(Column(g.guard) for g in f.guards)),
+        (Column(head), *(Column(g.guard) for g in f.guards)),
         tuple(
             (attack, *(points_estimate(f.of(attack, g.guard).bias) for g in f.guards))
             for attack in f.attacks

@@ -71,7 +71,7 @@ METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")
 
 def report(f: HoldoutBounds) -> Report:
     """Return everything that the bounds say, as plain values."""
-    bias, allowed = _bias_table(f), _allowed_table(f)
+    within = f"Within {points(f.allowed_bias)} points"
     return Report(
         "holdout-bound",
         "Reuse of a test set: what submissions can buy",
@@ -98,7 +98,11 @@ def report(f: HoldoutBounds) -> Report:
         _data(f),
         {},
         "Nothing: every formula was evaluated.",
-        (_asked_table(f), replace(bias, note=SCORES), replace(allowed, note="")),
+        (
+            _asked_table(f),
+            replace(_bias_table(f), note=SCORES),
+            replace(_allowed_table(f, within), note=""),
+        ),
         SOURCES,
     )
 
@@ -233,15 +237,15 @@ def _row(f: HoldoutBounds, bias: Bias) -> Row:
 def _allowed(f: HoldoutBounds) -> tuple[Block, ...]:
     most = points(f.allowed_bias)
     asked = f"The same question turned round: what keeps the bias within {most} points?"
-    return (Text((asked,)), _allowed_table(f))
+    return (Text((asked,)), _allowed_table(f, "Against"))
 
 
-def _allowed_table(f: HoldoutBounds) -> Table:
+def _allowed_table(f: HoldoutBounds, head: str) -> Table:
     return Table(
         "allowed",
         f"Within {points(f.allowed_bias)} points",
         (
-            Column("Against"),
+            Column(head),
             Column("Submissions"),
             Column("or examples"),
             Column("Taken for granted", prose=True, needed=False),
@@ -271,7 +275,6 @@ def _asked_table(f: HoldoutBounds) -> Table:
             ("Submissions", f"{count(f.queries)}{_accounts(f)}"),
             ("Guard", f"{f.guard}, {fixed(f.nats, 0)} nats in all answers"),
             ("Draws per label", f"{fixed(f.per_label, 1)} ({_closed_form(f)})"),
-            ("Allowed bias", f"{points(f.allowed_bias)} points, with probability {rate(f.level)}"),
         ),
     )
 
