@@ -262,7 +262,7 @@ def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
 def _measured(f: HoldoutAudit) -> Pairs:
     each, corrected = f.results[0].accuracy, f.worst.corrected
     rows = [
-        ("Estimates", f"{each.method}, n = {count(f.trials)}, {rate(f.level)}"),
+        ("Estimates", _interval(each)),
         ("Trials", FIXED),
         (
             "Final answer",
@@ -270,8 +270,7 @@ def _measured(f: HoldoutAudit) -> Pairs:
         ),
         (
             "In the verdict",
-            f"{corrected.method}, {rate(corrected.level)}: all {count(len(f.results))} hold "
-            "together (Bonferroni).",
+            f"{_interval(corrected)}: all {count(len(f.results))} hold together (Bonferroni).",
         ),
     ]
     if f.model_accuracy is not None:
@@ -281,6 +280,13 @@ def _measured(f: HoldoutAudit) -> Pairs:
         )
         rows.append(("Base model", told))
     return Pairs(tuple(rows))
+
+
+def _interval(found: Estimate) -> str:
+    """Return how an interval was made, such as ``t over trials, n = 10, 95%``."""
+    if found.n == 1:
+        return "one trial, no interval"
+    return f"{found.method}, n = {count(found.n)}, {rate(found.level)}"
 
 
 def _asked_table(f: HoldoutAudit) -> Table:
