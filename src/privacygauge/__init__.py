@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.dtp.play import audit_dtp
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import attack_holdout
+    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import audit_language
-    from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
@@ -139,9 +142,9 @@ _HOME = {
     "EarlyStopping": "classifier.defences.early_stopping",
     "DtpAudit": "audits.dtp.found",
     "Fitted": "audits.classifier.models",
-    "HoldoutAudit": "audits.holdout_attack.play",
-    "HoldoutBounds": "audits.holdout_bound.play",
     "LanguageAudit": "audits.language.found",
+    "HoldoutAudit": "audits.holdout_attack.found",
+    "HoldoutBounds": "audits.holdout_bound.found",
     "ReleasedAudit": "audits.released_table.play",
     "SyntheticAudit": "audits.generator.play",
     "attack_holdout": "audits.holdout_attack.play",
@@ -155,7 +158,7 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audits.classifier.models",
     "audit_pool": "audits.classifier.models",
-    "LeaderboardAudit": "audits.leaderboard.play",
+    "LeaderboardAudit": "audits.leaderboard.found",
     "audit_leaderboard": "audits.leaderboard.play",
     "ClaimAudit": "audits.privacy_claim.found",
     "ManyRuns": "audits.privacy_claim.play",

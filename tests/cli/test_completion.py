@@ -13,7 +13,10 @@ import pytest
 import typer
 
 from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
 from privacygauge.audits.language import says as language
+from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -93,10 +96,10 @@ def test_only_what_begins_like_the_word_is_offered():
         ("dtp", dtp.METRICS),
         ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
-        ("holdout attack", gate.METRICS_OF_ATTACK),
-        ("holdout bound", gate.METRICS_OF_BOUND),
-        ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
+        ("holdout attack", OF_ATTACK),
+        ("holdout bound", OF_BOUND),
+        ("holdout log", OF_LOG),
         ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("register", registers.METRICS),
     ],

@@ -15,12 +15,14 @@ from importlib.resources import files
 import jsonschema
 import numpy as np
 import pytest
-from privacygauge.register.reports import line_of
 from rich.console import Console
 
 import privacygauge as pg
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.record import History, in_time
+from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
@@ -42,6 +44,21 @@ def language(leak: float, shift: float = 0.0) -> pg.LanguageAudit:
         np.random.default_rng(3), patients=(30, 30, 30), sizes=(1, 8), leak=leak, shift=shift
     )
     return pg.audit_language(made)
+
+
+def submissions(queries: int = 60) -> History:
+    sizes = {"n": 400, "m": 2, "teams": 3, "submissions": 8}
+    return attacked_history(np.random.default_rng(0), "nb", queries=queries, **sizes)
+
+
+def untestable() -> History:
+    bare = replace(submissions(), answers=None, labels=None, n_classes=None)
+    return replace(bare, scores=np.minimum(bare.scores + 0.0011, 1))
+
+
+def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
+    labels = np.random.default_rng(0).integers(0, 2, 100)
+    return pg.attack_holdout(labels, 40, attacks=["nb", "scan"], guards=guards, trials=trials)
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -70,6 +87,24 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
+    "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
+    "an honest history": lambda: pg.audit_leaderboard(
+        honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
+    ).report(),
+    "a history without a test": lambda: pg.audit_leaderboard(untestable()).report(),
+    "two submissions": lambda: pg.audit_leaderboard(
+        in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)
+    ).report(),
+    "a test set with too many submissions": lambda: pg.holdout_bounds(10_000, 2, 2_000).report(),
+    "a test set that is safe": lambda: pg.holdout_bounds(10**9, 2, 1).report(),
+    "a test set behind a ladder": lambda: pg.holdout_bounds(10**5, 10, 50, guard="ladder").report(),
+    "a test set, simulated": lambda: pg.holdout_bounds(
+        300, 2, 60, guard="noise:0.01", simulate=3
+    ).report(),
+    "a test set of one example": lambda: pg.holdout_bounds(1, 2, 1).report(),
+    "a test set that is attacked": lambda: attack("exact", "ladder").report(),
+    "a test set that is attacked in vain": lambda: attack("ladder").report(),
+    "a test set that is attacked once": lambda: attack("exact", trials=1).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -10,8 +10,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from privacygauge.register.line import GRAVE, NOTHING
-from privacygauge.register.reports import line_of
+from privacygauge.register.line import GRAVE, NOTHING, line_of
 from privacygauge.report import worst_case as report
 from privacygauge.report.verdict import LARGE, MODERATE, SMALL
 from privacygauge.report.verdict import NONE as NO_LEAK

@@ -132,8 +132,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "dp-audit": ("epsilon", "epsilon-gaussian"),
     "register": (
         "severity",
-        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
-        *_with_low("patient-accuracy", "patient-auc"),
+        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "tpr"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

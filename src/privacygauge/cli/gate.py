@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection
 
 from privacygauge.core.estimate import Estimate
@@ -11,8 +10,6 @@ from privacygauge.evaluate.risk import Risk
 from privacygauge.report import defences, synthetic, worst_case
 from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.defences.findings import ComparedDefences
-from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
-from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.numbers import plain
 from privacygauge.report.synthetic import released
@@ -49,20 +46,6 @@ METRICS_OF_RELEASED = tuple(
 )
 """What an audit of a released table may be held to."""
 
-_OF_BOUND = {
-    "honest": "honest_best_of_k",
-    "nb": "nb",
-    "majority": "majority",
-    "scan": "linear_scan",
-    "kl": "kl",
-    "theorem-3-1": "theorem_3_1",
-}
-METRICS_OF_BOUND = ("bias", *_OF_BOUND)
-"""What bounds on the reuse of a test set may be held to."""
-
-METRICS_OF_LOG = ("findings", "suspects", "explained")
-"""What a leaderboard's history may be held to."""
-
 METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
 """What a comparison of defences may be held to."""
 
@@ -71,9 +54,6 @@ METRICS_OF_WORST_CASE = tuple(
     name for metric in ("tpr", *_AT_FPRS, "auc") for name in (metric, f"{metric}.low")
 )
 """What a comparison by worst-case records may be held to."""
-
-METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
-"""What attacks on a test set may be held to."""
 
 
 def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) -> tuple[Limit, ...]:
@@ -111,44 +91,6 @@ def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) 
         return max((risk.low if low else risk.value for risk in risks), default=None)
 
     return _lines(limits, measure, released.verdict(findings))
-
-
-def exceeded_by_bound(findings: BoundFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-
-    def measure(metric: str) -> float | None:
-        if metric != "bias":
-            return findings.bias(_OF_BOUND[metric]).value
-        return None if findings.strongest is None else findings.strongest.value
-
-    return _lines(limits, measure)
-
-
-def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the strongest attack exceeds."""
-
-    def measure(metric: str) -> float | None:
-        # The best of several: the corrected interval allows for the choice.
-        found = {
-            "bias": findings.worst.bias.value,
-            "bias.low": findings.worst.corrected.low,
-            "accuracy": findings.worst.accuracy.value,
-            "accuracy.low": findings.worst.baseline + findings.worst.corrected.low,
-        }
-        # After a single trial no lower end is known.
-        return found[metric] if math.isfinite(found[metric]) else None
-
-    return _lines(limits, measure)
-
-
-def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-    measured: dict[str, float | None] = {
-        "findings": len(findings.findings),
-        "suspects": len(findings.suspects),
-        "explained": findings.winner.explained,
-    }
-    return _lines(limits, measured.__getitem__)
 
 
 def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:

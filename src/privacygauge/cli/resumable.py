@@ -14,7 +14,8 @@ from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.says import METRICS as DTP
 from privacygauge.audits.generator.play import SyntheticAudit
-from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.says import METRICS as METRICS_OF_ATTACK
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as LANGUAGE
 from privacygauge.audits.work import Work
@@ -24,12 +25,10 @@ from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
     METRICS,
-    METRICS_OF_ATTACK,
     METRICS_OF_DEFENCES,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
     exceeded,
-    exceeded_by_attack,
     exceeded_by_defences,
     exceeded_by_synthetic,
     exceeded_by_worst_case,
@@ -143,7 +142,7 @@ RESUMABLE: Mapping[str, Resumable] = {
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(DTP, _dtp, _exceeded),
     "language": Resumable(LANGUAGE, _language, _exceeded),
-    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
+    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, _exceeded),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
     "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
 }

@@ -96,7 +96,7 @@ def _told(table: Table) -> Iterator[tuple[str, str]]:
         if len(row.cells) == len(table.columns):
             pairs = zip(table.columns[1:], row.cells[1:], strict=True)
             kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
-            said = "; ".join(f"{column.title} {flat(cell)}" for column, cell in kept)
+            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
             yield plain(flat(row.cells[0])), plain(said)
 
 
@@ -115,14 +115,18 @@ def terminal(report: Report) -> RenderableType:
 
 
 def _overview(table: Table) -> list[RenderableType]:
-    """Return a table as wide as the terminal allows, or its needed columns; its note below."""
+    """Return a table as the terminal has room for, with its note below.
+
+    All columns, or the needed ones with intervals below their numbers, or without intervals.
+    """
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    fitting = Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+    narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
+    fitting = Fitting(_rows(table, shown, " "), narrow)
     return [fitting, text(table.note)] if table.note else [fitting]
 
 
-def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
+def _rows(table: Table, columns: list[int], between: str | None) -> RenderableType:
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
     return rows_of(
         [table.columns[i].title for i in columns],
@@ -132,16 +136,17 @@ def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
     )
 
 
-def flat(cell: Content, between: str = " ") -> str:
-    """Return what stands in a cell as text; `between` a number and its interval."""
+def flat(cell: Content, between: str | None = " ") -> str:
+    """Return what stands in a cell as text; `between` a number and its interval, None for none."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
         mark = "\N{DAGGER}" if cell.doubtful else ""
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
-    if isinstance(cell, Shown) and cell.interval:
-        return f"{cell.value}{between}({cell.interval})"
+    if isinstance(cell, Shown):
+        alone = between is None or not cell.interval
+        return cell.value if alone else f"{cell.value}{between}({cell.interval})"
     return str(cell)
 
 
@@ -213,7 +218,7 @@ def _number(measure: Measure, level: float) -> Json:
         "guessing": measure.guessing,
         "gate": measure.gate,
         "doubtful": measure.doubtful,
-        "level": min(level, found.level) if isinstance(found, Estimate) else None,
+        "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
         "looks": measure.looks,
         "estimate": None if isinstance(found, float) else estimate_dict(found),
     }

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audits.holdout_designed import designed_bias
+from privacygauge.audits.holdout_bound.found import (
+    ATTACK,
+    GUARANTEE,
+    HONEST,
+    RATE,
+    Bias,
+    BiasCurve,
+)
 from privacygauge.core import checks
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
@@ -18,21 +25,12 @@ from privacygauge.holdout.closed_form import (
     scan_bias,
     trusted,
 )
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded
+from privacygauge.holdout.designed_bias import designed_bias
+from privacygauge.holdout.guards import DIRECT, Exact, Rounded
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
-from privacygauge.report.holdout.findings import (
-    ATTACK,
-    GUARANTEE,
-    HONEST,
-    RATE,
-    Bias,
-    BiasCurve,
-)
 
-DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
-"""Guards whose answer is the submission's accuracy with an error: formulas cover them."""
 # Of each curve; the scan's formula takes long for more submissions.
 _STEPS, _SCAN = 19, 50_000
 

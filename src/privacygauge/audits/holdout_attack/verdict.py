@@ -1,20 +1,21 @@
-"""What attacks on a test set mean, in words for its owner."""
+"""What attacks on a test set's labels mean, in words for its owner."""
 
 from __future__ import annotations
 
-from privacygauge.report.holdout.findings import AttackFindings, Result
-from privacygauge.report.holdout.words import (
-    SCORES,
-    attack_title,
-    guard_title,
-    points,
-    points_estimate,
-)
+from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
+from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
 from privacygauge.report.numbers import count, percent, plain, rate
-from privacygauge.report.verdict import Verdict
+from privacygauge.report.values import Grade, Severity, Verdict
 
-NONE, SMALL, MODERATE, LARGE = GRADES = ("no gain found", "small", "moderate", "large")
+NONE = Grade("no gain found", Severity.NOTHING)
+SMALL = Grade("small", Severity.SMALL)
+MODERATE = Grade("moderate", Severity.MODERATE)
+LARGE = Grade("large", Severity.GRAVE)
+GRADES = (NONE, SMALL, MODERATE, LARGE)
 """From mild to grave."""
+
+UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
+"""The grade after a single trial, which has no interval."""
 
 LIMITS = (0.01, 0.05)
 """Biases from which a gain is moderate, and large: one point, five points."""
@@ -25,27 +26,54 @@ FIXED = (
 )
 """What the intervals are about."""
 
+UNSAID = (
+    "It does not say that a stronger attack, or an attacker with a better model, would do no "
+    "better; a guarantee for each guard is given beside."
+)
+"""What the result does not say."""
 
-def verdict(f: AttackFindings) -> Verdict:
+_TITLES = {
+    "nb": "naive Bayes",
+    "majority-blum-hardt": "the majority of Blum and Hardt",
+    "scan": "the linear scan",
+    "message-passing": "message passing",
+    "linear-programming": "linear programming",
+    "designed": "designed queries",
+    "reconstruction": "reconstruction of a few labels",
+}
+
+
+def verdict(f: HoldoutAudit) -> Verdict:
     """Return the verdict on a test set behind the guards that were tried.
 
     Parameters
     ----------
-    f : AttackFindings
+    f : HoldoutAudit
 
     Returns
     -------
     Verdict
         By the attack that goes furthest behind any of the guards, and by the lower end of its
         bias, which allows for the choice: none at 0, small below one point, moderate below five,
-        large from there on.
+        large from there on. After a single trial it cannot be told.
     """
-    grade = grade_of(f.worst)
-    sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES, _unsaid())
-    return Verdict(grade, _headline(f, grade), sentences, _advice(f, grade))
+    grade = UNKNOWN if f.trials == 1 else grade_of(f.worst)
+    scale = (UNKNOWN,) if grade is UNKNOWN else GRADES
+    sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES)
+    return Verdict(grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade))
 
 
-def grade_of(r: Result) -> str:
+def attack_title(name: str) -> str:
+    """Return what an attack is called in a sentence."""
+    return _TITLES.get(name, plain(name))
+
+
+def guard_title(name: str) -> str:
+    """Return what stands before the test set, in a sentence."""
+    return "exact scores" if name == "exact" else f"scores behind {plain(name)}"
+
+
+def grade_of(r: Result) -> Grade:
     """Return the grade of a result, by the lower end of its corrected bias."""
     low = r.corrected.low
     if low <= 0:
@@ -53,19 +81,24 @@ def grade_of(r: Result) -> str:
     return SMALL if low < LIMITS[0] else MODERATE if low < LIMITS[1] else LARGE
 
 
-def _headline(f: AttackFindings, grade: str) -> str:
+def _headline(f: HoldoutAudit, grade: Grade) -> str:
     worst = f.worst
+    if grade is UNKNOWN:
+        return (
+            f"It cannot be told from one trial, in which {count(f.queries)} submissions bought "
+            f"{points(worst.bias.value)} points"
+        )
     if grade == NONE:
         tried = len(f.results)
         what = f"none of {tried} attacks gained" if tried > 1 else "the attack did not gain"
         return f"No gain found: {what} anything for certain with {count(f.queries)} submissions"
     return (
-        f"{grade.capitalize()} gain: {count(f.queries)} submissions can buy "
+        f"{grade.word.capitalize()} gain: {count(f.queries)} submissions can buy "
         f"{points(worst.bias.value)} points of accuracy, from {guard_title(worst.guard)}"
     )
 
 
-def _found(f: AttackFindings) -> str:
+def _found(f: HoldoutAudit) -> str:
     worst = f.worst
     from_ = "a guess" if not worst.informed else "what it knew before"
     return (
@@ -77,7 +110,7 @@ def _found(f: AttackFindings) -> str:
     )
 
 
-def _by_guard(f: AttackFindings) -> tuple[str, ...]:
+def _by_guard(f: HoldoutAudit) -> tuple[str, ...]:
     if len(f.guards) < 2:
         return ()
     parts = []
@@ -89,7 +122,7 @@ def _by_guard(f: AttackFindings) -> tuple[str, ...]:
     return (f"The most that was gained behind each guard, in points: {'; '.join(parts)}.",)
 
 
-def _sure(f: AttackFindings) -> str:
+def _sure(f: HoldoutAudit) -> str:
     if f.trials == 1:
         return f"One trial says nothing about how much chance was in it. {FIXED}"
     tried = len(f.results)
@@ -101,7 +134,7 @@ def _sure(f: AttackFindings) -> str:
     )
 
 
-def _selection(f: AttackFindings) -> str:
+def _selection(f: HoldoutAudit) -> str:
     return (
         f"Nobody has to attack: the best of {count(f.queries)} honest submissions that are all "
         f"{percent(f.honest_accuracy)} right looks up to {points(f.honest)} points better than it "
@@ -109,21 +142,12 @@ def _selection(f: AttackFindings) -> str:
     )
 
 
-def _unsaid() -> str:
-    return (
-        "It does not say that a stronger attack, or an attacker with a better model, would do no "
-        "better; a guarantee for each guard is given beside."
-    )
-
-
-def _advice(f: AttackFindings, grade: str) -> tuple[str, ...]:
+def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
     best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
-    last = "Rank by a second test set at the end, which no submission was ever scored on."
-    limit = (
-        "Limit the submissions of all accounts together: a limit an account falls to many accounts."
-    )
+    if grade is UNKNOWN:
+        return ("Play more trials: --trials 10.", LAST)
     if grade == NONE:
-        return (f"Keep {plain(f.worst.guard)} and the limits as they are.", last)
+        return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)
     if grade_of(f.worst_behind(best)) in (NONE, SMALL):
         guard = (
             f"Score behind {plain(best)}, which left least to gain of the guards that were tried."
@@ -133,4 +157,4 @@ def _advice(f: AttackFindings, grade: str) -> tuple[str, ...]:
             "Try a guard that shows a score only when it is clearly better than the best so far: "
             "--guard exact,ladder."
         )
-    return (guard, limit, "Try more attacks, and a good model's logits (--logits).", last)
+    return (guard, LIMIT, "Try more attacks, and a good model's logits (--logits).", LAST)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import Detector
 from privacygauge.holdout.history.replay import Replay, Winner
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,18 +61,13 @@ class Submissions:
     """(k,) The names of the findings that it is part of."""
 
 
-@dataclass(frozen=True, eq=False)
-class LeaderboardFindings:
-    """The result of an audit of a leaderboard's history, without making any other."""
+@dataclass(frozen=True, eq=False, repr=False)
+class LeaderboardAudit(Reported):
+    """What an audit of a leaderboard's history found, with ways to look at it."""
 
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    seed: int
-    """What every random draw derives from."""
-    level: float
-    """No finding of an honest history with this probability: all tests together."""
+    origin: Origin
+    """Where it comes from; an honest history has no finding with the probability of its level, all
+    tests together."""
     n: int
     """Points of the test set."""
     n_classes: int | None
@@ -94,12 +93,6 @@ class LeaderboardFindings:
     """The name of the Ladder that `submissions` shows."""
     replays: tuple[Replay, ...]
     """The history under guards."""
-    skipped: tuple[Skipped, ...]
-    """What was not done, and why."""
-    warnings: tuple[str, ...]
-    """What may mislead."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs."""
 
     @property
     def findings(self) -> tuple[CorrectedTest, ...]:
@@ -110,3 +103,26 @@ class LeaderboardFindings:
     def suspects(self) -> tuple[str, ...]:
         """The accounts of all findings, each once, those of the clearest finding first."""
         return tuple(dict.fromkeys(name for test in self.findings for name in test.accounts))
+
+    @property
+    def rises(self) -> int:
+        """How often the best score rose after the first submission."""
+        return int(self.submissions.record.sum())
+
+    @property
+    def ladder_rises(self) -> int | None:
+        """How many of the rises a Ladder would have shown; None without one."""
+        shown = self.submissions.ladder
+        return None if shown is None else int((shown[1:] > shown[:-1]).sum())
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.leaderboard.says import report
+
+        return report(self)
+
+    def plot_history(self, ax: Axes | None = None) -> Axes:
+        """Return axes with scores, best so far, noise and Ladder over the submissions."""
+        from privacygauge.audits.leaderboard.says import plot_history
+
+        return plot_history(self, ax)

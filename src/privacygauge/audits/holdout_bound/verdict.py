@@ -2,29 +2,34 @@
 
 from __future__ import annotations
 
-from privacygauge.report.holdout.findings import BoundFindings
-from privacygauge.report.holdout.words import SCORES, UNINFORMED, points, submissions
+from privacygauge.audits.holdout_bound.found import HoldoutBounds
+from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
 from privacygauge.report.numbers import count, percent, plain, rate
-from privacygauge.report.verdict import Verdict
+from privacygauge.report.values import Grade, Severity, Verdict
 
-SAFE, SOUND, OPEN, WORN = GRADES = (
-    "safe against any attack",
-    "safe against known attacks",
-    "open to attack",
-    "too many submissions",
-)
+SAFE = Grade("safe against any attack", Severity.NOTHING)
+SOUND = Grade("safe against known attacks", Severity.SMALL)
+OPEN = Grade("open to attack", Severity.MODERATE)
+WORN = Grade("too many submissions", Severity.GRAVE)
+GRADES = (SAFE, SOUND, OPEN, WORN)
 """From mild to grave."""
 
-UNKNOWN = "to be measured"
+UNKNOWN = Grade("to be measured", Severity.UNTOLD)
 """The grade where no formula covers the guard and nothing was simulated."""
 
+UNINFORMED = (
+    "An attacker who starts from a good model of its own gains on top of that model; privacygauge "
+    "holdout attack --logits measures it."
+)
+"""What the numbers for uniform labels leave out."""
 
-def verdict(f: BoundFindings) -> Verdict:
+
+def verdict(f: HoldoutBounds) -> Verdict:
     """Return the verdict on a test set of this size with so many submissions.
 
     Parameters
     ----------
-    f : BoundFindings
+    f : HoldoutBounds
 
     Returns
     -------
@@ -33,11 +38,13 @@ def verdict(f: BoundFindings) -> Verdict:
         where honest selection alone goes beyond; else by the strongest known attack, and to be
         measured where none is known to apply to the guard.
     """
-    sentences = (_found(f), _guarantee(f), _allowed(f), _counted(f), UNINFORMED, SCORES)
-    return Verdict(grade(f), _headline(f), sentences, _advice(f))
+    found = grade(f)
+    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    sentences = (_found(f), _guarantee(f), _allowed(f), _counted(f), UNINFORMED)
+    return Verdict(found, scale, _headline(f, found), sentences, SCORES, _advice(f, found))
 
 
-def grade(f: BoundFindings) -> str:
+def grade(f: HoldoutBounds) -> Grade:
     """Return one of `GRADES`, or `UNKNOWN`."""
     most, strongest = f.allowed_bias, f.strongest
     if f.bias("honest_best_of_k").value > most:
@@ -51,8 +58,15 @@ def grade(f: BoundFindings) -> str:
     return SOUND if max(strongest.value, high) <= most else OPEN
 
 
-def _headline(f: BoundFindings) -> str:
-    found, k, most = grade(f), count(f.queries), points(f.allowed_bias)
+def submissions(number: int | None) -> str:
+    """Return a number of submissions or points; a dash where it is not known."""
+    if number is None:
+        return "-"
+    return "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more" if number >= 10**12 else count(number)
+
+
+def _headline(f: HoldoutBounds, found: Grade) -> str:
+    k, most = count(f.queries), points(f.allowed_bias)
     honest = points(f.bias("honest_best_of_k").value)
     gain = "" if f.strongest is None else _gain(f.strongest.value)
     if found == WORN:
@@ -67,7 +81,7 @@ def _headline(f: BoundFindings) -> str:
     return f"Open to attack: {k} submissions can buy {gain} points without any model"
 
 
-def _found(f: BoundFindings) -> str:
+def _found(f: HoldoutBounds) -> str:
     honest, strongest = f.bias("honest_best_of_k"), f.strongest
     begin = (
         f"With {count(f.queries)} submissions to {count(f.n)} examples of {count(f.classes)} "
@@ -91,9 +105,9 @@ def _gain(bias: float) -> str:
     return points(max(0.0, bias))
 
 
-def _guarantee(f: BoundFindings) -> str:
+def _guarantee(f: HoldoutBounds) -> str:
     kl = f.bias("kl").value
-    if kl >= 1 - f.chance - 1e-12:
+    if not limits(kl, f.classes):
         return (
             "No guarantee holds against every conceivable attack: what so many answers can tell "
             "is enough, in theory, for all labels."
@@ -104,7 +118,7 @@ def _guarantee(f: BoundFindings) -> str:
     )
 
 
-def _allowed(f: BoundFindings) -> str:
+def _allowed(f: HoldoutBounds) -> str:
     honest, every = f.allowed[0], f.allowed[-1]
     known = [a.submissions for a in f.allowed[1:-1] if a.submissions is not None]
     attacked = (
@@ -124,31 +138,28 @@ def _several(number: int | None) -> str:
     return f"{submissions(number)} submission{'' if number == 1 else 's'}"
 
 
-def _counted(f: BoundFindings) -> str:
+def _counted(f: HoldoutBounds) -> str:
     return (
         f"An attack's gain counts from {percent(f.chance)}, which a guess has, and holds for "
         "labels that are equally frequent. A point is a percentage point."
     )
 
 
-def _advice(f: BoundFindings) -> tuple[str, ...]:
-    found = grade(f)
-    last = "Rank by a second test set at the end, which no submission was ever scored on."
-    measure = "Measure it on your own labels: privacygauge holdout attack."
-    if found == SAFE:
-        return ("Keep the limits and the guard as they are.", last)
+def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
+    if found is SAFE:
+        return ("Keep the limits and the guard as they are.", LAST)
     ladder = (
         "Show a score only when it is clearly better than the best so far (a Ladder); random "
         "queries then learn next to nothing."
     )
-    limit = (
-        "Limit the submissions of all accounts together: a limit an account falls to many accounts."
-    )
     digits = "Show fewer digits: it costs honest teams nothing that is not noise."
-    size = f.allowed[0].points
-    larger = () if size is None or size <= f.n else (
-        f"Use at least {submissions(size)} examples, if honest teams shall submit as often.",
-    )  # fmt: skip
-    worn = larger if found == WORN else ()
     guards = () if "ladder" in f.guard else (ladder, digits) if f.guard == "exact" else (ladder,)
-    return (*worn, *guards, limit, measure, last)
+    measure = "Measure it on your own labels: privacygauge holdout attack."
+    return (*_larger(f, found), *guards, LIMIT, measure, LAST)
+
+
+def _larger(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
+    size = f.allowed[0].points
+    if found is not WORN or size is None or size <= f.n:
+        return ()
+    return (f"Use at least {submissions(size)} examples if honest teams are to submit as often.",)

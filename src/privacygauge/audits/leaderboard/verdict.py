@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from privacygauge.report.leaderboard.findings import CorrectedTest, LeaderboardFindings
+from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
 from privacygauge.report.numbers import count, p_value, percent, plain, rate
-from privacygauge.report.verdict import Verdict
+from privacygauge.report.values import Grade, Severity, Verdict
 
-QUIET, LOUD = "nothing stands out", "something stands out"
-SCALE = (QUIET, LOUD)
-"""The grades."""
+QUIET = Grade("nothing stands out", Severity.NOTHING)
+LOUD = Grade("something stands out", Severity.MODERATE)
+"""A finding is no proof, so it is not grave."""
+GRADES = (QUIET, LOUD)
+"""From mild to grave."""
+
+UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
+"""The grade where the history holds too little for any test."""
+
 NO_PROOF = (
     "A finding is no proof of intent: each says what it may come from besides. Look at the "
     "submissions, and ask, before you accuse."
@@ -16,15 +22,26 @@ NO_PROOF = (
 _NAMED = 3
 
 
-def verdict(f: LeaderboardFindings) -> Verdict:
+def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
-    grade = LOUD if f.findings else QUIET
-    sentences = (*_found(f), _lead(f), *_shown(f), *((NO_PROOF,) if f.findings else (_missed(f),)))
-    return Verdict(grade, headline(f), sentences, advice(f))
+    found = grade(f)
+    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    sentences = (*_found(f), _lead(f), *_shown(f))
+    unsaid = NO_PROOF if f.findings else _missed(f)
+    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f))
 
 
-def headline(f: LeaderboardFindings) -> str:
+def grade(f: LeaderboardAudit) -> Grade:
+    """Return one of `GRADES`, or `UNKNOWN`."""
+    if not f.tests:
+        return UNKNOWN
+    return LOUD if f.findings else QUIET
+
+
+def headline(f: LeaderboardAudit) -> str:
     """Return the verdict in a line."""
+    if not f.tests:
+        return "It cannot be told: this history holds too little for any test"
     if not f.findings:
         return "Nothing stands out: no submissions that honest work would hardly make"
     n = len(f.suspects)
@@ -32,7 +49,7 @@ def headline(f: LeaderboardFindings) -> str:
     return f"{told}: {_names(f.suspects)}"
 
 
-def advice(f: LeaderboardFindings) -> tuple[str, ...]:
+def advice(f: LeaderboardAudit) -> tuple[str, ...]:
     """Return what to do next, the most urgent first."""
     look = (
         "Look at the flagged submissions (records.parquet names the findings of each), and score "
@@ -52,7 +69,9 @@ def advice(f: LeaderboardFindings) -> tuple[str, ...]:
     )
 
 
-def _found(f: LeaderboardFindings) -> tuple[str, ...]:
+def _found(f: LeaderboardAudit) -> tuple[str, ...]:
+    if not f.tests:
+        return ("No test could be made; what each would need is listed below.",)
     if not f.findings:
         return (
             f"{count(len(f.tests))} tests on {count(len(f.submissions.accounts))} submissions by "
@@ -75,7 +94,7 @@ def sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
     )
 
 
-def _all_of(f: LeaderboardFindings, test: CorrectedTest) -> tuple[str, ...]:
+def _all_of(f: LeaderboardAudit, test: CorrectedTest) -> tuple[str, ...]:
     same = [x for x in f.findings if x.detector == test.detector]
     return tuple(dict.fromkeys(name for x in same for name in x.accounts))
 
@@ -84,7 +103,7 @@ def _p(value: float) -> str:
     return p_value(value) if value < 0.001 else f"= {p_value(value)}"
 
 
-def _lead(f: LeaderboardFindings) -> str:
+def _lead(f: LeaderboardAudit) -> str:
     w = f.winner
     told = f"The lead is {plain(w.account)}'s, with {percent(w.best, 2)}"
     if w.margin is None:
@@ -101,17 +120,16 @@ def _lead(f: LeaderboardFindings) -> str:
     )
 
 
-def _shown(f: LeaderboardFindings) -> tuple[str, ...]:
-    if f.submissions.ladder is None:
+def _shown(f: LeaderboardAudit) -> tuple[str, ...]:
+    if f.ladder_rises is None:
         return ()
-    real = int((f.submissions.ladder[1:] > f.submissions.ladder[:-1]).sum())
     return (
-        f"The best score rose {count(int(f.submissions.record.sum()))} times; a Ladder "
-        f"({f.ladder}) would have shown {count(real)} of the rises.",
+        f"The best score rose {count(f.rises)} times; a Ladder ({f.ladder}) would have shown "
+        f"{count(f.ladder_rises)} of the rises.",
     )
 
 
-def _missed(f: LeaderboardFindings) -> str:
+def _missed(f: LeaderboardAudit) -> str:
     if f.evidence == "scores":
         return (
             "Scores alone do not show random changes of a good model, nor who shares what: it "

@@ -1,4 +1,4 @@
-"""The page, the document and the text on a leaderboard's history."""
+"""The report on a leaderboard's history: its words, its numbers, names that steer nothing."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import typer
 from typer.testing import CliRunner
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.audits.leaderboard.says import METRICS, plot_history
+from privacygauge.audits.leaderboard.verdict import LOUD, QUIET, UNKNOWN, verdict
 from privacygauge.cli.holdout.log import log
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History
-from privacygauge.report import leaderboard
-from privacygauge.report.leaderboard import plot_history, verdict
 
 EVIL = '<script>alert(1)</script> & "[red]" \x1b[31m'
 
@@ -90,19 +90,39 @@ def _values(found):
 
 def test_the_document_has_every_finding_with_its_null(audit):
     document = json.loads(audit.to_json())
-    assert document["schema"] == "privacygauge/1"
+    assert document["kind"] == "leaderboard"
     assert document["suspects"] == [EVIL]
     assert len(document["findings"]) == len(audit.findings) > 0
     assert all(x["null"] and x["adjusted"] <= 0.05 for x in document["findings"])
-    assert len(document["tests"]) == len(audit.tests) == len(leaderboard.tests_frame(audit))
+    assert len(document["tests"]) == len(audit.tests)
     assert {x["guard"] for x in document["guards"]} >= {"exact", "ladder"}
 
 
 def test_the_verdict_counts_accounts(audit, silent):
-    assert verdict(audit).headline.startswith("1 account stands out: ")
-    assert verdict(silent).grade == "nothing stands out"
+    found = verdict(audit)
+    assert found.grade == LOUD
+    assert found.headline.startswith("1 account stands out: ")
+    assert "no proof of intent" in found.unsaid
+    assert verdict(silent).grade == QUIET
     assert "Findings" in audit.summary()
-    assert "LeaderboardAudit of" in repr(audit)
+
+
+def test_a_history_without_any_test_is_no_quiet_one():
+    bare = replace(history(), answers=None, labels=None, n_classes=None)
+    found = audit_leaderboard(replace(bare, scores=np.minimum(bare.scores + 0.0011, 1)))
+    assert found.tests == ()
+    assert verdict(found).grade == UNKNOWN
+    assert verdict(found).headline.startswith("It cannot be told")
+
+
+def test_the_gate_names_what_the_report_measures(audit, silent):
+    for found, findings, suspects in ((audit, 4, 1), (silent, 0, 0)):
+        report = found.report()
+        assert tuple(x.name for x in report.measures if x.gate) == METRICS
+        assert report.numbers["findings"] == len(found.findings) == findings
+        assert report.numbers["suspects"] == suspects
+        assert report.numbers["explained"] == found.winner.explained
+        assert report.main.level == 0.95
 
 
 @pytest.mark.parametrize("width", [40, 80])
