@@ -167,6 +167,8 @@ def document(report: Report) -> dict[str, Json]:
         "schema": SCHEMA,
         "kind": report.kind,
         "title": report.title,
+        "name": report.name,
+        "note": report.note,
         "made": origin.made,
         "command": origin.command,
         "version": origin.version,
