@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
-    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
-    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
+    from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
+    from privacygauge.audits.worst_case.play import compare_worst_cases
+    from privacygauge.audits.worst_case.single import audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -122,9 +123,9 @@ _HOME = {
     "risk_by_epoch": "audits.defences.epochs",
     "ShadowModule": "audits.classifier.white_box",
     "audit_white_box": "audits.classifier.white_box",
-    "WorstCaseAudit": "audits.worst_case.single",
+    "WorstCaseAudit": "audits.worst_case.found",
     "audit_worst_case": "audits.worst_case.single",
-    "WorstCaseComparison": "audits.worst_case.play",
+    "WorstCaseComparison": "audits.worst_case.found",
     "compare_worst_cases": "audits.worst_case.play",
     "LeastLikelyLabel": "classifier.mislabelled",
     "UniformLabel": "classifier.mislabelled",

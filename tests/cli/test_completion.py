@@ -13,6 +13,7 @@ import pytest
 import typer
 
 from privacygauge.audits.privacy_claim import asks
+from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
@@ -95,7 +96,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
-        ("worst-case", gate.METRICS_OF_WORST_CASE),
+        ("worst-case", of_worst_cases.METRICS),
         ("register", registers.METRICS),
     ],
 )

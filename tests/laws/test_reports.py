@@ -24,6 +24,8 @@ from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits import example_worst_case as worst
+from tests.laws import turned
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -43,6 +45,11 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
     ).report(),
+    "worst cases compared": lambda: worst.example().report(),
+    "a worst case alone": lambda: worst.compared(worst.NONE).report(),
+    "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
+    "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
+    "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -9,7 +9,7 @@ from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import defences, language, synthetic, worst_case
+from privacygauge.report import defences, language, synthetic
 from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
@@ -22,7 +22,6 @@ from privacygauge.report.synthetic import released
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
 from privacygauge.report.verdict import UNKNOWN, Verdict
-from privacygauge.report.worst_case.findings import ComparedWorstCases
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "accuracy": lambda f: [e.accuracy for e in f.evaluations],
@@ -86,12 +85,6 @@ METRICS_OF_LOG = ("findings", "suspects", "explained")
 
 METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
 """What a comparison of defences may be held to."""
-
-_AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
-METRICS_OF_WORST_CASE = tuple(
-    name for metric in ("tpr", *_AT_FPRS, "auc") for name in (metric, f"{metric}.low")
-)
-"""What a comparison by worst-case records may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -194,27 +187,6 @@ def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) 
         f"{plain(title)}: attacks take members for non-members, so no limit can be checked"
         for title in hidden
     ]
-
-
-def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that what is found of canaries exceeds with any defence.
-
-    Where no defence was given, without one.
-    """
-
-    def measure(metric: str) -> float | None:
-        name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        fpr = _AT_FPRS.get(name, findings.fpr)
-        if fpr not in findings.fprs:
-            return None
-        trainings = findings.defended or findings.trainings
-        found = [
-            t.found.canaries.highest_auc if name == "auc" else t.canaries(fpr).estimate
-            for t in trainings
-        ]
-        return max(e.low if low else e.value for e in found)
-
-    return _lines(limits, measure, worst_case.verdict(findings))
 
 
 def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:

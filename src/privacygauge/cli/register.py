@@ -20,7 +20,17 @@ METRICS = (
     SEVERITY,
     *(
         name
-        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
+        for metric in (
+            "accuracy",
+            "auc",
+            "worst",
+            "beyond",
+            "bias",
+            "test-accuracy",
+            "tpr",
+            "tpr-left",
+            "auc-left",
+        )
         for name in (metric, f"{metric}.low")
     ),
     "epsilon",

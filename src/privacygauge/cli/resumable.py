@@ -16,7 +16,8 @@ from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.work import Work
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.says import METRICS as METRICS_OF_WORST_CASE
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
@@ -27,14 +28,12 @@ from privacygauge.cli.gate import (
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
-    METRICS_OF_WORST_CASE,
     exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
     exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
-    exceeded_by_worst_case,
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
@@ -123,6 +122,10 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
+    return limited(audit.report(), limits)
+
+
 def _of(command: Command[Any]) -> Resumable:
     """Return how a command is taken up that says itself what it asks."""
 
@@ -132,9 +135,7 @@ def _of(command: Command[Any]) -> Resumable:
         work = Work(run, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
         return command.play(command.request.kept(asked), work)
 
-    return Resumable(
-        command.metrics, audited, lambda audit, limits: limited(audit.report(), limits)
-    )
+    return Resumable(command.metrics, audited, _exceeded)
 
 
 RESUMABLE: Mapping[str, Resumable] = {
@@ -145,6 +146,6 @@ RESUMABLE: Mapping[str, Resumable] = {
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
-    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
+    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, _exceeded),
 }
 """By the name of the command."""

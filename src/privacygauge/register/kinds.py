@@ -18,8 +18,6 @@ from privacygauge.report.leaderboard.register import KIND as HISTORY
 from privacygauge.report.render import SCHEMA as NEWEST
 from privacygauge.report.synthetic.register import KIND as SYNTHETIC
 from privacygauge.report.synthetic.released.register import KIND as RELEASED
-from privacygauge.report.worst_case.document import SCHEMA as WORST_CASES
-from privacygauge.report.worst_case.register import KIND as WORST_CASE
 
 KINDS: tuple[Kind, ...] = (
     CLASSIFIER,
@@ -32,11 +30,10 @@ KINDS: tuple[Kind, ...] = (
     ATTACK,
     HISTORY,
     DEFENCES,
-    WORST_CASE,
 )
 """Each is known by keys that only its reports have."""
 
-SCHEMAS = frozenset({SCHEMA, WORST_CASES, NEWEST})
+SCHEMAS = frozenset({SCHEMA, NEWEST})
 """Of the documents that a register reads."""
 
 

@@ -151,25 +151,6 @@ DEFENCES = _of(
         },
     ],
 )
-WORST_CASE = _of(
-    fpr=0.01,
-    best="private",
-    changed_places=[],
-    verdict=verdict("small"),
-    trainings=[
-        {"title": "no defence", "targets": []},
-        {
-            "title": "private",
-            "targets": [
-                {
-                    "name": "canaries",
-                    "highest": {"0.01": estimate(0.05, 0.02, 0.11, 0.9996)},
-                    "highest_auc": estimate(0.6, 0.55, 0.65, 0.9996),
-                },
-            ],
-        },
-    ],
-) | {"schema": "privacygauge/worst-case/1"}
 BOUND = _of(
     n=10_000,
     classes=2,
@@ -212,7 +193,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "language model": LANGUAGE,
     "privacy claim": CLAIM,
     "defences": DEFENCES,
-    "worst-case records": WORST_CASE,
     "bounds on a test set": BOUND,
     "attacks on a test set": ATTACK,
     "leaderboard history": HISTORY,

@@ -54,7 +54,6 @@ def line(document, columns=None):
         ("language model", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
         ("defences", SMALL, "60.0% (52.0 to 68.0)", 0.05, ("17", "4")),
-        ("worst-case records", SMALL, "5.0% (2.0 to 11.0)", 0.05, ()),
         ("bounds on a test set", GRAVE, "17.3 points", 0, ()),
         ("attacks on a test set", GRAVE, "10.0 points (5.0 to 15.0)", 0.05, ()),
         ("leaderboard history", MODERATE, "1 of 2", 0.05, ("attacker-0",)),

@@ -70,12 +70,6 @@ def defences(folder):
     return _write("privacygauge.report.defences", example(), folder)
 
 
-def worst_case(folder):
-    from tests.report.example_worst_case import EARLY, NONE, compared
-
-    return _write("privacygauge.report.worst_case", compared(NONE, EARLY), folder)
-
-
 def bound(folder):
     found = pg.holdout_bounds(10_000, 2, 100, accounts=20)
     return _write("privacygauge.report.holdout.bound", found, folder)
@@ -103,7 +97,6 @@ MAKERS = {
     "language model": language,
     "privacy claim": claim,
     "defences": defences,
-    "worst-case records": worst_case,
     "bounds on a test set": bound,
     "attacks on a test set": attack,
     "leaderboard history": history,

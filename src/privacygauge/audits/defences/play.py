@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from privacygauge.audits import caveats
 from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
 from privacygauge.audits.defences.judging import Asked, Found, judged
+from privacygauge.audits.defended_models import require_different
 from privacygauge.audits.rendered import Rendered
 from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
@@ -59,18 +60,6 @@ class DefenceAudit(Rendered, ComparedDefences):
         from privacygauge.report import defences
 
         return defences.plot_trade_off(self, ax)
-
-
-class Named(Protocol):
-    """What has the name and the parameters of a defence."""
-
-    @property
-    def name(self) -> str:
-        """The defence's name in tables and files."""
-
-    @property
-    def variant(self) -> str:
-        """Its parameters in a few words; empty where there are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,13 +289,3 @@ def _require_same_records(before: Predictions, after: Predictions, name: str, of
             f"{name} must be about the records of {of}, in its order: their labels or their "
             "membership differ"
         )
-
-
-def require_different(defences: Sequence[Named]) -> None:
-    """Refuse defences that nobody could tell apart, and none at all."""
-    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
-    if not titles:
-        raise InputError("at least one defence is needed, got none")
-    twice = next((title for title in titles if titles.count(title) > 1), None)
-    if twice is not None:
-        raise InputError(f"two defences are called {twice!r}: leave one of them out")

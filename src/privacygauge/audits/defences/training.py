@@ -17,12 +17,13 @@ from privacygauge.audits.defences.comparison import (
     warnings_of,
 )
 from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.defences.play import DefenceAudit, require_different
+from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
 from privacygauge.audits.defended_models import (
     Defended,
     as_defence,
     models_behind,
+    require_different,
     trainings_of,
     undefended_of,
 )
