@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
     from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
-    from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
+    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.defences.play import audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
@@ -100,7 +101,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "audits.classifier.found",
     "CandidateAudit": "audits.classifier.candidates",
-    "DefenceAudit": "audits.defences.play",
+    "DefenceAudit": "audits.defences.found",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",
     "AgainstAttacker": "classifier.defences.training",

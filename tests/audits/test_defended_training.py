@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from privacygauge.audits.defences.found import AfterEpoch
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import (
@@ -22,7 +23,6 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.report.defences.findings import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
 ATTACKS = (Threshold("confidence", per_class=False), Threshold("correctness"), CalibratedOnline())

@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.defences import says as of_defences
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion, gate
@@ -105,7 +106,7 @@ def test_metrics_are_those_of_the_command(command, metrics):
 
 
 def test_the_metrics_of_every_command_are_written_down_right():
-    assert set(completion.METRICS["defend"]) == set(gate.METRICS_OF_DEFENCES)
+    assert set(completion.METRICS["defend"]) == set(of_defences.METRICS)
 
 
 def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.defend import defend
 from privacygauge.errors import InputError
+from tests.audits.example_defences import ATTACKS
 from tests.classifier.made import made_up
-from tests.report.example_defences import ATTACKS
 
 app = typer.Typer()
 app.command()(defend)

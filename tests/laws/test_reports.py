@@ -24,6 +24,8 @@ from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits import example_defences as defended
+from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
 from tests.laws import turned
 from tests.report.test_html import Page
@@ -45,6 +47,10 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
     ).report(),
+    "defences": lambda: defended.example.__wrapped__().report(),
+    "defences without a leak": lambda: defended.example.__wrapped__(0.0).report(),
+    "defences at training": lambda: trained.example.__wrapped__().report(),
+    "defences, reversed": lambda: turned.defended(turned.SCORES, 1.5, 0).report(),
     "worst cases compared": lambda: worst.example().report(),
     "a worst case alone": lambda: worst.compared(worst.NONE).report(),
     "a worst case of too few": lambda: worst.compared(worst.FEW).report(),

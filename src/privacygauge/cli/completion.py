@@ -121,7 +121,7 @@ def _with_low(*names: str) -> tuple[str, ...]:
 METRICS: dict[str, tuple[str, ...]] = {
     "demo": _with_low(*_ATTACKS),
     "classifier": _with_low(*_ATTACKS),
-    "defend": _with_low("accuracy", "auc"),
+    "defend": _with_low("accuracy", "auc", "accuracy-left", "auc-left"),
     "worst-case": _with_low(
         "tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left"
     ),
@@ -135,7 +135,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "register": (
         "severity",
         *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
-        *_with_low("tpr-left", "auc-left"),
+        *_with_low("accuracy-left", "tpr-left", "auc-left"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

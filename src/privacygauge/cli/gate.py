@@ -9,15 +9,13 @@ from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import defences, language, synthetic
+from privacygauge.report import language, synthetic
 from privacygauge.report import verdict as verdict_of_attacks
-from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
 from privacygauge.report.language.findings import LanguageFindings
 from privacygauge.report.language.units import attacks_of
 from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
-from privacygauge.report.numbers import plain
 from privacygauge.report.synthetic import released
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
@@ -82,9 +80,6 @@ METRICS_OF_BOUND = ("bias", *_OF_BOUND)
 
 METRICS_OF_LOG = ("findings", "suspects", "explained")
 """What a leaderboard's history may be held to."""
-
-METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
-"""What a comparison of defences may be held to."""
 
 METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
@@ -168,25 +163,6 @@ def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) ->
         "explained": findings.winner.explained,
     }
     return _lines(limits, measured.__getitem__)
-
-
-def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that what is left with any of the defences exceeds.
-
-    A further one where attacks take members for non-members, with any of them or with none.
-    """
-
-    def measure(metric: str) -> float:
-        left = [c.left for c in findings.compared]
-        found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
-        return max(e.low if metric.endswith(".low") else e.value for e in found)
-
-    lines = _lines(limits, measure, defences.verdict(findings))
-    hidden = [c.title for c in findings.compared if c.left.untold] if limits else []
-    return lines + [
-        f"{plain(title)}: attacks take members for non-members, so no limit can be checked"
-        for title in hidden
-    ]
 
 
 def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:

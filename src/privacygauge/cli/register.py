@@ -28,6 +28,7 @@ METRICS = (
             "bias",
             "test-accuracy",
             "tpr",
+            "accuracy-left",
             "tpr-left",
             "auc-left",
         )

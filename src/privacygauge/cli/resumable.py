@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.says import METRICS as METRICS_OF_DEFENCES
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
@@ -24,13 +25,11 @@ from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
     METRICS,
     METRICS_OF_ATTACK,
-    METRICS_OF_DEFENCES,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     exceeded,
     exceeded_by_attack,
-    exceeded_by_defences,
     exceeded_by_dtp,
     exceeded_by_language,
     exceeded_by_synthetic,
@@ -141,7 +140,7 @@ def _of(command: Command[Any]) -> Resumable:
 RESUMABLE: Mapping[str, Resumable] = {
     **{command.name: _of(command) for command in COMMANDS if command.keeps},
     "classifier": Resumable(METRICS, _classifier, exceeded),
-    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
+    "defend": Resumable(METRICS_OF_DEFENCES, _defend, _exceeded),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),

@@ -8,7 +8,6 @@ from privacygauge.register.line import Kind
 from privacygauge.register.reading import Part
 from privacygauge.register.told import kind_from
 from privacygauge.register.vulnerable import KIND as VULNERABLE
-from privacygauge.report.defences.register import KIND as DEFENCES
 from privacygauge.report.document import SCHEMA
 from privacygauge.report.dtp.register import KIND as DTP
 from privacygauge.report.holdout.attack.register import KIND as ATTACK
@@ -29,7 +28,6 @@ KINDS: tuple[Kind, ...] = (
     BOUND,
     ATTACK,
     HISTORY,
-    DEFENCES,
 )
 """Each is known by keys that only its reports have."""
 

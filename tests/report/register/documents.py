@@ -137,20 +137,6 @@ CLAIM = _of(
     ],
     worst={"what": "records", "ids": [], "reason": "canaries are made up"},
 )
-DEFENCES = _of(
-    best="rounding (1 digit)",
-    verdict=verdict("small"),
-    undefended={},
-    defences=[
-        {"name": "top-k", "variant": "", "left": {}, "worst": []},
-        {
-            "name": "rounding",
-            "variant": "1 digit",
-            "left": {"accuracy": estimate(0.6, 0.52, 0.68), **_AUC},
-            "worst": [{"id": "17"}, {"id": "4"}],
-        },
-    ],
-)
 BOUND = _of(
     n=10_000,
     classes=2,
@@ -192,7 +178,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "released table": RELEASED,
     "language model": LANGUAGE,
     "privacy claim": CLAIM,
-    "defences": DEFENCES,
     "bounds on a test set": BOUND,
     "attacks on a test set": ATTACK,
     "leaderboard history": HISTORY,

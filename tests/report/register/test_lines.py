@@ -23,7 +23,6 @@ from tests.report.register.documents import (
     BOUND,
     CLAIM,
     CLASSIFIER,
-    DEFENCES,
     DTP,
     EVERY,
     HISTORY,
@@ -53,7 +52,6 @@ def line(document, columns=None):
         ("released table", MODERATE, "40.0% (32.0 to 48.0)", 0.1, ()),
         ("language model", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
-        ("defences", SMALL, "60.0% (52.0 to 68.0)", 0.05, ("17", "4")),
         ("bounds on a test set", GRAVE, "17.3 points", 0, ()),
         ("attacks on a test set", GRAVE, "10.0 points (5.0 to 15.0)", 0.05, ()),
         ("leaderboard history", MODERATE, "1 of 2", 0.05, ("attacker-0",)),
@@ -253,8 +251,3 @@ def test_a_damaged_report_is_read_or_refused_in_one_line(way, value):
 def test_an_unknown_grade_is_refused(grade):
     with pytest.raises(InputError, match="no grade"):
         line(changed(CLASSIFIER, "verdict", "grade", to=grade))
-
-
-def test_the_best_defence_must_be_among_them():
-    with pytest.raises(InputError, match="best defence is not among them"):
-        line(changed(DEFENCES, "best", to="memguard"))

@@ -64,12 +64,6 @@ def claim(folder):
     example().write(folder)
 
 
-def defences(folder):
-    from tests.report.example_defences import example
-
-    return _write("privacygauge.report.defences", example(), folder)
-
-
 def bound(folder):
     found = pg.holdout_bounds(10_000, 2, 100, accounts=20)
     return _write("privacygauge.report.holdout.bound", found, folder)
@@ -96,7 +90,6 @@ MAKERS = {
     "released table": released,
     "language model": language,
     "privacy claim": claim,
-    "defences": defences,
     "bounds on a test set": bound,
     "attacks on a test set": attack,
     "leaderboard history": history,
