@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
-    from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
+    from privacygauge.audits.defences.epochs import risk_by_epoch
     from privacygauge.audits.defences.found import DefenceAudit
     from privacygauge.audits.defences.play import audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import LanguageAudit, audit_language
     from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
@@ -120,7 +121,7 @@ _HOME = {
     "Rounding": "classifier.defences.perturbations",
     "Temperature": "classifier.defences.perturbations",
     "TopK": "classifier.defences.perturbations",
-    "audit_dp_sgd": "audits.defences.epochs",
+    "audit_dp_sgd": "audits.privacy_claim.dp_sgd",
     "risk_by_epoch": "audits.defences.epochs",
     "ShadowModule": "audits.classifier.white_box",
     "audit_white_box": "audits.classifier.white_box",
