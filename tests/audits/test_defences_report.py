@@ -21,7 +21,7 @@ from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.defences import AttackedDefence, JudgedDefence
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
-from privacygauge.register.reports import line_of
+from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, NONE, SMALL
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.report.numbers import percent
@@ -248,10 +248,10 @@ def test_a_release_is_held_to_the_least_private_defence_and_to_the_best():
     assert (numbers["accuracy-left"], numbers["accuracy-left.low"]) == pytest.approx((0.6, 0.58))
     assert (numbers["auc-left"], numbers["auc-left.low"]) == pytest.approx((0.65, 0.63))
     line = line_of(f.to_json(), "model")
-    assert line.told.number.metric == "accuracy-left"
+    assert line.number.name == "accuracy-left"
     assert line.measures == {name: numbers[name] for name in METRICS}
-    assert "label-only" in line.told.audited
-    assert line.told.worst.ids == tuple(r.id for r in f.best.judged.worst)
+    assert "label-only" in line.audited
+    assert line.worst.ids == tuple(r.id for r in f.best.judged.worst)
 
 
 def test_a_defence_whose_attacks_are_reversed_keeps_no_limit():

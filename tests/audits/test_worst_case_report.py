@@ -15,11 +15,11 @@ from privacygauge.audits.worst_case.says import METRICS
 from privacygauge.audits.worst_case.verdict import grade_of_group, grade_of_training, verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.worst_case import AttackedTargets
-from privacygauge.register.line import GRAVE, NOTHING
-from privacygauge.register.reports import line_of
+from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.grades import LARGE, MODERATE, SMALL
 from privacygauge.report.grades import NONE as NO_LEAK
+from privacygauge.report.values import Severity
 from tests.audits.example_worst_case import (
     EARLY,
     NONE,
@@ -182,14 +182,14 @@ def test_the_document_holds_every_number_and_no_record():
 
 def test_a_register_reads_it():
     line = line_of(example().to_json(), "model")
-    assert line.kind.name == "worst case"
-    assert line.told.judged.severity == NOTHING
-    assert line.told.number.metric == "tpr-left"
+    assert line.kind == "worst case"
+    assert line.severity is Severity.NOTHING
+    assert line.number.name == "tpr-left"
     assert line.measures["tpr-left"] == pytest.approx(0.01)
     assert line.measures["tpr"] == pytest.approx(0.6)
-    assert line.told.worst.ids == ()
-    assert "private" in line.told.audited
-    assert line_of(compared(NONE).to_json(), "model").told.judged.severity == GRAVE
+    assert line.worst.ids == ()
+    assert "private" in line.audited
+    assert line_of(compared(NONE).to_json(), "model").severity is Severity.GRAVE
 
 
 def test_files_have_a_line_for_every_training_and_attack():

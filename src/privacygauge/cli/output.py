@@ -71,17 +71,22 @@ def _shown(value: object) -> Text:
 
 
 def emit_report(
-    report: Report, folder: Path | None, json: str | None, quiet: bool, failures: Sequence[str]
+    report: Report,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    failures: Sequence[str],
+    stem: str = "report",
 ) -> int:
     """Write and print a report and the limits that it exceeds; return the exit code."""
     if folder is not None:
-        render.write(report, folder)
+        render.write(report, folder, stem)
     if json is not None:
         emit_text(render.as_json(report), json)
     if not quiet and json != "-":
         Console().print(render.terminal(report))
         if folder is not None:
-            print(f"Report: {folder / 'report.html'}")
+            print(f"{stem.capitalize()}: {folder / f'{stem}.html'}")
     for line in failures:
         print(f"privacygauge: {line}", file=sys.stderr)
     return 3 if failures else 0

@@ -156,7 +156,7 @@ class Items:
 class Pairs:
     """Names, each with what there is to say of it."""
 
-    rows: tuple[tuple[str, str | Shown], ...]
+    rows: tuple[tuple[str, str | Shown | Cell], ...]
     """Name and value or words."""
 
 
