@@ -206,4 +206,4 @@ def test_reference_records_are_kept_apart():
     x, y = records(100)
     found = audit_training_defences(nets, x, y, [AgainstAttacker()], n_shadows=1, attacks=ATTACKS)
     assert found.n_in + found.n_out == 80
-    assert found.provenance["reference records"] == "20"
+    assert found.origin.provenance["reference records"] == "20"

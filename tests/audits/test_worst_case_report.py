@@ -184,7 +184,7 @@ def test_a_register_reads_it():
     line = line_of(example().to_json(), "model")
     assert line.kind == "worst case"
     assert line.severity is Severity.NOTHING
-    assert line.number.name == "tpr-left"
+    assert line.number.metric == "tpr-left"
     assert line.measures["tpr-left"] == pytest.approx(0.01)
     assert line.measures["tpr"] == pytest.approx(0.6)
     assert line.worst.ids == ()
