@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
-    from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
-    from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
+    from privacygauge.audits.defences.epochs import risk_by_epoch
+    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.defences.play import audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.dtp.play import audit_dtp
@@ -33,11 +34,13 @@ if TYPE_CHECKING:
     from privacygauge.audits.language.play import audit_language
     from privacygauge.audits.leaderboard.found import LeaderboardAudit
     from privacygauge.audits.leaderboard.play import audit_leaderboard
+    from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
-    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
-    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
+    from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
+    from privacygauge.audits.worst_case.play import compare_worst_cases
+    from privacygauge.audits.worst_case.single import audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -105,7 +108,7 @@ if TYPE_CHECKING:
 _HOME = {
     "Audit": "audits.classifier.found",
     "CandidateAudit": "audits.classifier.candidates",
-    "DefenceAudit": "audits.defences.play",
+    "DefenceAudit": "audits.defences.found",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",
     "AgainstAttacker": "classifier.defences.training",
@@ -124,13 +127,13 @@ _HOME = {
     "Rounding": "classifier.defences.perturbations",
     "Temperature": "classifier.defences.perturbations",
     "TopK": "classifier.defences.perturbations",
-    "audit_dp_sgd": "audits.defences.epochs",
+    "audit_dp_sgd": "audits.privacy_claim.dp_sgd",
     "risk_by_epoch": "audits.defences.epochs",
     "ShadowModule": "audits.classifier.white_box",
     "audit_white_box": "audits.classifier.white_box",
-    "WorstCaseAudit": "audits.worst_case.single",
+    "WorstCaseAudit": "audits.worst_case.found",
     "audit_worst_case": "audits.worst_case.single",
-    "WorstCaseComparison": "audits.worst_case.play",
+    "WorstCaseComparison": "audits.worst_case.found",
     "compare_worst_cases": "audits.worst_case.play",
     "LeastLikelyLabel": "classifier.mislabelled",
     "UniformLabel": "classifier.mislabelled",

@@ -26,8 +26,12 @@ from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits import example_defences as defended
+from tests.audits import example_trained_defences as trained
+from tests.audits import example_worst_case as worst
 from tests.audits.example_dtp import example as dtp
 from tests.language.made_scores import made_scores
+from tests.laws import turned
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -105,6 +109,15 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a test set that is attacked": lambda: attack("exact", "ladder").report(),
     "a test set that is attacked in vain": lambda: attack("ladder").report(),
     "a test set that is attacked once": lambda: attack("exact", trials=1).report(),
+    "defences": lambda: defended.example.__wrapped__().report(),
+    "defences without a leak": lambda: defended.example.__wrapped__(0.0).report(),
+    "defences at training": lambda: trained.example.__wrapped__().report(),
+    "defences, reversed": lambda: turned.defended(turned.SCORES, 1.5, 0).report(),
+    "worst cases compared": lambda: worst.example().report(),
+    "a worst case alone": lambda: worst.compared(worst.NONE).report(),
+    "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
+    "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
+    "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 
@@ -164,8 +177,8 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
     line = line_of(render.as_json(report), "release")
     assert set(line.measures) <= set(report.numbers)
     assert all(line.measures[key] == report.numbers[key] for key in line.measures)
-    assert line.told.judged.severity == report.verdict.grade.severity.value
-    assert line.told.judged.headline == report.verdict.headline
+    assert line.severity is report.verdict.grade.severity
+    assert line.headline == report.verdict.headline
     for measure in (measure for measure in report.measures if measure.gate):
         told = exceeded(report, [Limit(measure.name, -1.0)])
         assert any(measure.name in text for text in told)

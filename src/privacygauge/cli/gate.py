@@ -7,16 +7,13 @@ from collections.abc import Callable, Collection
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import defences, synthetic, worst_case
+from privacygauge.report import synthetic
 from privacygauge.report import verdict as verdict_of_attacks
-from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.limits import Limit, parsed_limits
-from privacygauge.report.numbers import plain
 from privacygauge.report.synthetic import released
 from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
 from privacygauge.report.verdict import UNKNOWN, Verdict
-from privacygauge.report.worst_case.findings import ComparedWorstCases
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "accuracy": lambda f: [e.accuracy for e in f.evaluations],
@@ -46,14 +43,22 @@ METRICS_OF_RELEASED = tuple(
 )
 """What an audit of a released table may be held to."""
 
-METRICS_OF_DEFENCES = ("accuracy", "accuracy.low", "auc", "auc.low")
-"""What a comparison of defences may be held to."""
+_OF_BOUND = {
+    "honest": "honest_best_of_k",
+    "nb": "nb",
+    "majority": "majority",
+    "scan": "linear_scan",
+    "kl": "kl",
+    "theorem-3-1": "theorem_3_1",
+}
+METRICS_OF_BOUND = ("bias", *_OF_BOUND)
+"""What bounds on the reuse of a test set may be held to."""
 
-_AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
-METRICS_OF_WORST_CASE = tuple(
-    name for metric in ("tpr", *_AT_FPRS, "auc") for name in (metric, f"{metric}.low")
-)
-"""What a comparison by worst-case records may be held to."""
+METRICS_OF_LOG = ("findings", "suspects", "explained")
+"""What a leaderboard's history may be held to."""
+
+METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
+"""What attacks on a test set may be held to."""
 
 
 def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) -> tuple[Limit, ...]:
@@ -91,46 +96,6 @@ def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) 
         return max((risk.low if low else risk.value for risk in risks), default=None)
 
     return _lines(limits, measure, released.verdict(findings))
-
-
-def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that what is left with any of the defences exceeds.
-
-    A further one where attacks take members for non-members, with any of them or with none.
-    """
-
-    def measure(metric: str) -> float:
-        left = [c.left for c in findings.compared]
-        found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
-        return max(e.low if metric.endswith(".low") else e.value for e in found)
-
-    lines = _lines(limits, measure, defences.verdict(findings))
-    hidden = [c.title for c in findings.compared if c.left.untold] if limits else []
-    return lines + [
-        f"{plain(title)}: attacks take members for non-members, so no limit can be checked"
-        for title in hidden
-    ]
-
-
-def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that what is found of canaries exceeds with any defence.
-
-    Where no defence was given, without one.
-    """
-
-    def measure(metric: str) -> float | None:
-        name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        fpr = _AT_FPRS.get(name, findings.fpr)
-        if fpr not in findings.fprs:
-            return None
-        trainings = findings.defended or findings.trainings
-        found = [
-            t.found.canaries.highest_auc if name == "auc" else t.canaries(fpr).estimate
-            for t in trainings
-        ]
-        return max(e.low if low else e.value for e in found)
-
-    return _lines(limits, measure, worst_case.verdict(findings))
 
 
 def _of_headline(headline: Headline, name: str, low: bool) -> float:

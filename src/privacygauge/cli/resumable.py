@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.says import METRICS as METRICS_OF_DEFENCES
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.says import METRICS as DTP
 from privacygauge.audits.generator.play import SyntheticAudit
@@ -19,19 +20,16 @@ from privacygauge.audits.holdout_attack.says import METRICS as METRICS_OF_ATTACK
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as LANGUAGE
 from privacygauge.audits.work import Work
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.says import METRICS as METRICS_OF_WORST_CASE
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
     METRICS,
-    METRICS_OF_DEFENCES,
     METRICS_OF_SYNTHETIC,
-    METRICS_OF_WORST_CASE,
     exceeded,
-    exceeded_by_defences,
     exceeded_by_synthetic,
-    exceeded_by_worst_case,
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
@@ -139,11 +137,11 @@ def _exceeded(audit: Reported, held_to: tuple[Limit, ...]) -> list[str]:
 RESUMABLE: Mapping[str, Resumable] = {
     **{command.name: _of(command) for command in COMMANDS if command.keeps},
     "classifier": Resumable(METRICS, _classifier, exceeded),
-    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(DTP, _dtp, _exceeded),
     "language": Resumable(LANGUAGE, _language, _exceeded),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, _exceeded),
+    "defend": Resumable(METRICS_OF_DEFENCES, _defend, _exceeded),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
-    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
+    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, _exceeded),
 }
 """By the name of the command."""

@@ -1,16 +1,22 @@
-"""What a comparison of trainings by their worst-case records found, as plain values."""
+"""What audits of trainings by their worst-case records found, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.classifier.mislabelled import Targets
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.evaluate.worst_case import WorstCaseFindings
+from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NO_DEFENCE = "no defence"
 """What the undefended training is called."""
@@ -41,29 +47,23 @@ class AttackedTraining:
         return self.found.test_accuracy
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ComparedWorstCases:
-    """Trainings with the same canaries and the same coins, side by side."""
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseComparison(Reported):
+    """Trainings with the same canaries and the same coins, side by side.
 
+    ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
+    """
+
+    origin: Origin
+    """Where it comes from; its level is that of every interval, and of the corrected ones
+    together."""
     trainings: tuple[AttackedTraining, ...]
     """Without a defence first, then in the order of the defences."""
     n_together: int
     """The corrected intervals hold for so many numbers together: every attack, training and group
     of targets, at every false-positive rate and by the area under the curve."""
-    skipped: tuple[Skipped, ...]
-    """Attacks that were not played, and trainings that failed."""
-    warnings: tuple[str, ...]
-    """What the reader should know."""
-    seed: int
-    """All random draws derive from it."""
-    level: float
-    """Of every interval, and of the corrected ones together."""
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs, platform."""
+    targets: Targets
+    """Which records they are, and the labels that models were trained on."""
 
     @property
     def none(self) -> AttackedTraining:
@@ -137,6 +137,51 @@ class ComparedWorstCases:
             for training in self.trainings
             for line in training.found.lines()
         ]
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.worst_case.says import report
+
+        return report(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for every training, group of targets, attack and rate."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseAudit(WorstCaseComparison):
+    """What was found of canaries and of ordinary records of a single training.
+
+    It is the comparison of that training with no other, so it has the same report.
+    """
+
+    @property
+    def model(self) -> str:
+        """What was trained."""
+        return self.none.found.model
+
+    @property
+    def canaries(self) -> TargetRisk:
+        """The worst case."""
+        return self.none.found.canaries
+
+    @property
+    def ordinary(self) -> TargetRisk:
+        """The average case."""
+        return self.none.found.ordinary
+
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records."""
+        return self.none.found.groups
+
+    @property
+    def test_accuracy(self) -> Estimate:
+        """The models' accuracy on ordinary records that they were not trained on."""
+        return self.none.accuracy
 
 
 def resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:

@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.worst_case.found import (
+    NO_DEFENCE,
+    AttackedTraining,
+    WorstCaseComparison,
+)
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.defences.early import claim_shown
+from privacygauge.report.defended import PROMISE, claim_shown, listed, untold
+from privacygauge.report.grades import GRADES, NONE, SMALL, UNTOLD, grade_of, gravest, raised
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
-from privacygauge.report.verdict import (
-    GRADES,
-    NONE,
-    SMALL,
-    UNKNOWN,
-    Verdict,
-    grade_of,
-    gravest,
-    untold,
-)
-from privacygauge.report.worst_case.findings import AttackedTraining, ComparedWorstCases
+from privacygauge.report.values import Grade, Verdict
 
 _NAMED = 3
 """So many pairs that change places are named."""
 
+_STAND_IN = (
+    "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
+    "people with a rare history or a wrong entry."
+)
+_UNSAID = (
+    "It does not say that no record is more exposed than a canary, nor that a stronger attack "
+    "would do no better, nor what another table or another wrong label would give."
+)
 
-def verdict(f: ComparedWorstCases) -> Verdict:
+
+def verdict(f: WorstCaseComparison) -> Verdict:
     """Return the verdict on trainings.
 
     Parameters
     ----------
-    f : ComparedWorstCases
+    f : WorstCaseComparison
 
     Returns
     -------
@@ -47,26 +52,33 @@ def verdict(f: ComparedWorstCases) -> Verdict:
         *_costs(f),
         *_claims(f),
         _sure(f),
-        _stand_in(),
-        _unsaid(),
+        _STAND_IN,
     )
-    return Verdict(grade, _headline(f, grade), sentences, _advice(f, grade))
+    headline, advice = _headline(f, grade), _advice(f, grade)
+    return Verdict(grade, GRADES, headline, sentences, _UNSAID, advice)
 
 
-def _hidden(f: ComparedWorstCases, grade: str) -> tuple[Inverted, ...]:
+def how(training: AttackedTraining) -> str:
+    """Return how models are trained: ``without a defence``, or with which one."""
+    if training.title == NO_DEFENCE:
+        return "without a defence"
+    return f"with {plain(training.title)}"
+
+
+def _hidden(f: WorstCaseComparison, grade: Grade) -> tuple[Inverted, ...]:
     """Return what takes members for non-members with a training by which no leak was found."""
-    if grade not in (NONE, UNKNOWN):
+    if grade not in (NONE, UNTOLD):
         return ()
-    hidden = (t.found for t in (f.best, f.none) if grade_of_training(t) == UNKNOWN)
+    hidden = (t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD)
     return next((x.canaries.inverted + x.ordinary.inverted for x in hidden), ())
 
 
-def grade_of_training(training: AttackedTraining) -> str:
+def grade_of_training(training: AttackedTraining) -> Grade:
     """Return the graver of the grades of both groups of targets."""
     return gravest(map(grade_of_group, training.found.groups))
 
 
-def grade_of_group(group: TargetRisk) -> str:
+def grade_of_group(group: TargetRisk) -> Grade:
     """Return the grade of what attacks find of one group of targets.
 
     It follows from the lower ends of the true-positive rates: how far the highest of them lies
@@ -80,24 +92,24 @@ def grade_of_group(group: TargetRisk) -> str:
     grade = max(map(_grade_at, told), key=GRADES.index)
     if grade == NONE and group.highest_auc.low > 0.5:
         return SMALL
-    return UNKNOWN if grade == NONE and group.inverted else grade
+    return UNTOLD if grade == NONE and group.inverted else grade
 
 
-def _grade_at(found: RateAtFpr) -> str:
+def _grade_at(found: RateAtFpr) -> Grade:
     low = found.estimate.low
     base = grade_of((1 + low - found.fpr) / 2)
-    raised = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
-    return GRADES[min(GRADES.index(base) + raised, len(GRADES) - 1)]
+    exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
+    return raised(base) if exposed else base
 
 
-def _headline(f: ComparedWorstCases, grade: str) -> str:
+def _headline(f: WorstCaseComparison, grade: Grade) -> str:
     best, at = f.best, f"at {rate(f.fpr)} false alarms"
     found, without = _canaries(f, best), _canaries(f, f.none)
     if grade == NONE and grade_of_training(f.none) == NONE:
         where = ", with a defence or without" if f.defended else ""
         return f"No leak found{where}: no attack found canaries clearly more often than guessing"
     if not f.defended:
-        return f"{grade.capitalize()} {_found(f)} {at}"
+        return f"{grade.word.capitalize()} {_found(f)} {at}"
     if not f.helps(best):
         several = "None of the defences protects canaries"
         which = several if len(f.defended) > 1 else "The defence does not protect canaries"
@@ -108,28 +120,28 @@ def _headline(f: ComparedWorstCases, grade: str) -> str:
     which = f"{name}, the best of {len(f.defended)}" if len(f.defended) > 1 else name
     usual = tpr_estimate(best.ordinary(f.fpr).estimate, f.fpr).value
     return (
-        f"{grade.capitalize()} worst-case leak left: with {which}, {found} of the canaries and "
-        f"{usual} of ordinary records are found {at}"
+        f"{grade.word.capitalize()} worst-case leak left: with {which}, {found} of the canaries "
+        f"and {usual} of ordinary records are found {at}"
     )
 
 
-def _found(f: ComparedWorstCases) -> str:
+def _found(f: WorstCaseComparison) -> str:
     """Return what is found without a defence, in a headline."""
     usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
-    if grade_of_group(f.none.found.canaries) in (NONE, UNKNOWN):
+    if grade_of_group(f.none.found.canaries) in (NONE, UNTOLD):
         return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
     found = _canaries(f, f.none)
     return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"
 
 
-def _compared(f: ComparedWorstCases) -> tuple[str, ...]:
+def _compared(f: WorstCaseComparison) -> tuple[str, ...]:
     """Return whether the order changes and who leaves canaries at risk, in one sentence."""
     if not f.defended:
         return ()
     return (f"{_order(f)}; {_at_risk(f)}.",)
 
 
-def _order(f: ComparedWorstCases) -> str:
+def _order(f: WorstCaseComparison) -> str:
     pairs = f.changed_places
     if not pairs:
         return (
@@ -145,7 +157,7 @@ def _order(f: ComparedWorstCases) -> str:
     return f"The order of the trainings changes with the worst case: {named}{more}"
 
 
-def _at_risk(f: ComparedWorstCases) -> str:
+def _at_risk(f: WorstCaseComparison) -> str:
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
     if not leaky:
@@ -155,7 +167,7 @@ def _at_risk(f: ComparedWorstCases) -> str:
     return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
 
 
-def _ability(f: ComparedWorstCases) -> str:
+def _ability(f: WorstCaseComparison) -> str:
     best, groups = f.best, f.none.found.groups
     told = (
         f"Canaries are {count(groups[0].n_targets)} of the records that were given a wrong label: "
@@ -170,16 +182,16 @@ def _ability(f: ComparedWorstCases) -> str:
     )
 
 
-def _both(f: ComparedWorstCases, training: AttackedTraining) -> str:
+def _both(f: WorstCaseComparison, training: AttackedTraining) -> str:
     usual = tpr_estimate(training.ordinary(f.fpr).estimate, f.fpr).value
     return f"{_canaries(f, training)} of the canaries and {usual} of the ordinary records"
 
 
-def _canaries(f: ComparedWorstCases, training: AttackedTraining) -> str:
+def _canaries(f: WorstCaseComparison, training: AttackedTraining) -> str:
     return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
 
 
-def _unlike(f: ComparedWorstCases) -> tuple[str, ...]:
+def _unlike(f: WorstCaseComparison) -> tuple[str, ...]:
     hidden = [t for t in f.trainings if f.worse_for_canaries(t)]
     if not hidden:
         return ()
@@ -189,7 +201,7 @@ def _unlike(f: ComparedWorstCases) -> tuple[str, ...]:
     )
 
 
-def _costs(f: ComparedWorstCases) -> tuple[str, ...]:
+def _costs(f: WorstCaseComparison) -> tuple[str, ...]:
     if f.best is f.none:
         return ()
     return (
@@ -199,16 +211,16 @@ def _costs(f: ComparedWorstCases) -> tuple[str, ...]:
     )
 
 
-def _claims(f: ComparedWorstCases) -> tuple[str, ...]:
+def _claims(f: WorstCaseComparison) -> tuple[str, ...]:
     return tuple(
         f"{plain(t.title)} comes with a guarantee for every record, if it was implemented rightly: "
-        f"{claim_shown(t.claim)}, by the accountant, for one record added or removed."
+        f"{claim_shown(t.claim)}, {PROMISE}."
         for t in f.trainings
         if t.claim is not None
     )
 
 
-def _sure(f: ComparedWorstCases) -> str:
+def _sure(f: WorstCaseComparison) -> str:
     canaries = tpr_estimate(f.best.canaries(f.fpr).estimate, f.fpr)
     models = f.none.found.canaries.n_models
     return (
@@ -219,21 +231,7 @@ def _sure(f: ComparedWorstCases) -> str:
     )
 
 
-def _stand_in() -> str:
-    return (
-        "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
-        "people with a rare history or a wrong entry."
-    )
-
-
-def _unsaid() -> str:
-    return (
-        "It does not say that no record is more exposed than a canary, nor that a stronger attack "
-        "would do no better, nor what another table or another wrong label would give."
-    )
-
-
-def _advice(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
+def _advice(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
     return (
         *_use(f, grade),
         *_beside(f, grade),
@@ -247,7 +245,7 @@ def _advice(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _use(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
+def _use(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
     if f.defended and f.helps(f.best):
         worst = grade == GRADES[-1]
         hold = " It is not enough by itself: limit who may query the model." if worst else ""
@@ -256,7 +254,7 @@ def _use(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
             f"users.{hold}",
         )
     if grade_of_training(f.none) == NONE:
-        return ("Release without a defence, as far as these attacks can tell.",)
+        return (f"Release {how(f.none)}, as far as these attacks can tell.",)
     if f.defended:
         return ("Do not rely on any of these defences for the records that are most at risk.",)
     return (
@@ -265,7 +263,7 @@ def _use(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
     )
 
 
-def _beside(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
+def _beside(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
     if not f.defended or grade == NONE or any(t.claim is not None for t in f.defended):
         return ()
     return (
@@ -275,5 +273,4 @@ def _beside(f: ComparedWorstCases, grade: str) -> tuple[str, ...]:
 
 
 def _names(trainings: list[AttackedTraining]) -> str:
-    names = [plain(t.title) for t in trainings]
-    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+    return listed(training.title for training in trainings)

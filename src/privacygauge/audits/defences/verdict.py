@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from privacygauge.report.defences.early import (
-    at_training,
-    claim_shown,
-    early_sentences,
-    worth,
-)
-from privacygauge.report.defences.findings import (
+from privacygauge.audits.defences.found import (
     AfterEpoch,
     BestAttack,
     ComparedDefence,
-    ComparedDefences,
+    DefenceAudit,
 )
+from privacygauge.core.estimate import Skipped
+from privacygauge.report.defended import PROMISE, claim_shown, untold
+from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, grade_of
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
-from privacygauge.report.verdict import GRADES, NONE, SMALL, UNKNOWN, Verdict, grade_of, untold
+from privacygauge.report.values import Grade, Verdict
 
 _ASKED_AGAIN = (
     "With MemGuard, give the same answer whenever the same record is asked about again: derive "
@@ -23,12 +20,12 @@ _ASKED_AGAIN = (
 )
 
 
-def verdict(f: ComparedDefences) -> Verdict:
+def verdict(f: DefenceAudit) -> Verdict:
     """Return the verdict on defences.
 
     Parameters
     ----------
-    f : ComparedDefences
+    f : DefenceAudit
 
     Returns
     -------
@@ -41,7 +38,7 @@ def verdict(f: ComparedDefences) -> Verdict:
     """
     grade = grade_of_left(f.best.left)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
-    if hidden and grade in (NONE, UNKNOWN):
+    if hidden and grade in (NONE, UNTOLD):
         return untold(hidden[0])
     sentences = (
         _ability(f),
@@ -51,19 +48,20 @@ def verdict(f: ComparedDefences) -> Verdict:
         *_gentler(f),
         *_undone(f),
         _costs(f),
-        *early_sentences(f),
+        *_early(f),
+        *_others(f),
         *_claims(f),
         _single(f),
         _sure(f),
-        _unsaid(f),
     )
-    return Verdict(grade, _headline(f, grade), sentences, _advice(f, grade))
+    headline, advice = _headline(f, grade), _advice(f, grade)
+    return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice)
 
 
-def grade_of_left(left: BestAttack) -> str:
+def grade_of_left(left: BestAttack) -> Grade:
     """Return the grade of what the best attack reaches."""
     if left.untold:
-        return UNKNOWN
+        return UNTOLD
     grade = grade_of(left.accuracy.low)
     return SMALL if grade == NONE and left.auc.low > 0.5 else grade
 
@@ -76,17 +74,12 @@ def adversary(c: ComparedDefence) -> str:
     return "an attacker who knows it" if adaptive else "an attacker who undoes it"
 
 
-def helps(f: ComparedDefences, c: ComparedDefence) -> bool:
-    """Return whether a defence leaves less to attack beyond doubt."""
-    return c.left.accuracy.high < f.none.accuracy.low
-
-
-def _headline(f: ComparedDefences, grade: str) -> str:
+def _headline(f: DefenceAudit, grade: Grade) -> str:
     best, before = f.best, percent(f.none.accuracy.value)
     after, name = percent(best.left.accuracy.value), plain(best.title)
     if grade == NONE and grade_of_left(f.none) == NONE:
         return "No leak found, with a defence or without: no attack clearly beat guessing"
-    if not helps(f, best):
+    if not f.helps(best):
         what = "None of the defences helped" if len(f.compared) > 1 else "The defence did not help"
         return f"{what} beyond doubt: guesses are right {before} of the time without one"
     if grade == NONE:
@@ -95,12 +88,12 @@ def _headline(f: ComparedDefences, grade: str) -> str:
         )
     which = f"{name}, the best of {len(f.compared)}" if len(f.compared) > 1 else name
     return (
-        f"{grade.capitalize()} leak left: with {which}, guesses about who was in the data are "
+        f"{grade.word.capitalize()} leak left: with {which}, guesses about who was in the data are "
         f"still right {after} of the time"
     )
 
 
-def _ability(f: ComparedDefences) -> str:
+def _ability(f: DefenceAudit) -> str:
     best = f.best
     return (
         f"Without a defence the strongest attack, {plain(f.none.attack)}, told members and "
@@ -111,7 +104,7 @@ def _ability(f: ComparedDefences) -> str:
     )
 
 
-def _surprised(f: ComparedDefences) -> tuple[str, ...]:
+def _surprised(f: DefenceAudit) -> tuple[str, ...]:
     best = f.best
     surprised = best.non_adaptive.accuracy.value
     if best.ignored:
@@ -129,7 +122,7 @@ def _surprised(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
-def _floor(f: ComparedDefences) -> tuple[str, ...]:
+def _floor(f: DefenceAudit) -> tuple[str, ...]:
     known = [
         a.undefended.accuracy.value
         for a in f.best.judged.attacks
@@ -143,7 +136,7 @@ def _floor(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
-def _ranked(f: ComparedDefences) -> tuple[str, ...]:
+def _ranked(f: DefenceAudit) -> tuple[str, ...]:
     """Return what the order of the scores tells beyond the guesses."""
     best = f.best
     lower = [c for c in f.compared if c.left.auc.high < best.left.auc.low]
@@ -161,21 +154,21 @@ def _ranked(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
-def _gentler(f: ComparedDefences) -> tuple[str, ...]:
+def _gentler(f: DefenceAudit) -> tuple[str, ...]:
     """Return which defence is as good, as far as anybody can tell, and changes less."""
     best = f.best
     rivals = [
         c
         for c in f.compared
         if c is not best
-        and helps(f, c)
+        and f.helps(c)
         and c.left.accuracy.low <= best.left.accuracy.high
         and c.left.auc.low <= best.left.auc.high
         and c.judged.distance.high < best.judged.distance.low
         and c.after.value >= best.after.value
         and not (c.at_training or best.at_training)
     ]
-    if not rivals or not helps(f, best):
+    if not rivals or not f.helps(best):
         return ()
     mild = min(rivals, key=lambda c: c.judged.distance.value)
     return (
@@ -185,7 +178,7 @@ def _gentler(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
-def _undone(f: ComparedDefences) -> tuple[str, ...]:
+def _undone(f: DefenceAudit) -> tuple[str, ...]:
     return tuple(
         f"The defence {plain(c.title)} protects nothing: who knows or guesses it computes the true "
         "answers from the defended ones. It counts as no defence, whatever the attacks of this "
@@ -195,16 +188,48 @@ def _undone(f: ComparedDefences) -> tuple[str, ...]:
     )
 
 
-def _claims(f: ComparedDefences) -> tuple[str, ...]:
+def _claims(f: DefenceAudit) -> tuple[str, ...]:
     return tuple(
         f"{plain(c.title)} comes with a guarantee against every attack, if it was implemented "
-        f"rightly: {claim_shown(c.claim)}, by the accountant, for one record added or removed."
+        f"rightly: {claim_shown(c.claim)}, {PROMISE}."
         for c in f.compared
         if c.claim is not None
     )
 
 
-def _costs(f: ComparedDefences) -> str:
+def _early(f: DefenceAudit) -> tuple[str, ...]:
+    best = f.best
+    if isinstance(best.stopped, Skipped):
+        return (
+            f"No recorded epoch of the undefended training is as accurate as {plain(best.title)}: "
+            "stopping early is no way to the same.",
+        )
+    if best.stopped is None:
+        return ()
+    told = {
+        "less": "more than the defence does, beyond doubt",
+        "more": "less than the defence does, beyond doubt: it pays for nothing",
+        "alike": "which this audit cannot tell from what the defence leaves",
+    }
+    return (
+        f"Stopping the undefended training after epoch {best.stopped.epoch}, the first that is as "
+        f"accurate, leaves {percent(best.stopped.best.accuracy.value)}, {told[best.worth]}.",
+    )
+
+
+def _others(f: DefenceAudit) -> tuple[str, ...]:
+    judged = [c for c in f.trained if c.worth]
+    if len(judged) < 2:
+        return ()
+    better = [plain(c.title) for c in judged if c.worth == "less"]
+    named = ", ".join(better) if better else "none"
+    return (
+        f"Of the {len(judged)} defences at training that an epoch is as accurate as, those that "
+        f"leave less than it beyond doubt: {named}.",
+    )
+
+
+def _costs(f: DefenceAudit) -> str:
     best = f.best
     if best.at_training:
         return (
@@ -219,7 +244,7 @@ def _costs(f: ComparedDefences) -> str:
     )
 
 
-def _single(f: ComparedDefences) -> str:
+def _single(f: DefenceAudit) -> str:
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
     left = tenth.undefended if f.best.undone else tenth.defended
@@ -230,7 +255,7 @@ def _single(f: ComparedDefences) -> str:
     )
 
 
-def _sure(f: ComparedDefences) -> str:
+def _sure(f: DefenceAudit) -> str:
     end = f.best.left.accuracy
     return (
         f"With {rate(f.level)} confidence the {percent(end.value)} lie between "
@@ -240,8 +265,8 @@ def _sure(f: ComparedDefences) -> str:
     )
 
 
-def _unsaid(f: ComparedDefences) -> str:
-    if at_training(f):
+def _unsaid(f: DefenceAudit) -> str:
+    if f.trained:
         return (
             "It does not say that a stronger attack would do no better: of all defences only "
             "differential privacy comes with a guarantee. Nor what another training would give: "
@@ -254,11 +279,11 @@ def _unsaid(f: ComparedDefences) -> str:
     )
 
 
-def _each(f: ComparedDefences) -> str:
+def _each(f: DefenceAudit) -> str:
     return "a defence" if len(f.compared) == 1 else f"each of {len(f.compared)} defences"
 
 
-def _advice(f: ComparedDefences, grade: str) -> tuple[str, ...]:
+def _advice(f: DefenceAudit, grade: Grade) -> tuple[str, ...]:
     names = {c.judged.name for c in f.compared}
     return (
         *_use(f, grade),
@@ -273,17 +298,17 @@ def _advice(f: ComparedDefences, grade: str) -> tuple[str, ...]:
     )
 
 
-def _use(f: ComparedDefences, grade: str) -> tuple[str, ...]:
+def _use(f: DefenceAudit, grade: Grade) -> tuple[str, ...]:
     best = f.best
-    if isinstance(best.stopped, AfterEpoch) and worth(best) != "less" and helps(f, best):
+    if isinstance(best.stopped, AfterEpoch) and best.worth != "less" and f.helps(best):
         guarantee = " It gives no guarantee, though." if best.claim is not None else ""
         return (
             f"Before you take {plain(best.title)}, stop the undefended training after epoch "
             f"{best.stopped.epoch}: it is as accurate, and nothing shows that it leaves more."
             f"{guarantee}",
         )
-    if helps(f, best):
-        worst = grade == GRADES[-1]
+    if f.helps(best):
+        worst = grade == LARGE
         hold = " It is not enough by itself: limit who may query the model." if worst else ""
         if best.at_training:
             return (

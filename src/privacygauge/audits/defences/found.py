@@ -1,14 +1,22 @@
-"""What a comparison of defences found, as plain values."""
+"""What audits of defences found, as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.defences import DefenceFindings, JudgedDefence
+from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.findings import Headline
+from privacygauge.evaluate.risk import Risk
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,19 @@ class ComparedDefence:
         return self.left.accuracy is self.non_adaptive.accuracy
 
     @property
+    def worth(self) -> str:
+        """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
+
+        Beyond doubt, by the intervals that hold together; empty where there is nothing to compare.
+        """
+        if not isinstance(self.stopped, AfterEpoch):
+            return ""
+        early = self.stopped.best.accuracy
+        if self.left.accuracy.high < early.low:
+            return "less"
+        return "more" if self.left.accuracy.low > early.high else "alike"
+
+    @property
     def title(self) -> str:
         """The defence's name with its parameters."""
         return self.judged.title
@@ -98,32 +119,45 @@ class ComparedDefence:
         return next(fact.estimate for fact in self.judged.costs if fact.label == label)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class ComparedDefences(DefenceFindings):
-    """The result of a comparison of defences."""
+@dataclass(frozen=True, eq=False, repr=False)
+class DefenceAudit(Reported):
+    """What an audit of defences found, with ways to look at it.
 
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs, platform."""
+    ``to_frame`` has one line for every defence, attack and adversary.
+    """
+
+    origin: Origin
+    """Where it comes from."""
+    undefended: Headline
+    """The best attack on the model as it is, corrected for the choice."""
+    risk: Risk
+    """The privacy risk score on the model as it is."""
+    none: BestAttack
+    """What the best attack reaches on the model as it is."""
+    compared: tuple[ComparedDefence, ...]
+    """Of every defence, in the order they were given. All of it holds together with `none`."""
     n_in: int
     """Members among the judged records."""
     n_out: int
     """Non-members among the judged records."""
     fitted: str
     """On which records defences were fitted, in words."""
-    none: BestAttack
-    """What the best attack reaches on the model as it is."""
-    compared: tuple[ComparedDefence, ...]
-    """Of every defence, in the order they were given. All of it holds together with `none`."""
     n_shadows: int = 0
     """Shadow models that were trained in the same way as each target; 0 where predictions of one
     were given."""
     curve: tuple[AfterEpoch, ...] = ()
     """The undefended model epoch by epoch, which holds together with all else; empty where it was
     not trained in epochs, or not here."""
+
+    @property
+    def defences(self) -> tuple[JudgedDefence, ...]:
+        """Every defence by itself, in the order they were given."""
+        return tuple(c.judged for c in self.compared)
+
+    @property
+    def trained(self) -> tuple[ComparedDefence, ...]:
+        """The defences that trained a model anew."""
+        return tuple(c for c in self.compared if c.at_training)
 
     @property
     def best(self) -> ComparedDefence:
@@ -139,4 +173,52 @@ class ComparedDefences(DefenceFindings):
     @property
     def n_attacks(self) -> int:
         """How many attacks were played in every game."""
-        return len(self.defences[0].attacks)
+        return len(self.compared[0].judged.attacks)
+
+    def helps(self, c: ComparedDefence) -> bool:
+        """Return whether a defence leaves less to attack beyond doubt."""
+        return c.left.accuracy.high < self.none.accuracy.low
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.defences.says import report
+
+        return report(self)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every defence, attack and adversary."""
+        return [
+            {
+                "defence": judged.title,
+                "attack": attacked.title,
+                "adversary": adversary,
+                "n": evaluation.accuracy.n,
+                "level": self.level,
+                **_plain("accuracy", evaluation.accuracy),
+                **_plain("auc", evaluation.auc),
+            }
+            for judged in self.defences
+            for attacked in judged.attacks
+            for adversary, evaluation in attacked.by_adversary.items()
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for every defence, attack and adversary, each interval by itself."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
+
+    def plot_trade_off(self, ax: Axes | None = None) -> Axes:
+        """Return axes with what attacks achieve over how far answers are changed."""
+        from privacygauge.audits.defences.plots import plot_trade_off
+
+        return plot_trade_off(self, ax)
+
+
+def _plain(name: str, estimate: Estimate) -> dict[str, Any]:
+    return {
+        name: estimate.value,
+        f"{name} low": estimate.low,
+        f"{name} high": estimate.high,
+        f"{name} method": estimate.method,
+    }

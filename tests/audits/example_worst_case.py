@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
+from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.versions import today
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTargets, TargetRisk, WorstCaseFindings
-from privacygauge.report.worst_case.findings import NO_DEFENCE, AttackedTraining, ComparedWorstCases
+from privacygauge.report.values import Origin
 
 FPRS = (0.1, 0.01)
 
@@ -60,19 +63,15 @@ def training(
     return AttackedTraining(title, found, claim)
 
 
-def compared(*trainings: AttackedTraining) -> ComparedWorstCases:
+def compared(*trainings: AttackedTraining) -> WorstCaseComparison:
     """Return a comparison of these, the first of them without a defence."""
-    return ComparedWorstCases(
-        trainings=trainings,
-        n_together=2 * 2 * 3 * len(trainings),
-        skipped=(Skipped("broken", "training failed for 16 of 16 models"),),
-        warnings=("mind this",),
-        seed=3,
-        level=0.95,
-        command="worst-case",
-        version="0.1.0",
-        provenance={"data": "people.csv sha256:00ff"},
-    )
+    skipped = Skipped("broken", "training failed for 16 of 16 models")
+    origin = Origin(
+        "worst-case", "0.1.0", 3, 0.95, today(), (skipped,), ("mind this",),
+        {"data": "people.csv sha256:00ff"},
+    )  # fmt: skip
+    targets = Targets([0, 1, 0, 1], [0], [1, 2, 3])
+    return WorstCaseComparison(origin, trainings, 2 * 2 * 3 * len(trainings), targets)
 
 
 NONE = training(NO_DEFENCE, (0.9, 0.7), (0.6, 0.4), area=0.9)
@@ -82,7 +81,9 @@ PRIVATE = training(
     "private", (0.11, 0.01), (0.12, 0.02), accuracy=0.5, claim=PrivacyClaim(2.001, 1e-5)
 )
 
+FEW = training(NO_DEFENCE, (0.9, 0.7), (0.6, 0.4), told=False)
 
-def example() -> ComparedWorstCases:
+
+def example() -> WorstCaseComparison:
     """Return a comparison in which the worst case turns an order round."""
     return compared(NONE, REGULARISED, EARLY, PRIVATE)

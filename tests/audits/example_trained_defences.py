@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, BestAttack, DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.report.defences.findings import AfterEpoch, BestAttack
+from tests.audits.example_defences import ATTACKS
 from tests.classifier.trainers import Noisy, records
-from tests.report.example_defences import ATTACKS
 
 
 def estimate(value: float, half: float = 0.03) -> Estimate:
