@@ -20,6 +20,7 @@ from privacygauge.report.numbers import (
     rounded_down,
     tpr_estimate,
 )
+from privacygauge.report.values import Whisker
 
 RECORDS = 50
 """So many of the riskiest records are shown."""
@@ -89,20 +90,6 @@ class Method:
     """The methods used."""
     n: str
     """The independent units behind it."""
-
-
-@dataclass(frozen=True)
-class Whisker:
-    """An interval as positions on a line from 0 to 100."""
-
-    low: float
-    """Left end."""
-    value: float
-    """The dot."""
-    high: float
-    """Right end."""
-    chance: float
-    """Where guessing stands."""
 
 
 def cards(findings: Findings) -> tuple[Card, ...]:
