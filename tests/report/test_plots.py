@@ -24,9 +24,9 @@ def findings() -> Findings:
 def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
     risk = findings.risk
     for draw in (
-        lambda ax: plots.plot_roc(findings, ax),
+        lambda ax: plots.plot_roc(findings.evaluations, ax),
         lambda ax: plots.plot_roc(findings.evaluations, ax, log=True),
-        lambda ax: plots.plot_scores(findings, ax=ax),
+        lambda ax: plots.plot_scores(findings.headline.attack, ax),
         lambda ax: plots.plot_risk_cdf(risk, ax),
         lambda ax: plots.plot_reliability(risk, ax),
         lambda ax: plots.plot_classes(risk, ax),
@@ -41,15 +41,15 @@ def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
 
 
 def test_the_roc_plot_shows_the_points_of_its_twin(findings: Findings) -> None:
-    drawn = plots.plot_roc(findings).get_lines()
-    best = max(curves.roc_curves(findings), key=lambda c: c.attack.auc.value)
+    drawn = plots.plot_roc(findings.evaluations).get_lines()
+    best = max(curves.roc_curves(findings.evaluations), key=lambda c: c.attack.auc.value)
     line = next(x for x in drawn if best.attack.title in str(x.get_label()))
     np.testing.assert_array_equal(line.get_xdata(), best.fpr)
     np.testing.assert_array_equal(line.get_ydata(), best.tpr)
 
 
 def test_log_axes_start_below_one_false_positive(findings: Findings) -> None:
-    ax = plots.plot_roc(findings, log=True)
+    ax = plots.plot_roc(findings.evaluations, log=True)
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert ax.get_xlim()[0] < 1 / findings.game.n_out
 

@@ -95,10 +95,12 @@ def test_few_points_are_all_kept() -> None:
 
 
 def test_score_shares_count_every_record(findings: Findings) -> None:
-    shares = curves.score_shares(findings)
+    shares = curves.score_shares(findings.headline.attack)
     assert shares.members.sum() == pytest.approx(1)
     assert shares.nonmembers.sum() == pytest.approx(1)
-    discrete = curves.score_shares(findings, "correctness (global)")
+    discrete = curves.score_shares(
+        next(e for e in findings.evaluations if e.title == "correctness (global)")
+    )
     assert np.count_nonzero(discrete.members) == 2
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.rate_at_fpr import FPRS
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.roc import Roc
@@ -69,17 +68,12 @@ class RiskCdf:
     """(p,) Share of the members with at most that score."""
 
 
-def as_evaluations(findings: Findings | Sequence[Evaluation]) -> tuple[Evaluation, ...]:
-    """Return the evaluations, of whichever of the two is given."""
-    return findings.evaluations if isinstance(findings, Findings) else tuple(findings)
-
-
-def roc_curves(findings: Findings | Sequence[Evaluation]) -> tuple[Curve, ...]:
+def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
     """Return the thinned ROC curve of every attack, in the order of the suite.
 
     Parameters
     ----------
-    findings : Findings or sequence of Evaluation
+    evaluations : sequence of Evaluation
 
     Returns
     -------
@@ -87,7 +81,7 @@ def roc_curves(findings: Findings | Sequence[Evaluation]) -> tuple[Curve, ...]:
         Each has at most `POINTS` points, all of them points of the full curve, and gives the same
         TPR at every reported FPR.
     """
-    return tuple(_curve(attack) for attack in as_evaluations(findings))
+    return tuple(_curve(attack) for attack in evaluations)
 
 
 def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
@@ -112,31 +106,26 @@ def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
     return np.unique(np.concatenate([ends, last_within, first_with])).astype(np.int64)
 
 
-def score_shares(findings: Findings, attack: str | None = None) -> ScoreShares:
+def score_shares(attack: Evaluation) -> ScoreShares:
     """Return how the scores of an attack are spread.
 
     Parameters
     ----------
-    findings : Findings
-    attack : str, optional
-        The attack's title; the headline's where none is given.
+    attack : Evaluation
 
     Returns
     -------
     ScoreShares
         Bins of equal width over all but the outermost half percent of either end.
     """
-    chosen = findings.headline.attack
-    if attack is not None:
-        chosen = next(e for e in findings.evaluations if e.title == attack)
-    inside, outside = chosen.roc.members, chosen.roc.nonmembers
+    inside, outside = attack.roc.members, attack.roc.nonmembers
     # Both are sorted: a position is a quantile.
     low = min(x[int(0.005 * (len(x) - 1))] for x in (inside, outside))
     high = max(x[int(np.ceil(0.995 * (len(x) - 1)))] for x in (inside, outside))
     n_bins = int(min(BINS, np.ceil(2 * min(len(inside), len(outside)) ** (1 / 3))))
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
     shares = (_shares(x, edges) for x in (inside, outside))
-    return ScoreShares(chosen, edges, *shares)
+    return ScoreShares(attack, edges, *shares)
 
 
 def risk_cdf(risk: Risk) -> RiskCdf:

@@ -20,7 +20,7 @@ def pictures(findings: Findings) -> dict[str, Picture]:
             "How many members an attack finds (up) for how many false alarms (right). The dotted "
             "diagonal is guessing.",
             _roc_words(findings),
-            lambda: plots.plot_roc(findings),
+            lambda: plots.plot_roc(findings.evaluations),
         ),
         picture(
             "roc-log",
@@ -28,7 +28,7 @@ def pictures(findings: Findings) -> dict[str, Picture]:
             "The same, enlarged at few false alarms: a curve far above the diagonal on the left "
             "gives some members away almost for certain.",
             _roc_words(findings),
-            lambda: plots.plot_roc(findings, log=True),
+            lambda: plots.plot_roc(findings.evaluations, log=True),
         ),
         picture(
             "scores",
@@ -37,7 +37,7 @@ def pictures(findings: Findings) -> dict[str, Picture]:
             f"The scores of {plain(best.title)} for members and non-members; a random member "
             f"scores higher than a random non-member with probability "
             f"{decimal_estimate(best.auc)}.",
-            lambda: plots.plot_scores(findings),
+            lambda: plots.plot_scores(best),
         ),
     ]
     if isinstance(findings.risk, Risk):

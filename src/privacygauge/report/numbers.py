@@ -158,6 +158,11 @@ def plain(text: object) -> str:
     return "".join(c if c.isprintable() else _visible(c) for c in str(text))
 
 
+def shortened(text: str) -> str:
+    """Return a name without the middle where it is very long."""
+    return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
+
+
 def _visible(character: str) -> str:
     if unicodedata.category(character) == "Zs":
         return character

@@ -11,10 +11,9 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.calibration import Bin
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.risk import ClassRow, Risk
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, short
-from privacygauge.report.curves import Curve, as_evaluations, risk_cdf, roc_curves, score_shares
+from privacygauge.report.curves import Curve, risk_cdf, roc_curves, score_shares
 from privacygauge.report.numbers import count, fixed
 
 if TYPE_CHECKING:
@@ -22,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def plot_roc(
-    findings: Findings | Sequence[Evaluation], ax: Axes | None = None, *, log: bool = False
+    evaluations: Sequence[Evaluation], ax: Axes | None = None, *, log: bool = False
 ) -> Axes:
     """Draw the ROC curves of the attacks; the numbers are those of `curves.roc_curves`.
 
     Parameters
     ----------
-    findings : Findings or sequence of Evaluation
+    evaluations : sequence of Evaluation
     ax : matplotlib.axes.Axes, optional
         A new figure's where none is given.
     log : bool
@@ -40,10 +39,10 @@ def plot_roc(
         The six attacks with the largest AUC are named, the highest first; others are grey.
     """
     ax = axes(ax)
-    curves = sorted(roc_curves(findings), key=lambda c: -c.attack.auc.value)
+    curves = sorted(roc_curves(evaluations), key=lambda c: -c.attack.auc.value)
     if not curves:
         raise InputError("at least one evaluation is needed for a ROC plot")
-    floor = _log_axes(ax, as_evaluations(findings)) if log else 0.0
+    floor = _log_axes(ax, evaluations) if log else 0.0
     for place in reversed(range(len(curves))):
         _draw_roc(ax, curves[place], place, floor)
     diagonal = np.array([max(floor, 0.0), 1.0])
@@ -54,18 +53,16 @@ def plot_roc(
     return ax
 
 
-def plot_scores(findings: Findings, attack: str | None = None, ax: Axes | None = None) -> Axes:
+def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
     """Draw how an attack scores members and non-members; numbers: `curves.score_shares`.
 
     Parameters
     ----------
-    findings : Findings
-    attack : str, optional
-        The attack's title; the headline's where none is given.
+    attack : Evaluation
     ax : matplotlib.axes.Axes, optional
     """
     ax = axes(ax)
-    shares = score_shares(findings, attack)
+    shares = score_shares(attack)
     inside, outside = shares.members * 100, shares.nonmembers * 100
     # Filled against hollow: the two are not told apart by colour alone.
     ax.stairs(inside, shares.edges, color=SERIES[1], fill=True, alpha=0.45, lw=0, label="members")

@@ -109,16 +109,17 @@ def terminal(report: Report) -> RenderableType:
     return stacked(
         *opening(report.verdict, colour, report.origin.warnings),
         figures(_lines(report)),
-        *map(_overview, report.overview),
+        *(part for table in report.overview for part in _overview(table)),
         *map(text, tables.not_done(report.origin.skipped)),
     )
 
 
-def _overview(table: Table) -> RenderableType:
-    """Return a table as wide as the terminal allows, or its needed columns."""
+def _overview(table: Table) -> list[RenderableType]:
+    """Return a table as wide as the terminal allows, or its needed columns; its note below."""
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    return Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+    fitting = Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+    return [fitting, text(table.note)] if table.note else [fitting]
 
 
 def _rows(table: Table, columns: list[int], between: str) -> RenderableType:

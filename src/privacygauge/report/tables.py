@@ -91,7 +91,7 @@ def roc_frame(findings: Findings) -> pd.DataFrame:
                 "fpr": curve.fpr,
             }
         )
-        for curve in roc_curves(findings)
+        for curve in roc_curves(findings.evaluations)
     ]
     return pd.concat(parts, ignore_index=True)
 

@@ -20,7 +20,9 @@ from privacygauge.report.numbers import (
     rounded_down,
     tpr_estimate,
 )
-from privacygauge.report.values import Whisker
+from privacygauge.report.numbers import (
+    shortened as shortened,
+)
 
 RECORDS = 50
 """So many of the riskiest records are shown."""
@@ -90,6 +92,20 @@ class Method:
     """The methods used."""
     n: str
     """The independent units behind it."""
+
+
+@dataclass(frozen=True)
+class Whisker:
+    """An interval as positions on a line from 0 to 100."""
+
+    low: float
+    """Left end."""
+    value: float
+    """The dot."""
+    high: float
+    """Right end."""
+    chance: float
+    """Where guessing stands."""
 
 
 def cards(findings: Findings) -> tuple[Card, ...]:
@@ -218,11 +234,6 @@ def methods(findings: Findings) -> tuple[Method, ...]:
 def unresolved(findings: Findings) -> bool:
     """Return whether some TPR is shown that so many non-members cannot resolve."""
     return any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr)
-
-
-def shortened(text: str) -> str:
-    """Return a name without the middle where it is very long."""
-    return text if len(text) <= 80 else f"{text[:55]} \N{HORIZONTAL ELLIPSIS} {text[-20:]}"
 
 
 def _method(name: str, estimates: list[Estimate | Skipped]) -> Method:

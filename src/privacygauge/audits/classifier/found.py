@@ -29,4 +29,4 @@ class Audit(Rendered, Findings):
         """Return axes with the ROC curve of every attack, log-log where asked for."""
         from privacygauge.report.plots import plot_roc
 
-        return plot_roc(self, ax, log=log)
+        return plot_roc(self.evaluations, ax, log=log)

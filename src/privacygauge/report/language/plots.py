@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.report import plots
 from privacygauge.report.language.findings import LanguageFindings, UnitFindings
-from privacygauge.report.language.units import attacks_of, signals_of
+from privacygauge.report.language.units import signals_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,4 +42,4 @@ def plot_scores(f: LanguageFindings, ax: Axes | None = None) -> Axes:
     f : LanguageFindings
     ax : matplotlib.axes.Axes, optional
     """
-    return plots.plot_scores(attacks_of(f, f.samples), ax=ax)
+    return plots.plot_scores(f.headline.attack, ax)

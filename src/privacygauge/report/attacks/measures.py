@@ -1,0 +1,174 @@
+"""The numbers of attacks: the cards of the one that came furthest, and what all are held to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.numbers import (
+    Shown,
+    decimal_estimate,
+    fixed,
+    key,
+    percent_estimate,
+    plain,
+    rate,
+    rounded_down,
+    tpr_estimate,
+)
+from privacygauge.report.values import Measure
+
+GATED_RATES = (0.1, 0.01, 0.001)
+"""False-positive rates whose TPR a release can be held to."""
+
+HIGHEST = ("accuracy", "advantage", "auc", *(f"tpr@{key(fpr)}" for fpr in GATED_RATES))
+"""The names of `highest`, in its order."""
+
+GUESSING = "50%: members and non-members count the same"
+"""What guessing gives where accuracies are balanced."""
+
+
+def intro(a: Attacks) -> str:
+    """Return what to know before the cards."""
+    allows = (
+        f"; that of the right guesses allows for the choice among {len(a.evaluations)} attacks"
+        if len(a.evaluations) > 1
+        else ""
+    )
+    return (
+        f"Of the attack that came furthest, {a.best.title}. Small figures are {rate(a.level)} "
+        f"intervals{allows}."
+    )
+
+
+def highest(a: Attacks) -> tuple[Measure, ...]:
+    """Return the highest numbers over all attacks, which a release can be held to: no cards.
+
+    Returns
+    -------
+    tuple of Measure
+        Named as in `HIGHEST`. Value and lower end are each the highest of all attacks, but for
+        the accuracy: its interval is the headline's, which allows for the choice among attacks.
+    """
+    accuracy = _highest([e.accuracy for e in a.evaluations], "accuracy")
+    if isinstance(accuracy, Estimate):
+        high = max(accuracy.value, a.headline.accuracy.high)
+        accuracy = replace(a.headline.accuracy, value=accuracy.value, high=high)
+    advantage = _highest([e.advantage for e in a.evaluations], "advantage")
+    auc = _highest([e.auc for e in a.evaluations], "AUC")
+    return (
+        _gated("accuracy", "Right guesses of the strongest attack", accuracy, GUESSING),
+        _gated("advantage", "Highest advantage of all attacks", advantage, "0%"),
+        replace(
+            _gated("auc", "Highest AUC of all attacks", auc, "0.5"), shown=decimal_estimate(auc)
+        ),
+        *(_tpr(a.evaluations, fpr) for fpr in GATED_RATES),
+    )
+
+
+def cards(a: Attacks) -> tuple[Measure, ...]:
+    """Return the numbers of the attack that came furthest, as cards.
+
+    No release is held to them, since another attack may have higher ones, but for ``epsilon``:
+    the bound is one for all attacks.
+    """
+    rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
+    precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
+    return (
+        Measure(
+            "strongest-accuracy",
+            "Right guesses",
+            a.headline.accuracy,
+            percent_estimate(a.headline.accuracy),
+            text="Members and non-members equally often. Guessing gives 50%. Balanced accuracy.",
+            guessing=GUESSING,
+            gate=False,
+        ),
+        *rates,
+        Measure(
+            "strongest-auc",
+            "Pairs put in the right order",
+            a.best.auc,
+            decimal_estimate(a.best.auc),
+            text="A member scored above a non-member. Guessing gives 0.5. Area under the ROC "
+            "(AUC).",
+            guessing="0.5",
+            gate=False,
+        ),
+        epsilon(a),
+        *precise,
+    )
+
+
+def epsilon(a: Attacks) -> Measure:
+    """Return the lower bound on epsilon: its one honest number is the lower end."""
+    bound = a.headline.epsilon
+    limit = f"So many records can show {fixed(a.headline.epsilon_limit, 2)} at most."
+    if bound.low <= 0:
+        note = ""
+        text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
+    else:
+        note = f"with {rate(bound.level)} confidence, by {plain(a.headline.epsilon_attack)}"
+        text = "A smaller epsilon of differential privacy cannot be claimed."
+    return Measure(
+        "epsilon",
+        "Epsilon is at least",
+        replace(bound, value=bound.low),
+        Shown(rounded_down(max(0.0, bound.low))),
+        note,
+        f"{text} {limit}",
+        guessing="0",
+    )
+
+
+def _highest(found: Sequence[Estimate], name: str) -> Estimate | Skipped:
+    if not found:
+        return Skipped(name, "no attack has it")
+    best = max(found, key=lambda e: e.value)
+    return replace(best, low=max(e.low for e in found), high=max(e.high for e in found))
+
+
+def _gated(name: str, label: str, found: Estimate | Skipped, guessing: str) -> Measure:
+    return Measure(name, label, found, percent_estimate(found), guessing=guessing, card=False)
+
+
+def _tpr(evaluations: Sequence[Evaluation], fpr: float) -> Measure:
+    found = [r.estimate for e in evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
+    label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
+    highest = _highest(found, label)
+    measure = _gated(f"tpr@{key(fpr)}", label, highest, rate(fpr))
+    return (
+        measure
+        if isinstance(highest, Skipped)
+        else replace(measure, shown=tpr_estimate(highest, fpr))
+    )
+
+
+def _found_at(r: RateAtFpr) -> Measure:
+    return Measure(
+        f"strongest-tpr@{key(r.fpr)}",
+        f"Found at {rate(r.fpr)} false alarms",
+        r.estimate,
+        tpr_estimate(r.estimate, r.fpr),
+        text=f"Share of the members. Guessing finds {rate(r.fpr)}. TPR at {rate(r.fpr)} FPR.",
+        guessing=rate(r.fpr),
+        gate=False,
+        doubtful=not r.resolved,
+    )
+
+
+def _precise(prior: float, found: Estimate | Skipped) -> Measure:
+    return Measure(
+        f"strongest-ppv@{key(prior)}",
+        "Right when it says \u201cmember\u201d",
+        found,
+        percent_estimate(found),
+        text=f"If {rate(prior)} of those asked about are members. Guessing is right {rate(prior)} "
+        "of the time.",
+        guessing=rate(prior),
+        gate=False,
+    )

@@ -1,0 +1,91 @@
+"""ROC curves and scores of attacks, with their captions and what they show in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.report import plots
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.axes import SERIES
+from privacygauge.report.numbers import decimal_estimate, plain
+from privacygauge.report.values import Plot, Section
+
+
+def curves(a: Attacks) -> Section:
+    """Return the section with both ROC plots and the scores of the attack that came furthest."""
+    blocks = (roc(a.evaluations), roc_log(a.evaluations), scores(a.best))
+    return Section("curves", "Curves", blocks)
+
+
+def roc(
+    evaluations: Sequence[Evaluation],
+    *,
+    name: str = "roc",
+    title: str = "ROC curves",
+    caption: str = "How many members an attack finds (up) for how many false alarms (right). The "
+    "dotted diagonal is guessing.",
+) -> Plot:
+    """Return the ROC curves of attacks."""
+    return Plot(
+        name, title, caption, areas(evaluations), lambda: plots.plot_roc(evaluations), wide=False
+    )
+
+
+def roc_log(
+    evaluations: Sequence[Evaluation],
+    *,
+    name: str = "roc-log",
+    title: str = "ROC curves, both axes logarithmic",
+    caption: str = "The same, enlarged at few false alarms: a curve far above the diagonal on the "
+    "left gives some members away almost for certain.",
+) -> Plot:
+    """Return the ROC curves of attacks, enlarged at few false alarms."""
+    return Plot(
+        name,
+        title,
+        caption,
+        areas(evaluations),
+        lambda: plots.plot_roc(evaluations, log=True),
+        wide=False,
+    )
+
+
+def scores(
+    e: Evaluation, *, title: str = "", words: str = "", name: str = "scores", wide: bool = True
+) -> Plot:
+    """Return how the scores of an attack are spread, members and non-members apart.
+
+    Parameters
+    ----------
+    e : Evaluation
+    title : str
+        What the attack is called; its own title where nothing is given.
+    words : str
+        What there is to see; the AUC where nothing is given.
+    name : str
+        Of the plot.
+    wide : bool
+        Whether it takes the page's whole width.
+    """
+    called = plain(title or e.title)
+    told = words or (
+        f"The scores of {called} for members and non-members; a random member scores higher than "
+        f"a random non-member with probability {decimal_estimate(e.auc)}."
+    )
+    return Plot(
+        name,
+        f"Scores of {called}",
+        "The less the two overlap, the better the attack tells them apart.",
+        told,
+        lambda: plots.plot_scores(e),
+        wide=wide,
+    )
+
+
+def areas(evaluations: Sequence[Evaluation]) -> str:
+    """Return the areas under the curves that a ROC plot names, in words."""
+    ordered = sorted(evaluations, key=lambda e: -e.auc.value)[: len(SERIES)]
+    return "Area under the curve: " + "; ".join(
+        f"{plain(e.title)} {decimal_estimate(e.auc)}" for e in ordered
+    )

@@ -1,0 +1,179 @@
+"""Records by their scores: those that attacks are surest of, and all of them as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.units import foremost
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import Records
+from privacygauge.report.curves import roc_curves
+from privacygauge.report.numbers import fixed, plain, shortened
+from privacygauge.report.tables import names_of
+from privacygauge.report.values import Column, Table, Worst
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+RECORDS = 50
+"""So many of the riskiest records are shown."""
+
+_AT_ONCE = 10
+"""Records that are shown before a fold, and named in a register."""
+
+
+@dataclass(frozen=True, eq=False)
+class Riskiest:
+    """The records at most risk."""
+
+    records: Records
+    """All records."""
+    by: str
+    """What they are ranked by."""
+    value: Floats
+    """(n,) Of every record; higher is worse."""
+    rows: Ints
+    """At most `RECORDS` rows, the worst first, one of each person."""
+    n: int
+    """How many records were ranked."""
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Their names, each on one line and without the middle of a very long one."""
+        return tuple(shortened(str(self.records.ids[i])) for i in self.rows)
+
+    @property
+    def worst(self) -> Worst:
+        """The first few of them."""
+        return Worst("records", tuple(map(plain, self.ids[:_AT_ONCE])))
+
+
+def riskiest(records: Records, by: str, value: Floats, *, members: bool = False) -> Riskiest:
+    """Return the records of the highest values, one of each person.
+
+    Parameters
+    ----------
+    records : Records
+    by : str
+        What the values are, such as ``score of confidence``.
+    value : ndarray, shape (n,)
+        Higher is worse.
+    members : bool
+        Whether members alone are ranked.
+    """
+    among = np.flatnonzero(records.member) if members else np.arange(len(value))
+    unit = None if records.unit is None else records.unit[among]
+    rows = among[foremost(value[among], unit, RECORDS)]
+    return Riskiest(records, by, value, rows, len(among))
+
+
+def table(
+    found: Riskiest,
+    title: str,
+    *,
+    heads: tuple[str, str] = ("Id", "Score"),
+    member: bool = False,
+    attacks: str = " attacks",
+    whole: bool = False,
+) -> Table:
+    """Return the riskiest records by id, with the user's columns where they may be shown.
+
+    Parameters
+    ----------
+    found : Riskiest
+    title : str
+        Of the table.
+    heads : tuple of str
+        Of the ids and of the values.
+    member : bool
+        Whether there is a column that says who is a member.
+    attacks : str
+        What stands behind the number of attacks.
+    whole : bool
+        Whether contents are shown whole, and not without the middle of a very long one.
+    """
+    records, n = found.records, len(found.records.guesses)
+    first, number = heads
+    cut = str if whole else shortened
+    return Table(
+        "records",
+        title,
+        (
+            Column(first),
+            *((Column("Member", prose=True),) if member else ()),
+            Column(number),
+            Column("Called a member by"),
+            *(Column(name, prose=True) for name in records.contents),
+        ),
+        tuple(
+            (
+                name,
+                *((("yes" if records.member[i] else "no"),) if member else ()),
+                fixed(float(found.value[i]), 3),
+                f"{sum(bool(guess[i]) for guess in records.guesses.values())} of {n}{attacks}",
+                *(cut(str(column[i])) for column in records.contents.values()),
+            )
+            for name, i in zip(found.ids, found.rows.tolist(), strict=True)
+        ),
+        at_once=_AT_ONCE,
+    )
+
+
+def records_frame(records: Records) -> pd.DataFrame:
+    """Return one row for every target.
+
+    Parameters
+    ----------
+    records : Records
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
+        ``risk``, which is missing throughout where no risk score was estimated.
+    """
+    import pandas as pd
+
+    columns: dict[str, NDArray[Any]] = {"id": names_of(records.ids), "member": records.member}
+    columns |= {f"score:{title}": score for title, score in records.scores.items()}
+    columns |= {f"guess:{title}": guess for title, guess in records.guesses.items()}
+    missing = np.full(len(records.member), np.nan)
+    columns["risk"] = missing if records.risk is None else records.risk
+    return pd.DataFrame(columns)
+
+
+def roc_frame(evaluations: Sequence[Evaluation]) -> pd.DataFrame:
+    """Return the ROC curves, thinned to at most 500 points each.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
+        ("member" if the score is at least this), ``true_positives``, ``false_positives``,
+        ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
+        10%, 1%, 0.1% or 0.01% is that of the full curve.
+    """
+    import pandas as pd
+
+    parts = [
+        pd.DataFrame(
+            {
+                "attack": f"{e.name} ({e.variant})" if e.variant else e.name,
+                "thresholds": e.thresholds,
+                "threshold": curve.thresholds,
+                "true_positives": curve.true_positives,
+                "false_positives": curve.false_positives,
+                "tpr": curve.tpr,
+                "fpr": curve.fpr,
+            }
+        )
+        for curve in roc_curves(evaluations)
+        for e in [curve.attack]
+    ]
+    return pd.concat(parts, ignore_index=True)

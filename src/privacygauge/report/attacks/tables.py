@@ -1,0 +1,366 @@
+"""Attacks as tables: how well each did, every number, and how the intervals were made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import GameDescription
+from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.numbers import (
+    DASH,
+    at_least,
+    count,
+    decimal_estimate,
+    fixed,
+    percent_estimate,
+    rate,
+    tpr_estimate,
+)
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    Column,
+    Content,
+    Folded,
+    Pairs,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Whisker,
+)
+
+TOO_FEW = (
+    "\N{DAGGER} Fewer than 10 false positives are expected at this rate, so there are too few "
+    "non-members to tell: the value may be far off, the interval says how far."
+)
+"""Explains the dagger."""
+
+_FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
+"""The same, in a terminal."""
+
+_LOWEST, _HIGHEST = 0.4, 1.0
+"""The ends of the line that an accuracy is drawn on."""
+
+
+def section(a: Attacks) -> Section:
+    """Return the section about all attacks: the main table, and every number behind a fold."""
+    return Section("attacks", "Attacks", blocks(a))
+
+
+def blocks(a: Attacks) -> tuple[Block, ...]:
+    """Return what the section about all attacks holds."""
+    return (
+        Text(
+            (
+                "Each attack guesses for every record whether it was in the data. The line shows "
+                "the share of right guesses between 40% and 100%; the thin mark is guessing, 50%.",
+            )
+        ),
+        main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
+        *notes(a),
+        Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
+        Folded("Every number about the scores", (scores(a), rates(a.evaluations))),
+        Folded("How the intervals were made", (methods(a.evaluations),)),
+    )
+
+
+def main(
+    evaluations: Sequence[Evaluation],
+    best: str,
+    *,
+    name: str = "main",
+    title: str = "How well each attack did",
+    note: str = "",
+    fprs: Sequence[float] = FEW,
+    epsilon: bool = True,
+) -> Table:
+    """Return how well each attack did.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        At least one; all have the rates of the first.
+    best : str
+        The title of the attack that came furthest.
+    name, title, note : str
+        Of the table.
+    fprs : sequence of float
+        Which true-positive rates are shown.
+    epsilon : bool
+        Whether the bound on epsilon is.
+    """
+    shown = [r.fpr for r in evaluations[0].tpr_at_fpr if r.fpr in fprs]
+    last = (Column("Epsilon"),) if epsilon else ()
+    return Table(
+        name,
+        title,
+        (
+            Column("Attack"),
+            Column("Right guesses"),
+            Column("40% to 100%"),
+            Column("AUC"),
+            *(Column(f"TPR at {rate(fpr)} FPR") for fpr in shown),
+            *last,
+        ),
+        tuple(
+            Row(
+                (
+                    attack(e),
+                    percent_estimate(e.accuracy, 1),
+                    whisker(e.accuracy),
+                    decimal_estimate(e.auc),
+                    *(tpr(r) for r in e.tpr_at_fpr if r.fpr in shown),
+                    *((at_least(e.epsilon),) if epsilon else ()),
+                ),
+                Tone.BEST if e.title == best else Tone.PLAIN,
+            )
+            for e in evaluations
+        ),
+        note,
+    )
+
+
+def overview(a: Attacks) -> Table:
+    """Return one row an attack for a terminal and a summary."""
+    shown = [r.fpr for r in a.best.tpr_at_fpr if r.fpr in FEW]
+    return Table(
+        "overview",
+        "How well each attack did",
+        (
+            Column("\nAttack"),
+            Column("\nThresholds", prose=True, needed=False),
+            Column(f"Accuracy\n({rate(a.level)} interval)"),
+            Column("\nAUC"),
+            *(Column(f"TPR at\n{rate(fpr)} FPR") for fpr in shown),
+        ),
+        tuple(
+            Row(
+                (
+                    f"{e.name} ({e.variant})" if e.variant else e.name,
+                    e.thresholds,
+                    percent_estimate(e.accuracy, 1),
+                    decimal_estimate(e.auc).value,
+                    *(
+                        Cell(tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved)
+                        for r in e.tpr_at_fpr
+                        if r.fpr in shown
+                    ),
+                ),
+                Tone.BEST if e.title == a.best.title else Tone.PLAIN,
+            )
+            for e in a.evaluations
+        ),
+        _FEW
+        if any(not r.resolved for e in a.evaluations for r in e.tpr_at_fpr if r.fpr in shown)
+        else "",
+    )
+
+
+def notes(a: Attacks) -> tuple[Text, ...]:
+    """Return what to know beside the main table."""
+    n = len(a.evaluations)
+    told = (
+        *((TOO_FEW,) if a.doubtful else ()),
+        *(
+            (
+                f"Each row stands for itself. Among {n} attacks the best looks better than it is "
+                "by luck; the verdict allows for that, these rows do not.",
+            )
+            if n > 1
+            else ()
+        ),
+        *(f"{e.title}: {' '.join(e.notes)}" for e in a.evaluations if e.notes),
+    )
+    return (Text(told, Tone.NOTE),) if told else ()
+
+
+def guesses(evaluations: Sequence[Evaluation]) -> Table:
+    """Return every number about the guesses."""
+    heads = ("Accuracy", "Advantage", "Precision", "Recall (TPR)", "False-positive rate")
+    return Table(
+        "guesses",
+        "Guesses",
+        (
+            Column("Attack"),
+            *map(Column, heads),
+            Column("Members hit"),
+            Column("False alarms"),
+        ),
+        tuple(
+            (
+                attack(e),
+                percent_estimate(e.accuracy, 1),
+                percent_estimate(e.advantage, 1),
+                percent_estimate(e.precision, 1),
+                percent_estimate(e.recall),
+                percent_estimate(e.false_positive_rate),
+                f"{count(e.true_positives)} of {count(e.n_in)}",
+                f"{count(e.false_positives)} of {count(e.n_out)}",
+            )
+            for e in evaluations
+        ),
+        "Precision: how often \u201cmember\u201d is right if half of those asked about are "
+        "members.",
+    )
+
+
+def priors(a: Attacks) -> Table:
+    """Return how often "member" is right at other shares of members, and epsilon."""
+    return Table(
+        "priors",
+        "How often \u201cmember\u201d is right, and epsilon",
+        (
+            Column("Attack"),
+            *(Column(f"If {rate(prior)} are members") for prior, _ in a.best.predictive_values),
+            Column("Epsilon at least"),
+            Column("Epsilon, point value"),
+            Column("Threshold", prose=True),
+        ),
+        tuple(
+            (
+                attack(e),
+                *(percent_estimate(found, 1) for _, found in e.predictive_values),
+                at_least(e.epsilon),
+                fixed(e.epsilon.value, 2),
+                e.rule,
+            )
+            for e in a.evaluations
+        ),
+        "By the share of members among those asked about.",
+    )
+
+
+def scores(a: Attacks) -> Table:
+    """Return every number about the scores."""
+    return Table(
+        "scores",
+        "Scores",
+        (
+            Column("Attack"),
+            Column("AUC"),
+            Column("Best accuracy"),
+            *(Column(f"TPR at {rate(r.fpr)}") for r in a.best.tpr_at_fpr),
+        ),
+        tuple(
+            (
+                attack(e),
+                decimal_estimate(e.auc),
+                percent_estimate(e.best_accuracy, 1),
+                *map(tpr, e.tpr_at_fpr),
+            )
+            for e in a.evaluations
+        ),
+        "The best accuracy is that of the best threshold in hindsight, which no attacker knows.",
+    )
+
+
+def rates(evaluations: Sequence[Evaluation]) -> Table:
+    """Return the true-positive rates, one by one."""
+    heads = ("FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    return Table(
+        "rates",
+        "True-positive rates, one by one",
+        (Column("Attack"), *map(Column, heads)),
+        tuple(
+            (
+                attack(e),
+                rate(r.fpr),
+                tpr(r),
+                tpr_estimate(r.at_threshold, r.fpr).interval,
+                tpr_estimate(r.realised_fpr, r.fpr),
+            )
+            for e in evaluations
+            for r in e.tpr_at_fpr
+        ),
+        "The first interval allows for not knowing the threshold of exactly that false-positive "
+        "rate; the second takes the threshold as given.",
+    )
+
+
+def methods(evaluations: Sequence[Evaluation]) -> Table:
+    """Return how the intervals of every column were made."""
+    columns: dict[str, list[Estimate | Skipped]] = {
+        "Accuracy": [e.accuracy for e in evaluations],
+        "Advantage": [e.advantage for e in evaluations],
+        "Precision": [e.precision for e in evaluations],
+        "Recall": [e.recall for e in evaluations],
+        "False-positive rate": [e.false_positive_rate for e in evaluations],
+        "AUC": [e.auc for e in evaluations],
+        "Best accuracy in hindsight": [e.best_accuracy for e in evaluations],
+        "TPR at FPR": [r.estimate for e in evaluations for r in e.tpr_at_fpr],
+        "TPR, threshold as given": [r.at_threshold for e in evaluations for r in e.tpr_at_fpr],
+        "Realised FPR": [r.realised_fpr for e in evaluations for r in e.tpr_at_fpr],
+        "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
+        "Epsilon": [e.epsilon for e in evaluations],
+    }
+    return Table(
+        "methods",
+        "Methods",
+        (Column("Number"), Column("Method and level", prose=True), Column("n")),
+        tuple((name, *method(found)) for name, found in columns.items()),
+        "n counts targets: rows about the same target are not independent.",
+    )
+
+
+def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
+    """Return the methods and levels of estimates, and how many independent units they have."""
+    made = [x for x in found if isinstance(x, Estimate)]
+    if not made:
+        return DASH, DASH
+    sizes = sorted({x.n for x in made})
+    n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+    levels = ", ".join(rate(x) for x in sorted({x.level for x in made}))
+    return f"{'; '.join(sorted({x.method for x in made}))}, {levels}", n
+
+
+def attack(e: Evaluation) -> Cell:
+    """Return an attack's name, its variant and its kind of threshold below."""
+    thresholds = "" if e.thresholds == "none" else f"{e.thresholds} thresholds"
+    return Cell(e.name, below=tuple(x for x in (e.variant, thresholds) if x))
+
+
+def tpr(r: RateAtFpr) -> Content:
+    """Return a true-positive rate, with a dagger where non-members are too few to resolve it."""
+    return Cell(tpr_estimate(r.estimate, r.fpr), doubtful=not r.resolved)
+
+
+def whisker(accuracy: Estimate) -> Whisker:
+    """Return where an accuracy and its interval stand on a line from 40% to 100%."""
+    span = _HIGHEST - _LOWEST
+    ends = (accuracy.low, accuracy.value, accuracy.high, 0.5)
+    return Whisker(*(round(100 * min(max((x - _LOWEST) / span, 0), 1), 2) for x in ends))
+
+
+def game(
+    g: GameDescription,
+    *,
+    adversary: str = "The adversary has",
+    thresholds: str = "Thresholds were learnt",
+    targets: tuple[str, str] | None = None,
+) -> Pairs:
+    """Return the game that was played, name by name.
+
+    Parameters
+    ----------
+    g : GameDescription
+    adversary, thresholds : str
+        What two of the lines are called.
+    targets : tuple of str, optional
+        The last line; the number of members and non-members where nothing is given.
+    """
+    n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
+    return Pairs(
+        (
+            ("Game", g.name),
+            ("The adversary guesses", g.question),
+            (adversary, g.adversary),
+            ("Where the truth comes from", g.secret),
+            (thresholds, g.thresholds),
+            targets or ("Targets", n),
+        )
+    )

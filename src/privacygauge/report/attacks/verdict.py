@@ -1,0 +1,197 @@
+"""What attacks showed, graded, in words for somebody who has to decide about a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
+from privacygauge.evaluate.slices import Slice
+from privacygauge.report import direction
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.grades import NONE, UNTOLD, grade_of, raised
+from privacygauge.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
+from privacygauge.report.values import Grade
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What attacks showed."""
+
+    grade: Grade
+    """One of `GRADES`, or `UNTOLD`."""
+    headline: str
+    """In one line."""
+    sentences: tuple[str, ...]
+    """What an attacker can do, and how sure that is; not whom it matters to, nor what is unsaid."""
+
+
+@dataclass(frozen=True, eq=False)
+class Exposure:
+    """An attack that finds many more members than guessing does, with hardly a false alarm."""
+
+    attack: Evaluation
+    """The attack."""
+    rate: RateAtFpr
+    """Where it does."""
+
+
+def judged(a: Attacks) -> Judged:
+    """Return what attacks showed.
+
+    Parameters
+    ----------
+    a : Attacks
+
+    Returns
+    -------
+    Judged
+        The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
+        none where its interval holds chance, small below .1, moderate below .3, large from there
+        on. It is raised by one step where `exposure` finds something; and from none to small
+        where the scores of an attack separate members beyond doubt although its guesses did not,
+        or where the bound on epsilon is above 0. It cannot be told where no leak was found but an
+        attack takes members for non-members.
+
+    Notes
+    -----
+    The headline's interval allows for the choice among attacks. The reasons to raise the grade
+    look at all of them, but chance hardly fulfils one: ten times the false-positive rate lies
+    far beyond any interval around it, and the band behind the best accuracy and the limits
+    behind epsilon hold with much to spare.
+    """
+    base = grade_of(a.headline.accuracy.low)
+    found = exposure(a.evaluations)
+    hidden = (*_ranking(a.evaluations), *_bounded(a)) if base == NONE else ()
+    grade = raised(base) if found is not None or hidden else base
+    if grade == NONE and a.headline.inverted:
+        told = direction.sentences(a.headline.inverted)
+        return Judged(UNTOLD, direction.HEADLINE, told[:-1])
+    sentences = (
+        *_ability(a, base),
+        *_few(found, grade != base),
+        *hidden,
+        *_groups(a.groups),
+        *(_missed(a) if base == NONE else _sure(a)),
+    )
+    return Judged(grade, _headline(a, base, grade, found), sentences)
+
+
+def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
+    """Return where an attack finds at least ten times as many members as guessing would.
+
+    Only resolved rates count, with the lower end of their interval, at an FPR of 1% and 0.1%;
+    of several the one that exceeds guessing most.
+    """
+    rates = [(attack, exposed(attack.tpr_at_fpr)) for attack in evaluations]
+    found = [Exposure(attack, rate) for attack, rate in rates if rate is not None]
+    return max(found, key=lambda e: e.rate.estimate.low / e.rate.fpr, default=None)
+
+
+def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:
+    if grade == NONE:
+        return f"No leak found: {_none_of(len(a.evaluations))} clearly better than guessing"
+    if grade != base and found is not None:
+        return f"{grade.word.capitalize()} leak: a few records are badly exposed"
+    if grade != base:
+        return f"{grade.word.capitalize()} leak: scores give members away, though guesses hardly do"
+    right = f"are right {percent(a.headline.accuracy.value)} of the time"
+    return f"{grade.word.capitalize()} leak: guesses about who was in the data {right}"
+
+
+def _none_of(n: int) -> str:
+    return f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
+
+
+def _ability(a: Attacks, base: Grade) -> tuple[str, ...]:
+    who = "The strongest attack" if base != NONE else "The attack that came furthest"
+    return (
+        f"{who}, {plain(a.best.title)}, told members and non-members apart correctly "
+        f"{percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members are the "
+        "records that went into what is released.",
+    )
+
+
+def _few(found: Exposure | None, is_raised: bool) -> tuple[str, ...]:
+    if found is None:
+        return ()
+    fpr, tpr = rate(found.rate.fpr), tpr_estimate(found.rate.estimate, found.rate.fpr)
+    step = " The grade is one step higher for it." if is_raised else ""
+    return (
+        f"Some records are far more exposed than the average: while accusing only {fpr} of the "
+        f"non-members falsely, {plain(found.attack.title)} finds {tpr} of the members. "
+        f"Guessing would find {fpr}.{step}",
+    )
+
+
+def _bounded(a: Attacks) -> tuple[str, ...]:
+    epsilon = a.headline.epsilon
+    if epsilon.low <= 0:
+        return ()
+    return (
+        f"With {rate(epsilon.level)} confidence epsilon is at least {fixed(epsilon.low, 2)} "
+        f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The "
+        "grade is one step higher for it.",
+    )
+
+
+def _ranking(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    best = max(evaluations, key=lambda e: e.best_accuracy.low, default=None)
+    if best is None or best.best_accuracy.low <= 0.5:
+        return ()
+    return (
+        f"The guesses hide a leak, though: the scores of {plain(best.title)} tell members apart, "
+        f"and with the best threshold in hindsight they are right "
+        f"{percent(best.best_accuracy.value)} of the time. The grade is one step higher for it.",
+    )
+
+
+def _groups(groups: Sequence[Slice]) -> tuple[str, ...]:
+    if not groups:
+        return ()
+    first, *others = groups
+    more = f", and so are {count(len(others))} further groups" if len(others) > 1 else ""
+    more = ", and so is one further group" if len(others) == 1 else more
+    return (
+        f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
+        f"others ({percent(first.accuracy.value)} right){more}.",
+    )
+
+
+def _sure(a: Attacks) -> tuple[str, ...]:
+    accuracy = a.headline.accuracy
+    return (
+        f"With {rate(a.level)} confidence the share of right guesses lies between "
+        f"{percent(accuracy.low)} and {percent(accuracy.high)}{_allowing(a)}. It was "
+        f"measured on {_targets(a)}.",
+    )
+
+
+def _missed(a: Attacks) -> tuple[str, ...]:
+    return (
+        f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
+        f"right no more than {percent(a.headline.accuracy.high)} of the time"
+        f"{_allowing(a)}{_missed_few(a.best)}. A leak up to that size may "
+        f"have gone unnoticed on {_targets(a)}.",
+    )
+
+
+def _missed_few(attack: Evaluation) -> str:
+    resolved = [r for r in attack.tpr_at_fpr if r.resolved]
+    if not resolved:
+        return ""
+    finest = min(resolved, key=lambda r: r.fpr)
+    return (
+        f", and it may find up to {tpr_estimate(finest.estimate, finest.fpr).high}% of the "
+        f"members while accusing {rate(finest.fpr)} of the non-members falsely"
+    )
+
+
+def _allowing(a: Attacks) -> str:
+    n = len(a.evaluations)
+    return f" (this allows for having tried {n} attacks)" if n > 1 else ""
+
+
+def _targets(a: Attacks) -> str:
+    return f"{count(a.game.n_in)} members and {count(a.game.n_out)} non-members"

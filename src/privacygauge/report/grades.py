@@ -1,0 +1,54 @@
+"""The scale of grades for leaks: none, small, moderate, large; or that it cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from privacygauge.report.values import Grade, Severity
+
+NONE = Grade("no leak found", Severity.NOTHING)
+SMALL = Grade("small", Severity.SMALL)
+MODERATE = Grade("moderate", Severity.MODERATE)
+LARGE = Grade("large", Severity.GRAVE)
+GRADES = (NONE, SMALL, MODERATE, LARGE)
+"""From mild to grave."""
+
+UNTOLD = Grade("cannot be told", Severity.UNTOLD)
+"""The grade where what was measured says nothing about the release."""
+
+
+def scale_of(grade: Grade) -> tuple[Grade, ...]:
+    """Return the scale that a grade stands on: itself where it cannot be told."""
+    return (UNTOLD,) if grade == UNTOLD else GRADES
+
+
+def gravest(grades: Iterable[Grade]) -> Grade:
+    """Return the gravest grade; that it cannot be told is graver than that nothing was found."""
+    return max(grades, key=(NONE, UNTOLD, *GRADES[1:]).index)
+
+
+def grade_of(lowest_accuracy: float) -> Grade:
+    """Return the grade for the lower end of a balanced accuracy.
+
+    Examples
+    --------
+    >>> [grade_of(x).word for x in (0.49, 0.5, 0.53, 0.6, 0.7)]
+    ['no leak found', 'no leak found', 'small', 'moderate', 'large']
+    """
+    if lowest_accuracy <= 0.5:
+        return NONE
+    # Compared as accuracies: 2 * 0.55 - 1 is more than 0.1 in binary.
+    if lowest_accuracy < 0.55:
+        return SMALL
+    return MODERATE if lowest_accuracy < 0.65 else LARGE
+
+
+def raised(grade: Grade) -> Grade:
+    """Return the next graver grade; the gravest stays.
+
+    Examples
+    --------
+    >>> raised(SMALL).word, raised(LARGE).word
+    ('moderate', 'large')
+    """
+    return GRADES[min(GRADES.index(grade) + 1, len(GRADES) - 1)]
