@@ -211,7 +211,7 @@ def _number(measure: Measure, level: float) -> Json:
         "guessing": measure.guessing,
         "gate": measure.gate,
         "doubtful": measure.doubtful,
-        "level": min(level, found.level) if isinstance(found, Estimate) else None,
+        "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
         "looks": measure.looks,
         "estimate": None if isinstance(found, float) else estimate_dict(found),
     }

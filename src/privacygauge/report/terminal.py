@@ -24,6 +24,9 @@ COLOURS = dict(
 
 _RATES = (0.01, 0.001)
 
+_LEGIBLE = 12
+"""Columns that words get before a table counts as too wide."""
+
 _ROOMY = 76
 """From so many columns on, an interval stands beside its number."""
 
@@ -135,20 +138,27 @@ def rows_of(
         Rows that stand out.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     wrapped = range(names) if prose is None else prose
     for place, title in enumerate(titles):
+        cells = (title, *(row[place] for row in rows))
+        width = max(cell_len(line) for cell in cells for line in _lines(cell))
         if place in wrapped:
-            table.add_column(title, overflow="fold")
+            table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
-            table.add_column(title, justify="right", no_wrap=True)
+            table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for place, row in enumerate(rows):
-        lines = ("\n".join(map(plain, cell.split("\n"))) for cell in row)
+        lines = ("\n".join(_lines(cell)) for cell in row)
         table.add_row(*map(Text, lines), style="bold" if place in best else "")
     return table
+
+
+def _lines(cell: str) -> list[str]:
+    return [plain(line) for line in cell.split("\n")]
 
 
 @dataclass(frozen=True)

@@ -93,6 +93,8 @@ class Measure:
     """Whether a release can be held to it."""
     looks: int = 1
     """Among so many numbers, each at its level, this one was chosen."""
+    level: float | None = None
+    """What is said of a number without an interval holds at least this often."""
     doubtful: bool = False
     """Whether there are too few records to tell."""
     card: bool = True
