@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
-    from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.play import audit_synthetic
     from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
     from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
     from privacygauge.audits.language.models import audit_causal, audit_masked
@@ -140,7 +141,7 @@ _HOME = {
     "HoldoutBounds": "audits.holdout_bound.play",
     "LanguageAudit": "audits.language.play",
     "ReleasedAudit": "audits.released_table.play",
-    "SyntheticAudit": "audits.generator.play",
+    "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
     "audit_candidates": "audits.classifier.candidates",
     "audit_classifier": "audits.classifier.predictions",

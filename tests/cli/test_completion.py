@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.generator import says as generator
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -90,7 +91,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("demo", gate.METRICS),
         ("dtp", gate.METRICS_OF_DTP),
         ("language", gate.METRICS_OF_LANGUAGE),
-        ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
+        ("synthetic", {*generator.METRICS, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),

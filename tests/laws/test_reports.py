@@ -24,6 +24,7 @@ from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits import example_generator as generator
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -42,6 +43,12 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, reversed": lambda: pg.audit_privacy_claim(canaries(-2.0), 0.5).report(),
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
+    ).report(),
+    "a generator": lambda: generator.example().report(),
+    "a generator that leaks nothing": lambda: generator.example(4, shift=0.0, tests=60).report(),
+    "a generator, reversed": lambda: generator.example(3, shift=-1.0).report(),
+    "a generator, one record": lambda: generator.example(
+        1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
     ).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)

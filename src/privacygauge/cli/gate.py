@@ -9,7 +9,7 @@ from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import defences, language, synthetic, worst_case
+from privacygauge.report import defences, language, worst_case
 from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
@@ -19,7 +19,6 @@ from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.numbers import plain
 from privacygauge.report.synthetic import released
-from privacygauge.report.synthetic.findings import SyntheticFindings
 from privacygauge.report.synthetic.released_findings import ReleasedFindings
 from privacygauge.report.verdict import UNKNOWN, Verdict
 from privacygauge.report.worst_case.findings import ComparedWorstCases
@@ -41,11 +40,6 @@ _OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
     "dtp-upper": lambda f: float(f.dtp.high.max()),
     "share": lambda f: f.share_above.value,
 }
-_OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
-    "auc": lambda f: f.headline.auc,
-    "worst": lambda f: f.headline.worst.auc,
-    "epsilon": lambda f: f.headline.worst.epsilon,
-}
 METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
 """What an audit of attacks may be held to."""
 
@@ -59,9 +53,6 @@ METRICS_OF_LANGUAGE = tuple(
 
 METRICS_OF_DTP = tuple(_OF_DTP)
 """What an audit of differential training privacy may be held to."""
-
-METRICS_OF_SYNTHETIC = tuple(name for metric in _OF_SYNTHETIC for name in (metric, f"{metric}.low"))
-"""What an audit of a generator may be held to."""
 
 METRICS_OF_RELEASED = tuple(
     name
@@ -110,18 +101,6 @@ def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
 def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed."""
     return _lines(limits, lambda metric: _OF_DTP[metric](findings))
-
-
-def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed."""
-
-    def measure(metric: str) -> float:
-        name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        estimate = _OF_SYNTHETIC[name](findings)
-        # A bound on epsilon has one honest number: its lower end.
-        return estimate.low if low or name == "epsilon" else estimate.value
-
-    return _lines(limits, measure, synthetic.verdict(findings))
 
 
 def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) -> list[str]:

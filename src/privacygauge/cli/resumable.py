@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.dtp.play import DtpAudit
-from privacygauge.audits.generator.play import SyntheticAudit
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.says import METRICS as METRICS_OF_GENERATOR
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.worst_case.play import WorstCaseComparison
@@ -22,14 +23,12 @@ from privacygauge.cli.gate import (
     METRICS_OF_DEFENCES,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
-    METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
     exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
     exceeded_by_dtp,
     exceeded_by_language,
-    exceeded_by_synthetic,
     exceeded_by_worst_case,
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
@@ -38,7 +37,9 @@ from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_r
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
+from privacygauge.report import limits as checked
 from privacygauge.report.limits import Limit
+from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
 
@@ -115,13 +116,17 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
+    return checked.exceeded(audit.report(), limits)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
-    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
+    "synthetic": Resumable(METRICS_OF_GENERATOR, _synthetic, _exceeded),
     "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
 }
 """By the name of the command."""

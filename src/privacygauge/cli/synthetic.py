@@ -221,18 +221,14 @@ def synthetic(
 
     Example: privacygauge synthetic people.csv --synthetic released.csv --holdout others.csv
     """
+    from privacygauge.audits.generator.says import METRICS
     from privacygauge.cli import backends
-    from privacygauge.cli.gate import (
-        METRICS_OF_RELEASED,
-        METRICS_OF_SYNTHETIC,
-        exceeded_by_released,
-        exceeded_by_synthetic,
-        parse_limits,
-    )
+    from privacygauge.cli.gate import METRICS_OF_RELEASED, exceeded_by_released
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.runs import RUN
     from privacygauge.cli.synthetic_request import SyntheticRequest, synthetic_of_request
     from privacygauge.errors import InputError
+    from privacygauge.report.limits import exceeded, parsed_limits
 
     if (generator is None) == (released is None):
         raise InputError(
@@ -245,7 +241,7 @@ def synthetic(
     if released is not None:
         from privacygauge.cli.released import ReleasedRequest, released_of_request
 
-        limits = parse_limits(fail_above, METRICS_OF_RELEASED)
+        limits = parsed_limits(fail_above, METRICS_OF_RELEASED)
         folder = destination(out, json, "privacygauge-report")
         asked = ReleasedRequest(
             data,
@@ -264,7 +260,7 @@ def synthetic(
         )
         audit = released_of_request(asked)
         raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_released(audit, limits)))
-    limits = parse_limits(fail_above, METRICS_OF_SYNTHETIC)
+    limits = parsed_limits(fail_above, METRICS)
     request = SyntheticRequest(
         str(generator),
         str(data),
@@ -291,4 +287,4 @@ def synthetic(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         found = synthetic_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_synthetic(found, limits)))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded(found.report(), limits)))

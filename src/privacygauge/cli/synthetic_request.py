@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.classifier.cost import span
 from privacygauge.cli.models import absolute, imported
 from privacygauge.cli.progress import bar

@@ -68,21 +68,6 @@ VULNERABLE = {
     "top": [{"row": 4, "score": 0.5}, {"row": 2, "score": 0.25}],
     "mean_score": 0.125,
 }
-SYNTHETIC = _of(
-    game=_GAME,
-    generator={"name": "baynet"},
-    verdict=verdict("small"),
-    headline={
-        "attack": "query-based",
-        "auc": estimate(0.6, 0.55, 0.65),
-        "target": _AUC,
-        "epsilon": estimate(0.5, 0.1, None),
-    },
-    targets=[
-        {"id": name, "attacks": {"query-based": {"auc": {"value": auc}}}}
-        for name, auc in (("calm", 0.5), ("worst", 0.9), ("next", 0.8))
-    ],
-)
 RELEASED = _of(
     n_synthetic=60,
     game=_GAME,
@@ -207,7 +192,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "classifier": CLASSIFIER,
     "differential training privacy": DTP,
     "vulnerable records": VULNERABLE,
-    "synthetic tables": SYNTHETIC,
     "released table": RELEASED,
     "language model": LANGUAGE,
     "privacy claim": CLAIM,

@@ -30,7 +30,6 @@ from tests.report.register.documents import (
     HOSTILE,
     LANGUAGE,
     RELEASED,
-    SYNTHETIC,
     changed,
     verdict,
 )
@@ -49,7 +48,6 @@ def line(document, columns=None):
             0, tuple(f"r{i}" for i in range(10)),
         ),
         ("vulnerable records", UNJUDGED, "0.125", 0, ("4", "2")),
-        ("synthetic tables", SMALL, "0.600 (0.550 to 0.650)", 0.05, ("worst", "next", "calm")),
         ("released table", MODERATE, "40.0% (32.0 to 48.0)", 0.1, ()),
         ("language model", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
@@ -172,9 +170,6 @@ def test_the_epsilon_of_a_claim_is_its_lower_end():
 def test_measures_are_the_metrics_of_the_audits():
     assert line(CLASSIFIER).measures == {
         "accuracy": 0.7, "accuracy.low": 0.66, "epsilon": 0.9, "auc": 0.75, "auc.low": 0.7,
-    }  # fmt: skip
-    assert line(SYNTHETIC).measures == {
-        "auc": 0.6, "auc.low": 0.55, "worst": 0.75, "worst.low": 0.7, "epsilon": 0.1,
     }  # fmt: skip
     assert line(HISTORY).measures == {"findings": 1, "suspects": 1}
 

@@ -39,12 +39,6 @@ def vulnerable(folder):
     return None
 
 
-def synthetic(folder):
-    from tests.report.synthetic.example import example
-
-    return _write("privacygauge.report.synthetic", example(), folder)
-
-
 def released(folder):
     from tests.report.synthetic.released.test_report import audited
 
@@ -98,7 +92,6 @@ MAKERS = {
     "classifier": classifier,
     "differential training privacy": dtp,
     "vulnerable records": vulnerable,
-    "synthetic tables": synthetic,
     "released table": released,
     "language model": language,
     "privacy claim": claim,
@@ -160,7 +153,6 @@ def test_the_worst_ids_are_those_of_the_page(made):
     from privacygauge.report.language.views import worst as patients
     from privacygauge.report.numbers import plain
     from privacygauge.report.synthetic.released.views import riskiest as members
-    from privacygauge.report.synthetic.rows import riskiest as targets
 
     def shown(kind):
         return read_line(made[kind][0]).told.worst.ids
@@ -172,8 +164,6 @@ def test_the_worst_ids_are_those_of_the_page(made):
     assert shown("classifier") == first(r.id for r in views.riskiest(findings).records)
     _, (_, findings) = made["released table"]
     assert shown("released table") == first(r.id for r in members(findings).records)
-    _, (_, findings) = made["synthetic tables"]
-    assert shown("synthetic tables") == first(r.id for r in targets(findings))
     _, (_, findings) = made["language model"]
     assert shown("language model") == first(r.id for r in patients(findings))
 
