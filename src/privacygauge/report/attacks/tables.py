@@ -62,7 +62,7 @@ def blocks(a: Attacks) -> tuple[Block, ...]:
             )
         ),
         main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
-        *notes(a),
+        *notes(a.evaluations),
         Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
         Folded("Every number about the scores", (scores(a), rates(a.evaluations))),
         Folded("How the intervals were made", (methods(a.evaluations),)),
@@ -161,11 +161,12 @@ def overview(a: Attacks) -> Table:
     )
 
 
-def notes(a: Attacks) -> tuple[Text, ...]:
+def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
     """Return what to know beside the main table."""
-    n = len(a.evaluations)
+    n = len(evaluations)
+    doubtful = any(not r.resolved for e in evaluations for r in e.tpr_at_fpr)
     told = (
-        *((TOO_FEW,) if a.doubtful else ()),
+        *((TOO_FEW,) if doubtful else ()),
         *(
             (
                 f"Each row stands for itself. Among {n} attacks the best looks better than it is "
@@ -174,7 +175,7 @@ def notes(a: Attacks) -> tuple[Text, ...]:
             if n > 1
             else ()
         ),
-        *(f"{e.title}: {' '.join(e.notes)}" for e in a.evaluations if e.notes),
+        *(f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes),
     )
     return (Text(told, Tone.NOTE),) if told else ()
 
