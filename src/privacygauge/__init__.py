@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
-    from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.released_table.play import audit_released
     from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
     from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
@@ -140,7 +141,7 @@ _HOME = {
     "HoldoutAudit": "audits.holdout_attack.play",
     "HoldoutBounds": "audits.holdout_bound.play",
     "LanguageAudit": "audits.language.play",
-    "ReleasedAudit": "audits.released_table.play",
+    "ReleasedAudit": "audits.released_table.found",
     "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
     "audit_candidates": "audits.classifier.candidates",

@@ -14,6 +14,7 @@ import typer
 
 from privacygauge.audits.generator import says as generator
 from privacygauge.audits.privacy_claim import says
+from privacygauge.audits.released_table import says as table
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
@@ -91,7 +92,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("demo", gate.METRICS),
         ("dtp", gate.METRICS_OF_DTP),
         ("language", gate.METRICS_OF_LANGUAGE),
-        ("synthetic", {*generator.METRICS, *gate.METRICS_OF_RELEASED}),
+        ("synthetic", {*generator.METRICS, *table.METRICS}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),

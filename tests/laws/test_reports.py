@@ -25,6 +25,7 @@ from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
 from tests.audits import example_generator as generator
+from tests.audits import test_released_report as released_report
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -50,6 +51,11 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a generator, one record": lambda: generator.example(
         1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
     ).report(),
+    "a released table": lambda: released_report.audited().report(),
+    "a released table, no leak": lambda: released_report.harmless(
+        released_report.audited()
+    ).report(),
+    "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

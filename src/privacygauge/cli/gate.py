@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 
 from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.findings import Findings, Headline
+from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report import defences, language, worst_case
 from privacygauge.report import verdict as verdict_of_attacks
@@ -18,8 +18,6 @@ from privacygauge.report.language.units import attacks_of
 from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.numbers import plain
-from privacygauge.report.synthetic import released
-from privacygauge.report.synthetic.released_findings import ReleasedFindings
 from privacygauge.report.verdict import UNKNOWN, Verdict
 from privacygauge.report.worst_case.findings import ComparedWorstCases
 
@@ -53,13 +51,6 @@ METRICS_OF_LANGUAGE = tuple(
 
 METRICS_OF_DTP = tuple(_OF_DTP)
 """What an audit of differential training privacy may be held to."""
-
-METRICS_OF_RELEASED = tuple(
-    name
-    for metric in ("accuracy", "auc", "epsilon", "singling-out", "linkability", "inference")
-    for name in (metric, f"{metric}.low")
-)
-"""What an audit of a released table may be held to."""
 
 _OF_BOUND = {
     "honest": "honest_best_of_k",
@@ -101,21 +92,6 @@ def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
 def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed."""
     return _lines(limits, lambda metric: _OF_DTP[metric](findings))
-
-
-def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-
-    def measure(metric: str) -> float | None:
-        name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        if name in _METRICS:
-            if findings.headline is None:
-                return None
-            return _of_headline(findings.headline, name, low)
-        risks = [r.risk for r in findings.risks if r.name == name and r.risk is not None]
-        return max((risk.low if low else risk.value for risk in risks), default=None)
-
-    return _lines(limits, measure, released.verdict(findings))
 
 
 def exceeded_by_bound(findings: BoundFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -215,13 +191,6 @@ def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) 
         return _lines(limits, measure, language.verdict(findings))
     honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"
     return [honest, *_lines(limits, measure)]
-
-
-def _of_headline(headline: Headline, name: str, low: bool) -> float:
-    if name == "epsilon":
-        return headline.epsilon.low
-    found = headline.accuracy if name == "accuracy" else headline.attack.auc
-    return found.low if low else found.value
 
 
 def _lines(

@@ -16,7 +16,6 @@ from privacygauge.report.holdout.bound.register import KIND as BOUND
 from privacygauge.report.language.register import KIND as LANGUAGE
 from privacygauge.report.leaderboard.register import KIND as HISTORY
 from privacygauge.report.render import SCHEMA as NEWEST
-from privacygauge.report.synthetic.released.register import KIND as RELEASED
 from privacygauge.report.worst_case.document import SCHEMA as WORST_CASES
 from privacygauge.report.worst_case.register import KIND as WORST_CASE
 
@@ -24,7 +23,6 @@ KINDS: tuple[Kind, ...] = (
     CLASSIFIER,
     DTP,
     VULNERABLE,
-    RELEASED,
     LANGUAGE,
     BOUND,
     ATTACK,

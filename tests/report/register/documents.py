@@ -68,18 +68,6 @@ VULNERABLE = {
     "top": [{"row": 4, "score": 0.5}, {"row": 2, "score": 0.25}],
     "mean_score": 0.125,
 }
-RELEASED = _of(
-    n_synthetic=60,
-    game=_GAME,
-    headline=_HEADLINE,
-    attacks=[_AUC],
-    verdict=verdict("moderate"),
-    furthest={"risk": "inference (pay)", "beyond": estimate(0.3, 0.1, 0.5, 0.995)},
-    copies={
-        "facts": [{"label": "Copies", "estimate": estimate(0.02, 0.0, 0.1)}],
-        "beyond": estimate(0.0, -0.1, 0.1, 0.995),
-    },
-)
 LANGUAGE = _of(
     game=_GAME,
     headline=_HEADLINE,
@@ -192,7 +180,6 @@ EVERY: dict[str, dict[str, Any]] = {
     "classifier": CLASSIFIER,
     "differential training privacy": DTP,
     "vulnerable records": VULNERABLE,
-    "released table": RELEASED,
     "language model": LANGUAGE,
     "privacy claim": CLAIM,
     "defences": DEFENCES,

@@ -29,7 +29,6 @@ from tests.report.register.documents import (
     HISTORY,
     HOSTILE,
     LANGUAGE,
-    RELEASED,
     changed,
     verdict,
 )
@@ -48,7 +47,6 @@ def line(document, columns=None):
             0, tuple(f"r{i}" for i in range(10)),
         ),
         ("vulnerable records", UNJUDGED, "0.125", 0, ("4", "2")),
-        ("released table", MODERATE, "40.0% (32.0 to 48.0)", 0.1, ()),
         ("language model", UNTOLD, "70.0% (66.0 to 74.0)", 0.1, ("patient 1",)),
         ("privacy claim", GRAVE, "\u2265\u202f2.45", 0.05, ()),
         ("defences", SMALL, "60.0% (52.0 to 68.0)", 0.05, ("17", "4")),
@@ -112,27 +110,6 @@ def test_a_limit_of_dtp_is_exact_where_both_ends_agree():
     assert seen.told.judged.severity == SMALL
 
 
-def test_a_released_table_names_the_risk_that_goes_furthest():
-    worse = changed(RELEASED, "furthest", "beyond", "low", to=0.29)
-    assert "inference (pay)" not in line(worse).told.number.label
-    worst = changed(RELEASED, "furthest", "beyond", to={**RELEASED["furthest"]["beyond"]} | {
-        "low": 0.33, "value": 0.4,
-    })  # fmt: skip
-    assert "inference (pay)" in line(worst).told.number.label
-    copied = changed(RELEASED, "copies", "beyond", to={**RELEASED["copies"]["beyond"]} | {
-        "low": 0.8, "value": 0.9, "high": 1.0,
-    })  # fmt: skip
-    assert "copied" in line(copied).told.number.label
-
-
-def test_a_released_table_without_a_holdout_has_copies_only():
-    alone = RELEASED | {"game": {"skipped": "no holdout"}, "headline": None, "furthest": None}
-    found = line(changed(alone, "copies", "beyond", to=None))
-    assert found.told.number.metric == "copies"
-    assert found.told.worst.reason == "there was no holdout"
-    assert set(found.measures) == {"copies", "copies.low"}
-
-
 def test_a_language_model_has_the_number_that_its_verdict_speaks_of():
     words = verdict("large", "Large leak: right 80.0% of the time, patient by patient")
     found = line(changed(LANGUAGE, "verdict", to=words))
@@ -183,10 +160,6 @@ def test_ids_are_ranked_as_on_the_page():
     assert line(CLASSIFIER, risky).told.worst.ids == ("b", "c", "a")
     unknown = columns(id=["a", "b"], risk=[np.nan, np.nan], **{"score:entropy": [1.0, 2.0]})
     assert line(CLASSIFIER, unknown).told.worst.ids == ("b", "a")
-    members = columns(
-        id=["a", "b", "c"], member=[True, False, True], **{"score:entropy": [1.0, 9.0, 2.0]}
-    )
-    assert line(RELEASED, members).told.worst.ids == ("c", "a")
     texts = columns(sample=["s", "t"], score=[1.0, 2.0], member=[True, True])
     alone = changed(LANGUAGE, "patients", to={"skipped": "no groups"})
     assert line(alone, texts).told.worst.ids == ("t", "s")

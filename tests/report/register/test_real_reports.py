@@ -39,12 +39,6 @@ def vulnerable(folder):
     return None
 
 
-def released(folder):
-    from tests.report.synthetic.released.test_report import audited
-
-    return _write("privacygauge.report.synthetic.released", audited(), folder)
-
-
 def language(folder):
     from privacygauge.audits.language.play import audit_language
     from tests.report.language.test_language_report import scores
@@ -92,7 +86,6 @@ MAKERS = {
     "classifier": classifier,
     "differential training privacy": dtp,
     "vulnerable records": vulnerable,
-    "released table": released,
     "language model": language,
     "privacy claim": claim,
     "defences": defences,
@@ -152,7 +145,6 @@ def test_the_worst_ids_are_those_of_the_page(made):
     from privacygauge.report import views
     from privacygauge.report.language.views import worst as patients
     from privacygauge.report.numbers import plain
-    from privacygauge.report.synthetic.released.views import riskiest as members
 
     def shown(kind):
         return read_line(made[kind][0]).told.worst.ids
@@ -162,8 +154,6 @@ def test_the_worst_ids_are_those_of_the_page(made):
 
     _, (_, findings) = made["classifier"]
     assert shown("classifier") == first(r.id for r in views.riskiest(findings).records)
-    _, (_, findings) = made["released table"]
-    assert shown("released table") == first(r.id for r in members(findings).records)
     _, (_, findings) = made["language model"]
     assert shown("language model") == first(r.id for r in patients(findings))
 
