@@ -89,7 +89,8 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
     from privacygauge.evaluate.roc import auc, roc
     from privacygauge.language.training import train_further, train_reference
-    from privacygauge.register.reports import RiskRegister, model_card, risk_register
+    from privacygauge.register.found import RiskRegister
+    from privacygauge.register.play import model_card, risk_register
     from privacygauge.synthetic.distance import Cosine, Minkowski
     from privacygauge.synthetic.frames import read_table
     from privacygauge.synthetic.generators.command import Command
@@ -161,9 +162,9 @@ _HOME = {
     "OneRun": "audits.privacy_claim.play",
     "audit_privacy_claim": "audits.privacy_claim.play",
     "PrivacyClaim": "evaluate.claim",
-    "RiskRegister": "register.reports",
-    "model_card": "register.reports",
-    "risk_register": "register.reports",
+    "RiskRegister": "register.found",
+    "model_card": "register.play",
+    "risk_register": "register.play",
     "audit_released": "audits.released_table.play",
     "audit_synthetic": "audits.generator.play",
     "holdout_bounds": "audits.holdout_bound.play",

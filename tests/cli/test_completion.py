@@ -13,7 +13,7 @@ import pytest
 import typer
 
 from privacygauge.audits.generator import says as generator
-from privacygauge.audits.privacy_claim import says
+from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.released_table import says as table
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -96,7 +96,7 @@ def test_only_what_begins_like_the_word_is_offered():
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),
-        ("dp-audit", says.METRICS),
+        ("dp-audit", asks.METRICS),
         ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("register", registers.METRICS),
     ],
@@ -118,8 +118,8 @@ def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
     from privacygauge.audits.holdout_attack.attacks import ATTACKS
     from privacygauge.audits.language.units import THRESHOLDS
+    from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
-    from privacygauge.cli.models import ESTIMATORS, NETWORKS
     from privacygauge.cli.worst_case_request import WRONG_LABELS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
     from privacygauge.holdout.guards import GUARDS

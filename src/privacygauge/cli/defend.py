@@ -189,8 +189,8 @@ def _from_predictions(
     quiet: bool,
 ) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
+    from privacygauge.audits.provenance import file_hashes
     from privacygauge.cli.progress import bar
-    from privacygauge.cli.provenance import file_hashes
     from privacygauge.errors import InputError
 
     if (files.owner_target is None) != (files.owner_shadow is None):

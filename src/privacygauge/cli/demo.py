@@ -23,10 +23,10 @@ def demo(
     Example: privacygauge demo --out privacygauge-demo
     """
     from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.audits.named_models import forest
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.training import train_predictions
     from privacygauge.cli.gate import exceeded, parse_limits
-    from privacygauge.cli.models import forest
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.progress import bar
     from privacygauge.datasets.digits import digits

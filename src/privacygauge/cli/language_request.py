@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from privacygauge.audits.language.play import LanguageAudit, audit_language
-from privacygauge.cli.provenance import file_hashes
+from privacygauge.audits.provenance import file_hashes
 from privacygauge.errors import InputError
 from privacygauge.language.thresholds import FPRS
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.dtp.play import DtpAudit
@@ -14,7 +16,9 @@ from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.says import METRICS as METRICS_OF_GENERATOR
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
 from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.work import Work
 from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
@@ -33,12 +37,14 @@ from privacygauge.cli.gate import (
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
+from privacygauge.cli.output import told
+from privacygauge.cli.progress import bar
 from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
-from privacygauge.report import limits as checked
 from privacygauge.report.limits import Limit
+from privacygauge.report.limits import exceeded as limited
 from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
@@ -117,10 +123,23 @@ def _holdout(
 
 
 def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
-    return checked.exceeded(audit.report(), limits)
+    return limited(audit.report(), limits)
+
+
+def _of(command: Command[Any]) -> Resumable:
+    """Return how a command is taken up that says itself what it asks."""
+
+    def audited(
+        asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+    ) -> Reported:
+        work = Work(run, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
+        return command.play(command.request.kept(asked), work)
+
+    return Resumable(command.metrics, audited, _exceeded)
 
 
 RESUMABLE: Mapping[str, Resumable] = {
+    **{command.name: _of(command) for command in COMMANDS if command.keeps},
     "classifier": Resumable(METRICS, _classifier, exceeded),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),

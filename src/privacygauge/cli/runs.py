@@ -67,7 +67,7 @@ def resume(
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    from privacygauge.cli.user_code import named_again
+    from privacygauge.audits.user_code import named_again
 
     place, command, asked = _started(run)
     given = {"model": model, "fitted": fitted, "generator": generator}

@@ -84,8 +84,8 @@ def vulnerable(
 
     Example: privacygauge vulnerable people.csv --categorical income,region --json -
     """
+    from privacygauge.audits.provenance import file_hashes
     from privacygauge.cli.output import check_json, emit_text
-    from privacygauge.cli.provenance import file_hashes
     from privacygauge.runs.atomic import check_writable
     from privacygauge.synthetic.frames import read_schema, read_table
     from privacygauge.synthetic.vulnerability import vulnerable_records

@@ -167,6 +167,8 @@ def document(report: Report) -> dict[str, Json]:
         "schema": SCHEMA,
         "kind": report.kind,
         "title": report.title,
+        "name": report.name,
+        "note": report.note,
         "made": origin.made,
         "command": origin.command,
         "version": origin.version,
@@ -222,11 +224,11 @@ def as_json(report: Report) -> str:
     return as_text(document(report))
 
 
-def files(report: Report) -> Mapping[str, bytes]:
-    """Return the content of every file of the report by its name."""
+def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
+    """Return the content of every file by its name; page and JSON are called by the stem."""
     return {
-        "report.html": page(report).encode("utf-8", "replace"),
-        "report.json": as_json(report).encode("ascii"),
+        f"{stem}.html": page(report).encode("utf-8", "replace"),
+        f"{stem}.json": as_json(report).encode("ascii"),
         **{name: _frame(name, frame()) for name, frame in report.frames.items()},
     }
 
@@ -237,7 +239,7 @@ def _frame(name: str, frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
 
 
-def write(report: Report, directory: str | Path) -> list[Path]:
+def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
     """Write all files, whole or not at all, and return their paths.
 
     Raises
@@ -246,4 +248,4 @@ def write(report: Report, directory: str | Path) -> list[Path]:
         Before anything is rendered, if no file can be made there; later, if the disk is full.
     """
     atomic.check_writable(Path(directory))
-    return atomic.write_all(Path(directory), files(report))
+    return atomic.write_all(Path(directory), files(report, stem))

@@ -156,7 +156,7 @@ class Items:
 class Pairs:
     """Names, each with what there is to say of it."""
 
-    rows: tuple[tuple[str, str | Shown], ...]
+    rows: tuple[tuple[str, str | Shown | Cell], ...]
     """Name and value or words."""
 
 
@@ -390,6 +390,10 @@ class Report:
     """The few tables that a terminal and a summary print below the numbers."""
     sources: str = ""
     """The papers behind it, as the page's last words."""
+    name: str = ""
+    """What its owner calls the release."""
+    note: str = ""
+    """A remark of its owner's."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:

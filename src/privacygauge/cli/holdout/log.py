@@ -100,9 +100,9 @@ def log(
     Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
     """
     from privacygauge.audits.leaderboard.play import GUARDS, audit_leaderboard
+    from privacygauge.audits.provenance import file_hashes
     from privacygauge.cli.gate import METRICS_OF_LOG, exceeded_by_log, parse_limits
     from privacygauge.cli.output import destination, emit
-    from privacygauge.cli.provenance import file_hashes
     from privacygauge.holdout.history.reading import read_history
 
     limits = parse_limits(fail_above, METRICS_OF_LOG)

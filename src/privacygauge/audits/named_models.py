@@ -1,4 +1,4 @@
-"""Models that the command line knows by name, and the user's own."""
+"""Models that commands know by name, and the user's own."""
 
 from __future__ import annotations
 
@@ -95,12 +95,6 @@ def imported(name: str) -> Any:
     if not hasattr(module, attribute):
         raise InputError(f"{place} has no {attribute!r}")
     return getattr(module, attribute)
-
-
-def absolute(name: str) -> str:
-    """Return the same name, with the whole path where it names a file."""
-    place, colon, attribute = name.rpartition(":")
-    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name
 
 
 def _from_file(path: Path) -> ModuleType:

@@ -1,54 +1,22 @@
-"""One risk register over several finished audits."""
+"""Finished audits, read again: a risk register of several, the model card of one."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
 
-from numpy.typing import NDArray
-
-from privacygauge.audits.rendered import Rendered
 from privacygauge.core import checks
-from privacygauge.core.versions import own_version
-from privacygauge.datasets import parquet
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, today
 from privacygauge.datasets.reading import read_text
 from privacygauge.errors import InputError
-from privacygauge.register.findings import Register, Together
-from privacygauge.register.kinds import SCHEMAS, kind_of
-from privacygauge.register.line import SEVERITIES, RegisterLine
-from privacygauge.register.reading import Columns, Part
-from privacygauge.report.document import SCHEMA
+from privacygauge.register.found import RiskRegister, Together
+from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
 from privacygauge.report.numbers import plain
+from privacygauge.report.values import Origin
 
 REPORT = "report.json"
 """What a register reads in a folder."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class RiskRegister(Rendered, Register):
-    """Several audits as a release board needs them, with ways to look at them."""
-
-    REPORT = "privacygauge.register"
-
-    def __repr__(self) -> str:
-        from privacygauge import register
-
-        n = len(self.lines)
-        return (
-            f"<RiskRegister of {n} audit{'' if n == 1 else 's'}: {register.verdict(self).headline}>"
-        )
-
-    def write(self, directory: str | Path) -> list[Path]:
-        """Write register.html, register.json and register.csv; return the files' paths."""
-        from privacygauge import register
-        from privacygauge.runs import atomic
-
-        atomic.check_writable(Path(directory))
-        return atomic.write_all(Path(directory), register.files(self))
 
 
 def risk_register(
@@ -84,8 +52,7 @@ def risk_register(
 
     Notes
     -----
-    Files are read as JSON, and ids from the columns of ``records.parquet`` that hold them;
-    nothing is unpickled.
+    Files are read as JSON; nothing is unpickled.
     """
     checks.level(level)
     lines = [read_line(path, name) for name, path in _named(reports).items()]
@@ -96,8 +63,25 @@ def risk_register(
                 f"{line.name} and {seen[line.sha256]} are the same report: give it once"
             )
         seen[line.sha256] = line.name
-    ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.told.judged.severity))
-    return RiskRegister(title, own_version(), tuple(ranked), _together(ranked, level))
+    ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
+    return RiskRegister(_origin(ranked, level), title, tuple(ranked), _together(ranked, level))
+
+
+def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
+    nobody = [line for line in lines if line.worst.reason]
+    return Origin(
+        "register",
+        own_version(),
+        0,
+        level,
+        today(),
+        tuple(
+            Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
+            for line in nobody
+        ),
+        tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
+        {line.name: f"report.json sha256:{line.sha256}" for line in lines},
+    )
 
 
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
@@ -112,8 +96,7 @@ def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     """
     file = _file(Path(path))
     text = read_text(file, "report")
-    columns = _columns_of(file.with_name("records.parquet"))
-    return line_of(text, name or _folder_name(file), columns, where=str(file))
+    return line_of(text, name or _folder_name(file), where=str(file))
 
 
 def model_card(path: str | Path, *, name: str | None = None, dataset: str | None = None) -> str:
@@ -146,25 +129,6 @@ def card_of(line: RegisterLine, dataset: str | None) -> str:
     from privacygauge.register.model_card import render
 
     return render(line, dataset or ", ".join(line.files) or "not stated")
-
-
-def line_of(
-    text: str, name: str, columns: Columns = lambda names: None, *, where: str = REPORT
-) -> RegisterLine:
-    """Return what the text of a ``report.json`` says, as a line of a register."""
-    report = Part(where, _document(text, where))
-    kind = kind_of(report)
-    told = kind.tell(report, columns)
-    return RegisterLine(
-        plain(name),
-        kind,
-        told,
-        _files(report),
-        report.text("version"),
-        report.whole("seed"),
-        report.texts("warnings"),
-        hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
-    )
 
 
 def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
@@ -204,61 +168,8 @@ def _file(path: Path) -> Path:
     return file
 
 
-def _document(text: str, where: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"{where} is damaged or no JSON ({error}): give a folder that an audit wrote with --out"
-        ) from error
-    schema = found.get("schema") if isinstance(found, dict) else None
-    if isinstance(schema, str) and schema in SCHEMAS:
-        assert isinstance(found, dict)
-        return found
-    shown = plain(schema)
-    if isinstance(schema, str) and schema.startswith("privacygauge/register/"):
-        raise InputError(f"{where} is a register already: give the reports of the audits")
-    if isinstance(schema, str) and schema.startswith("privacygauge/"):
-        raise InputError(
-            f"{where} has the schema {shown}, and this version reads {SCHEMA}: use the newer "
-            "version of PrivacyGauge that wrote it"
-        )
-    raise InputError(
-        f"{where} is no report of PrivacyGauge (its schema must be {SCHEMA}, got {shown}): give a "
-        "folder that an audit wrote with --out"
-    )
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _columns_of(path: Path) -> Columns:
-    def columns(names: tuple[str, ...]) -> Mapping[str, NDArray[Any]] | None:
-        if not path.is_file():
-            return None
-        try:
-            table = parquet.read_columns(path, names)
-            return {name: table[name].to_numpy() for name in names if name in table.column_names}
-        except InputError:
-            raise
-        except parquet.DAMAGE as error:
-            raise InputError(
-                f"{path} is damaged or no Parquet file: write that report again"
-            ) from error
-
-    return columns
-
-
-def _files(report: Part) -> tuple[str, ...]:
-    """Return the names of the files that were audited, as its provenance has them."""
-    values = report.part("provenance").value.values()
-    texts = [value for value in values if isinstance(value, str)]
-    return tuple(plain(x.rpartition(" sha256:")[0]) for x in texts if " sha256:" in x)
-
-
 def _together(lines: Sequence[RegisterLine], asked: float) -> Together:
-    numbers = [(line.name, line.told.number) for line in lines]
+    numbers = [(line.name, line.number) for line in lines]
     at_level = tuple(name for name, number in numbers if number.level is not None)
     if not at_level:
         return Together(None, asked, None, ())

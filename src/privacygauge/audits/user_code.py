@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privacygauge.cli.models import absolute
+from privacygauge.audits.asking import absolute
 from privacygauge.errors import InputError
 from privacygauge.runs.code import changed, on_one_side
 from privacygauge.runs.owners import version_of

@@ -11,19 +11,11 @@ from hypothesis import strategies as st
 
 import privacygauge as pg
 from privacygauge.errors import InputError
-from privacygauge.register.model_card import block, metadata, render, section
-from privacygauge.register.model_card.markdown import escaped
-from privacygauge.register.reports import line_of
+from privacygauge.register.line import line_of
+from privacygauge.register.model_card import escaped, metadata, render, section
+from privacygauge.register.yaml import block
 from privacygauge.report.numbers import plain
-from tests.report.register.documents import (
-    CLASSIFIER,
-    DTP,
-    EVERY,
-    HOSTILE,
-    changed,
-    verdict,
-    written,
-)
+from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written
 
 yaml = pytest.importorskip("yaml")
 
@@ -96,13 +88,12 @@ def test_the_numbers_are_those_of_the_report():
     ]
     for words in ("70.0%, 66.0 to 74.0", "95% interval, n = 100", "50%", "seed 7", "0.1.0"):
         assert words in body
-    for words in (CLASSIFIER["game"]["adversary"], "It does not say more", "mind this"):
+    for words in (CLASSIFIER["about"]["knowledge"], "It does not say more", "mind this"):
         assert words in body
 
 
 def test_a_number_without_an_interval_stands_alone():
-    endless = changed(changed(DTP, "dtp", "lower", to=None), "dtp", "upper", to=None)
-    data, _ = front_matter(render(line(endless), "people"))
+    data, _ = front_matter(render(line(ENDLESS), "people"))
     (metric,) = data["model-index"][0]["results"][0]["metrics"]
     assert metric["value"] == "infinite"
 
@@ -131,14 +122,11 @@ def kinds(tokens):
 
 @given(st.text(st.sampled_from("|`*_[]()<>#!~\\&;:/.-+=1@w \n\tab\u202e"), max_size=30))
 def test_markdown_finds_nothing_in_the_users_texts(text):
-    hostile = changed(CLASSIFIER, "verdict", to=verdict("large", f"A{text}z")) | {
-        "warnings": [f"A{text}z"],
-        "game": {"question": f"A{text}z", "adversary": f"A{text}z"},
-    }
-    calm = changed(CLASSIFIER, "verdict", to=verdict("large", "Az")) | {
-        "warnings": ["Az"],
-        "game": {"question": "Az", "adversary": "Az"},
-    }
+    hostile, calm = (
+        changed(CLASSIFIER, "verdict", "headline", to=words)
+        | {"warnings": [words], "about": CLASSIFIER["about"] | {"game": words, "knowledge": words}}
+        for words in (f"A{text}z", "Az")
+    )
     assert kinds(rendered(section(line(hostile)))) == kinds(rendered(section(line(calm))))
 
 
@@ -155,11 +143,7 @@ def test_no_list_begins_in_a_text(text):
 
 
 def test_no_id_is_in_a_card(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder = written(tmp_path / "audit", CLASSIFIER)
-    pq.write_table(pa.table({"id": ["patient-7"], "risk": [0.9]}), folder / "records.parquet")
+    folder = written(tmp_path / "audit", changed(CLASSIFIER, "worst", "ids", to=["patient-7"]))
     assert "patient-7" in pg.risk_register([folder]).to_json()
     card = pg.model_card(folder)
     assert "patient-7" not in card

@@ -1,0 +1,171 @@
+"""Commands made from what they ask: options, limits, places and exit codes, the same for all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import typer
+
+from privacygauge.audits.asking import Asked, Command, Request, Role
+from privacygauge.cli import completion
+
+RUN = "run"
+"""Folder inside the report's that keeps what was trained."""
+
+RESULTS = "Results"
+"""The heading of options that say where results go."""
+
+WORKERS = "Workers"
+"""The heading of options that say by whom the work is done."""
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of a command: its name, its type for typer, and its default."""
+
+    name: str
+    annotation: Any
+    default: Any
+    info: Any
+
+    @property
+    def of_signature(self) -> inspect.Parameter:
+        """Return it as a parameter of a function that typer reads."""
+        from typing import Annotated
+
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=self.default,
+            annotation=Annotated[self.annotation, self.info],
+        )
+
+
+def add(app: typer.Typer, command: Command[Any]) -> None:
+    """Add a command to an app."""
+
+    def run(**given: Any) -> None:
+        raise typer.Exit(_played(command, given))
+
+    parameters = [*map(_parameter, *_hinted(command.request)), *_common(command)]
+    run.__signature__ = inspect.Signature([p.of_signature for p in parameters])  # type: ignore[attr-defined]
+    run.__doc__ = command.help
+    last = command.name.rpartition(" ")[2]
+    app.command(last, rich_help_panel=command.group)(run)
+
+
+def asked_again(requests: tuple[type[Request], ...]) -> dict[str, Asked]:
+    """Return the fields of several requests that may name code, by name."""
+    found = [(f, asked) for request in requests for f, asked in request.asked()]
+    return {f.name: asked for f, asked in found if asked.role is Role.CODE}
+
+
+def limits_option(text: str, metrics: tuple[str, ...]) -> Any:
+    """Return the option of ``--fail-above`` for these metrics."""
+    return typer.Option(
+        "--fail-above",
+        metavar="METRIC=VALUE",
+        help=f"{text} May be given several times.",
+        show_default=False,
+        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
+        rich_help_panel=RESULTS,
+    )
+
+
+def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
+    from privacygauge.audits.work import Work
+    from privacygauge.cli import backends
+    from privacygauge.cli.output import destination, emit_report, told
+    from privacygauge.cli.progress import bar
+    from privacygauge.report.limits import exceeded, parsed_limits
+
+    out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
+    limits = parsed_limits(fail_above, command.metrics)
+    request = command.request(**_values(command.request, given))
+    folder = destination(out, json, command.folder)
+    run = folder / RUN if command.keeps and folder is not None else None
+    work = Work(run, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
+    with backends.backend(given.get("backend", "loky")):
+        audit = command.play(request, work)
+    report = replace(audit.report(), name=request.title, note=request.note)
+    return emit_report(report, folder, json, quiet, exceeded(report, limits))
+
+
+def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request from what typer read."""
+    found: dict[str, Any] = {}
+    for f, asked in request.asked():
+        value = given[f.name]
+        if _is_list(f):
+            texts = value or ()
+            parts = (part for text in texts for part in _parts(text, asked.split))
+            value = tuple(parts) or (() if f.default is MISSING else f.default)
+        elif isinstance(value, Path):
+            value = str(value)
+        found[f.name] = value
+    return found
+
+
+def _parts(text: str, split: bool) -> list[str]:
+    return [part for part in text.split(",") if part] if split else [text]
+
+
+def _is_list(f: Field[Any]) -> bool:
+    return str(f.type).startswith("tuple")
+
+
+def _hinted(request: type[Request]) -> tuple[list[Field[Any]], list[Asked], list[Any]]:
+    hints = get_type_hints(request)
+    pairs = request.asked()
+    return [f for f, _ in pairs], [asked for _, asked in pairs], [hints[f.name] for f, _ in pairs]
+
+
+def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
+    """Return the parameter that asks for a field."""
+    required = f.default is MISSING
+    default = inspect.Parameter.empty if required else f.default
+    annotation = hint
+    if _is_list(f):
+        annotation, default = list[str] | None, None
+    elif asked.role is Role.FILE:
+        annotation = Path if required else Path | None
+    plain = not required and f.default not in (None, "", ()) and not _is_list(f)
+    shared: dict[str, Any] = {
+        "help": asked.help,
+        "show_default": plain and f.default is not False,
+        "rich_help_panel": asked.panel or None,
+    }
+    if asked.metavar:
+        shared["metavar"] = asked.metavar
+    if asked.offers:
+        shared["autocompletion"] = completion.names(*asked.offers)
+    info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
+    return _Parameter(f.name, annotation, default, info)
+
+
+def _common(command: Command[Any]) -> list[_Parameter]:
+    """Return the parameters that no request holds: where results go, and by whom work is done."""
+    from privacygauge.cli import options
+
+    found = [
+        _of("out", options.out(command.folder)),
+        _of("json", options.JSON),
+        _of("quiet", options.QUIET, bool, False),
+        _of("fail_above", limits_option(command.limits, command.metrics), list[str] | None),
+    ]
+    if command.trains:
+        found += [
+            _of("jobs", options.JOBS, int, command.jobs),
+            _of("backend", options.BACKEND, str, "loky"),
+        ]
+    return found
+
+
+def _of(name: str, info: Any, annotation: Any = None, default: Any = None) -> _Parameter:
+    plain = {"out": Path | None, "json": str | None}
+    return _Parameter(name, plain.get(name, annotation), default, info)
