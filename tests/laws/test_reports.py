@@ -20,7 +20,7 @@ from rich.console import Console
 import privacygauge as pg
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.core.estimate import Skipped
-from privacygauge.register.reports import line_of
+from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
@@ -115,8 +115,8 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
     line = line_of(render.as_json(report), "release")
     assert set(line.measures) <= set(report.numbers)
     assert all(line.measures[key] == report.numbers[key] for key in line.measures)
-    assert line.told.judged.severity == report.verdict.grade.severity.value
-    assert line.told.judged.headline == report.verdict.headline
+    assert line.severity == report.verdict.grade.severity
+    assert line.headline == report.verdict.headline
     for measure in (measure for measure in report.measures if measure.gate):
         told = exceeded(report, [Limit(measure.name, -1.0)])
         assert any(measure.name in text for text in told)
