@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from privacygauge.audits.holdout_bound.found import HoldoutBounds
     from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.audits.language.found import LanguageAudit
+    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.play import audit_synthetic
+    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
+    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import audit_language
     from privacygauge.audits.leaderboard.found import LeaderboardAudit
@@ -41,6 +46,10 @@ if TYPE_CHECKING:
     from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
     from privacygauge.audits.worst_case.play import compare_worst_cases
     from privacygauge.audits.worst_case.single import audit_worst_case
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
+    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -150,6 +159,11 @@ _HOME = {
     "HoldoutBounds": "audits.holdout_bound.found",
     "ReleasedAudit": "audits.released_table.play",
     "SyntheticAudit": "audits.generator.play",
+    "HoldoutAudit": "audits.holdout_attack.play",
+    "HoldoutBounds": "audits.holdout_bound.play",
+    "LanguageAudit": "audits.language.play",
+    "ReleasedAudit": "audits.released_table.found",
+    "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
     "audit_candidates": "audits.classifier.candidates",
     "audit_classifier": "audits.classifier.predictions",

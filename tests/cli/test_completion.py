@@ -20,6 +20,8 @@ from privacygauge.audits.language import says as language
 from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.worst_case import says as of_worst_cases
+from privacygauge.audits.generator import says as generator
+from privacygauge.audits.released_table import says as table
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
@@ -98,6 +100,12 @@ def test_only_what_begins_like_the_word_is_offered():
         ("dtp", dtp.METRICS),
         ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
+        ("dtp", gate.METRICS_OF_DTP),
+        ("language", gate.METRICS_OF_LANGUAGE),
+        ("synthetic", {*generator.METRICS, *table.METRICS}),
+        ("holdout attack", gate.METRICS_OF_ATTACK),
+        ("holdout bound", gate.METRICS_OF_BOUND),
+        ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
         ("holdout attack", OF_ATTACK),
         ("holdout bound", OF_BOUND),

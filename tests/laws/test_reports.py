@@ -32,6 +32,8 @@ from tests.audits import example_worst_case as worst
 from tests.audits.example_dtp import example as dtp
 from tests.language.made_scores import made_scores
 from tests.laws import turned
+from tests.audits import example_generator as generator
+from tests.audits import test_released_report as released_report
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -118,6 +120,17 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
     "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
     "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
+    "a generator": lambda: generator.example().report(),
+    "a generator that leaks nothing": lambda: generator.example(4, shift=0.0, tests=60).report(),
+    "a generator, reversed": lambda: generator.example(3, shift=-1.0).report(),
+    "a generator, one record": lambda: generator.example(
+        1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
+    ).report(),
+    "a released table": lambda: released_report.audited().report(),
+    "a released table, no leak": lambda: released_report.harmless(
+        released_report.audited()
+    ).report(),
+    "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 
@@ -178,6 +191,7 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
     assert set(line.measures) <= set(report.numbers)
     assert all(line.measures[key] == report.numbers[key] for key in line.measures)
     assert line.severity is report.verdict.grade.severity
+    assert line.severity == report.verdict.grade.severity
     assert line.headline == report.verdict.headline
     for measure in (measure for measure in report.measures if measure.gate):
         told = exceeded(report, [Limit(measure.name, -1.0)])

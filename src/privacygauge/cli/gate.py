@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.findings import Findings, Headline
+from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import synthetic
+from privacygauge.report import defences, language, worst_case
 from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.limits import Limit, parsed_limits
-from privacygauge.report.synthetic import released
-from privacygauge.report.synthetic.findings import SyntheticFindings
-from privacygauge.report.synthetic.released_findings import ReleasedFindings
+from privacygauge.report.numbers import plain
 from privacygauge.report.verdict import UNKNOWN, Verdict
 
 _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
@@ -25,23 +24,26 @@ _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "tpr@0.01": lambda f: _rates(f, 0.01),
     "tpr@0.001": lambda f: _rates(f, 0.001),
 }
-_OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
-    "auc": lambda f: f.headline.auc,
-    "worst": lambda f: f.headline.worst.auc,
-    "epsilon": lambda f: f.headline.worst.epsilon,
+_OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
+    "pdtp": lambda f: f.highest,
+    "mean": lambda f: f.mean.value,
+    "dtp": lambda f: float(f.dtp.low.max()),
+    "dtp-upper": lambda f: float(f.dtp.high.max()),
+    "share": lambda f: f.share_above.value,
 }
 METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
 """What an audit of attacks may be held to."""
 
-METRICS_OF_SYNTHETIC = tuple(name for metric in _OF_SYNTHETIC for name in (metric, f"{metric}.low"))
-"""What an audit of a generator may be held to."""
-
-METRICS_OF_RELEASED = tuple(
+_OF_PATIENTS = {"patient-auc": "auc", "patient-accuracy": "accuracy"}
+METRICS_OF_LANGUAGE = tuple(
     name
-    for metric in ("accuracy", "auc", "epsilon", "singling-out", "linkability", "inference")
+    for metric in (*(metric for metric in _METRICS if metric != "risk"), *_OF_PATIENTS)
     for name in (metric, f"{metric}.low")
 )
-"""What an audit of a released table may be held to."""
+"""What an audit of a language model may be held to."""
+
+METRICS_OF_DTP = tuple(_OF_DTP)
+"""What an audit of differential training privacy may be held to."""
 
 _OF_BOUND = {
     "honest": "honest_best_of_k",
@@ -71,38 +73,108 @@ def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
     return _lines(limits, lambda metric: measured(findings, metric), verdict_of_attacks(findings))
 
 
-def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]) -> list[str]:
+def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed."""
-
-    def measure(metric: str) -> float:
-        name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        estimate = _OF_SYNTHETIC[name](findings)
-        # A bound on epsilon has one honest number: its lower end.
-        return estimate.low if low or name == "epsilon" else estimate.value
-
-    return _lines(limits, measure, synthetic.verdict(findings))
+    return _lines(limits, lambda metric: _OF_DTP[metric](findings))
 
 
-def exceeded_by_released(findings: ReleasedFindings, limits: tuple[Limit, ...]) -> list[str]:
+def exceeded_by_bound(findings: BoundFindings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed, or that could not be checked."""
 
     def measure(metric: str) -> float | None:
+        if metric != "bias":
+            return findings.bias(_OF_BOUND[metric]).value
+        return None if findings.strongest is None else findings.strongest.value
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_attack(findings: AttackFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the strongest attack exceeds."""
+
+    def measure(metric: str) -> float | None:
+        # The best of several: the corrected interval allows for the choice.
+        found = {
+            "bias": findings.worst.bias.value,
+            "bias.low": findings.worst.corrected.low,
+            "accuracy": findings.worst.accuracy.value,
+            "accuracy.low": findings.worst.baseline + findings.worst.corrected.low,
+        }
+        # After a single trial no lower end is known.
+        return found[metric] if math.isfinite(found[metric]) else None
+
+    return _lines(limits, measure)
+
+
+def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked."""
+    measured: dict[str, float | None] = {
+        "findings": len(findings.findings),
+        "suspects": len(findings.suspects),
+        "explained": findings.winner.explained,
+    }
+    return _lines(limits, measured.__getitem__)
+
+
+def exceeded_by_defences(findings: ComparedDefences, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that what is left with any of the defences exceeds.
+
+    A further one where attacks take members for non-members, with any of them or with none.
+    """
+
+    def measure(metric: str) -> float:
+        left = [c.left for c in findings.compared]
+        found = [x.auc if metric.startswith("auc") else x.accuracy for x in left]
+        return max(e.low if metric.endswith(".low") else e.value for e in found)
+
+    lines = _lines(limits, measure, defences.verdict(findings))
+    hidden = [c.title for c in findings.compared if c.left.untold] if limits else []
+    return lines + [
+        f"{plain(title)}: attacks take members for non-members, so no limit can be checked"
+        for title in hidden
+    ]
+
+
+def exceeded_by_worst_case(findings: ComparedWorstCases, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that what is found of canaries exceeds with any defence.
+
+    Where no defence was given, without one.
+    """
+
+    def measure(metric: str) -> float | None:
         name, low = metric.removesuffix(".low"), metric.endswith(".low")
-        if name in _METRICS:
-            if findings.headline is None:
-                return None
-            return _of_headline(findings.headline, name, low)
-        risks = [r.risk for r in findings.risks if r.name == name and r.risk is not None]
-        return max((risk.low if low else risk.value for risk in risks), default=None)
+        fpr = _AT_FPRS.get(name, findings.fpr)
+        if fpr not in findings.fprs:
+            return None
+        trainings = findings.defended or findings.trainings
+        found = [
+            t.found.canaries.highest_auc if name == "auc" else t.canaries(fpr).estimate
+            for t in trainings
+        ]
+        return max(e.low if low else e.value for e in found)
 
-    return _lines(limits, measure, released.verdict(findings))
+    return _lines(limits, measure, worst_case.verdict(findings))
 
 
-def _of_headline(headline: Headline, name: str, low: bool) -> float:
-    if name == "epsilon":
-        return headline.epsilon.low
-    found = headline.accuracy if name == "accuracy" else headline.attack.auc
-    return found.low if low else found.value
+def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:
+    """Return a line for every limit that the findings exceed, or that could not be checked.
+
+    A further one where a control fired: a number below its limit is no evidence then.
+    """
+
+    def measure(metric: str) -> float | None:
+        name, dot, low = metric.partition(".low")
+        if name not in _OF_PATIENTS:
+            return measured(attacks_of(findings, findings.samples), metric)
+        if isinstance(findings.patients, Skipped):
+            return None
+        return measured(attacks_of(findings, findings.patients), f"{_OF_PATIENTS[name]}{dot}{low}")
+
+    fired = findings.controls.void
+    if not limits or not fired:
+        return _lines(limits, measure, language.verdict(findings))
+    honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"
+    return [honest, *_lines(limits, measure)]
 
 
 def _lines(

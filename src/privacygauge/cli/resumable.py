@@ -19,6 +19,12 @@ from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.holdout_attack.says import METRICS as METRICS_OF_ATTACK
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as LANGUAGE
+from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.says import METRICS as METRICS_OF_GENERATOR
+from privacygauge.audits.holdout_attack.play import HoldoutAudit
+from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.work import Work
 from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.says import METRICS as METRICS_OF_WORST_CASE
@@ -30,6 +36,17 @@ from privacygauge.cli.gate import (
     METRICS_OF_SYNTHETIC,
     exceeded,
     exceeded_by_synthetic,
+    METRICS_OF_ATTACK,
+    METRICS_OF_DEFENCES,
+    METRICS_OF_DTP,
+    METRICS_OF_LANGUAGE,
+    METRICS_OF_WORST_CASE,
+    exceeded,
+    exceeded_by_attack,
+    exceeded_by_defences,
+    exceeded_by_dtp,
+    exceeded_by_language,
+    exceeded_by_worst_case,
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
@@ -118,6 +135,10 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
+    return limited(audit.report(), limits)
+
+
 def _of(command: Command[Any]) -> Resumable:
     """Return how a command is taken up that says itself what it asks."""
 
@@ -143,5 +164,11 @@ RESUMABLE: Mapping[str, Resumable] = {
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, _exceeded),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
     "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, _exceeded),
+    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
+    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
+    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
+    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
+    "synthetic": Resumable(METRICS_OF_GENERATOR, _synthetic, _exceeded),
+    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
 }
 """By the name of the command."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -62,7 +62,7 @@ def blocks(a: Attacks) -> tuple[Block, ...]:
             )
         ),
         main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
-        *notes(a),
+        *notes(a.evaluations),
         Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
         Folded("Every number about the scores", (scores(a), rates(a.evaluations))),
         Folded("How the intervals were made", (methods(a.evaluations),)),
@@ -161,11 +161,12 @@ def overview(a: Attacks) -> Table:
     )
 
 
-def notes(a: Attacks) -> tuple[Text, ...]:
+def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
     """Return what to know beside the main table."""
-    n = len(a.evaluations)
+    n = len(evaluations)
+    doubtful = any(not r.resolved for e in evaluations for r in e.tpr_at_fpr)
     told = (
-        *((TOO_FEW,) if a.doubtful else ()),
+        *((TOO_FEW,) if doubtful else ()),
         *(
             (
                 f"Each row stands for itself. Among {n} attacks the best looks better than it is "
@@ -174,7 +175,7 @@ def notes(a: Attacks) -> tuple[Text, ...]:
             if n > 1
             else ()
         ),
-        *(f"{e.title}: {' '.join(e.notes)}" for e in a.evaluations if e.notes),
+        *(f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes),
     )
     return (Text(told, Tone.NOTE),) if told else ()
 
@@ -298,12 +299,23 @@ def methods(evaluations: Sequence[Evaluation]) -> Table:
         "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
         "Epsilon": [e.epsilon for e in evaluations],
     }
+    return methods_of(columns, "n counts targets: rows about the same target are not independent.")
+
+
+def methods_of(
+    columns: Mapping[str, Sequence[Estimate | Skipped]],
+    note: str = "",
+    *,
+    name: str = "methods",
+    title: str = "Methods",
+) -> Table:
+    """Return how the intervals of every kind of number were made; estimates by what they are of."""
     return Table(
-        "methods",
-        "Methods",
+        name,
+        title,
         (Column("Number"), Column("Method and level", prose=True), Column("n")),
-        tuple((name, *method(found)) for name, found in columns.items()),
-        "n counts targets: rows about the same target are not independent.",
+        tuple((number, *method(found)) for number, found in columns.items()),
+        note,
     )
 
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.verdict import several
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, short
-from privacygauge.report.numbers import decimal_estimate
-from privacygauge.report.synthetic.findings import SyntheticFindings
+from privacygauge.report.numbers import count, decimal_estimate, fixed
+from privacygauge.report.values import Plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +44,7 @@ class Ranked:
     """(p,) Upper ends."""
 
 
-def ranked(f: SyntheticFindings, points: int = POINTS) -> Ranked:
+def ranked(f: SyntheticAudit, points: int = POINTS) -> Ranked:
     """Return the targets by falling AUC, at most `points` of them: both ends and even steps."""
     n = len(f.targets)
     kept = np.arange(n)
@@ -54,12 +56,12 @@ def ranked(f: SyntheticFindings, points: int = POINTS) -> Ranked:
     return Ranked(position, kept + 1, f.best.aucs[position], low, high)
 
 
-def plot_auc(f: SyntheticFindings, ax: Axes | None = None) -> Axes:
+def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """Draw the AUC of every target with its interval, the largest first; numbers: `ranked`.
 
     Parameters
     ----------
-    f : SyntheticFindings
+    f : SyntheticAudit
     ax : matplotlib.axes.Axes, optional
         A new figure's where none is given.
 
@@ -93,12 +95,12 @@ def plot_auc(f: SyntheticFindings, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_vulnerability(f: SyntheticFindings, ax: Axes | None = None) -> Axes:
+def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """Draw every target's AUC over its vulnerability score; numbers: `ranked`, ``f.targets``.
 
     Parameters
     ----------
-    f : SyntheticFindings
+    f : SyntheticAudit
     ax : matplotlib.axes.Axes, optional
 
     Returns
@@ -124,6 +126,40 @@ def plot_vulnerability(f: SyntheticFindings, ax: Axes | None = None) -> Axes:
         ax.set_title(f"Rank correlation {decimal_estimate(f.foreseen, 2)}", fontsize=8.5, color=INK)
     legend(ax, loc="best")
     return ax
+
+
+def auc_plot(f: SyntheticAudit) -> Plot:
+    """Return the AUC of every target as a part of the page."""
+    values = np.sort(f.best.aucs)[::-1]
+    n = len(values)
+    return Plot(
+        "aucs",
+        "Every attacked record",
+        "How often each record is told, with its interval. On the dotted line there is nothing "
+        "but guessing; where a whole interval lies above it, the record is given away.",
+        f"The AUC is {fixed(float(values[0]), 3)} for the first record, "
+        f"{fixed(float(values[n // 2]), 3)} in the middle, {fixed(float(values[-1]), 3)} for the "
+        f"last; {count(f.n_told)} of {count(n)} records are told beyond luck.",
+        lambda: plot_auc(f),
+        wide=False,
+    )
+
+
+def vulnerability_plot(f: SyntheticAudit) -> Plot:
+    """Return the AUC of every target over its vulnerability score as a part of the page."""
+    words = "The rank correlation was not computed."
+    if not isinstance(f.foreseen, Skipped):
+        words = f"The rank correlation is {decimal_estimate(f.foreseen, 2)}."
+    return Plot(
+        "vulnerability",
+        "Was the risk foreseen?",
+        "The vulnerability score is how far a record is from those most like it: it needs neither "
+        "a generator nor an attack. If points rise to the right, the score finds the records at "
+        "risk beforehand.",
+        f"{several(len(f.targets), 'record')} by score and AUC. {words}",
+        lambda: plot_vulnerability(f),
+        wide=False,
+    )
 
 
 def _chance(ax: Axes) -> None:

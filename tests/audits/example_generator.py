@@ -1,4 +1,4 @@
-"""Realistic `SyntheticFindings`: made-up scores through the evaluation, a real measure of use."""
+"""A realistic `SyntheticAudit`: made-up scores through the evaluation, a real measure of use."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from privacygauge.audits.generator.found import Group, Headline, SyntheticAudit, Targets
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
+from privacygauge.core.versions import today
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.findings import GameDescription
-from privacygauge.report.synthetic.findings import Group, Headline, SyntheticFindings, Targets
+from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.generators.generator import BayNet
@@ -42,7 +44,7 @@ def example(
     shared: bool = False,
     extras: bool = True,
     seed: int = 0,
-) -> SyntheticFindings:
+) -> SyntheticAudit:
     """Return findings about `n_targets` records, the first ids of which are hostile.
 
     A record in the data moves scores by up to twice `shift`, those of a high vulnerability score
@@ -68,11 +70,17 @@ def example(
     ids = np.array([f"person-{i:05d}" for i in range(r)], dtype=object)
     ids[: len(HOSTILE)] = HOSTILE[:r]
     foreseen = rank_correlation(vulnerability, played[best].aucs)
-    return SyntheticFindings(
-        command="privacygauge synthetic people.csv --generator <baynet>",
-        version="0.1.0",
-        seed=seed,
-        level=0.95,
+    return SyntheticAudit(
+        Origin(
+            "privacygauge synthetic people.csv --generator <baynet>",
+            "0.1.0",
+            seed,
+            0.95,
+            today(),
+            (Skipped("<u>groundhog</u>", "was <u>not</u> asked for"),) if extras else (),
+            ("the column <b>town</b> is constant",) if extras else (),
+            {"python": "3.11.7", "people.csv sha256": "9f86d081884c7d659a2feaa0c55ad015"},
+        ),
         game=_game(shared, sizes),
         generator="BayNet <b>of</b> degree 1",
         settings={"degree": 1, "order": None, "<s>": "</s>"},
@@ -91,13 +99,10 @@ def example(
         headline=Headline(best, worst, played[best].auc, played[best].targets[worst]),
         foreseen=foreseen if extras else Skipped("foreseen", "one side <u>does not</u> vary"),
         utility=_use() if extras else Skipped("utility", "too few <u>records</u>"),
-        skipped=(Skipped("<u>groundhog</u>", "was <u>not</u> asked for"),) if extras else (),
-        warnings=("the column <b>town</b> is constant",) if extras else (),
-        provenance={"python": "3.11.7", "people.csv sha256": "9f86d081884c7d659a2feaa0c55ad015"},
     )
 
 
-def repeated(f: SyntheticFindings, times: int) -> SyntheticFindings:
+def repeated(f: SyntheticAudit, times: int) -> SyntheticAudit:
     """Return the findings with every target so many times, as other records of the table."""
     r = times * len(f.targets)
     targets = Targets(

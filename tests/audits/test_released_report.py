@@ -1,3 +1,5 @@
+"""The report of an audit of a released table: its verdict, words and numbers in every form."""
+
 from __future__ import annotations
 
 import io
@@ -11,15 +13,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from privacygauge.audits.released_table import plots, sections
 from privacygauge.audits.released_table.play import audit_released
-from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.errors import InputError, OutputError
+from privacygauge.audits.released_table.says import METRICS
+from privacygauge.audits.released_table.verdict import verdict
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
 from privacygauge.evaluate.findings import Fact
-from privacygauge.report.synthetic import released
-from privacygauge.report.synthetic.released import plots, views
-from privacygauge.report.synthetic.released.verdict import UNKNOWN, worst
-from privacygauge.report.verdict import GRADES, NONE
-from privacygauge.report.writing import write_report
+from privacygauge.report.attacks.records import riskiest
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
+from privacygauge.report.values import Table
 from tests.report.example import HOSTILE
 from tests.report.test_document import ESTIMATE, strict
 from tests.report.test_html import Page
@@ -60,7 +63,7 @@ def alone():
 
 @pytest.fixture(scope="module")
 def text(found):
-    return released.render_html(found)
+    return found.to_html()
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +73,7 @@ def page(text):
 
 @pytest.fixture(scope="module")
 def alone_text(alone):
-    return released.render_html(alone)
+    return alone.to_html()
 
 
 def harmless(found):
@@ -101,31 +104,31 @@ def shown(text):
 @pytest.mark.slow
 def test_the_gravest_of_three_makes_the_verdict(found):
     quiet = harmless(found)
-    assert released.verdict(quiet).grade == NONE
+    assert verdict(quiet).grade == NONE
     some = Estimate(0.2, 0.15, 0.3, 0.95, 90, "made up")
     by_risk = replace(
         quiet, corrected=replace(quiet.corrected, risks=(*quiet.corrected.risks[:-1], some))
     )
-    told = released.verdict(by_risk)
-    assert told.grade == "moderate"
+    told = verdict(by_risk)
+    assert told.grade == MODERATE
     assert told.headline.startswith("Moderate leak: inference (")
     by_copies = replace(
         by_risk,
         corrected=replace(by_risk.corrected, copies=replace(some, low=0.4, value=0.5, high=0.6)),
     )
-    assert released.verdict(by_copies).grade == "large"
-    assert "stand in the synthetic table as they are" in released.verdict(by_copies).headline
+    assert verdict(by_copies).grade == LARGE
+    assert "stand in the synthetic table as they are" in verdict(by_copies).headline
     strong = Estimate(0.9, 0.85, 0.95, 0.95, 90, "made up")
     by_attack = replace(quiet, headline=replace(quiet.headline, accuracy=strong))
-    assert released.verdict(by_attack).headline == (
+    assert verdict(by_attack).headline == (
         "Large leak: guesses about who was in the data are right 90.0% of the time"
     )
 
 
 def test_what_the_headline_speaks_of_comes_first(found):
-    assert "equal in every column" in released.verdict(found).sentences[0]
+    assert "equal in every column" in verdict(found).sentences[0]
     few = replace(found.corrected, copies=Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up"))
-    told = released.verdict(replace(found, corrected=few))
+    told = verdict(replace(found, corrected=few))
     assert told.headline.startswith("Large leak: guesses about who")
     assert told.sentences[0].startswith("The strongest attack")
     assert "equal in every column" in " ".join(told.sentences[1:])
@@ -134,16 +137,16 @@ def test_what_the_headline_speaks_of_comes_first(found):
 def test_every_grade_has_something_to_say_and_to_do(found, alone):
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
     for f in (found, harmless(found), alone, void):
-        told = released.verdict(f)
+        told = verdict(f)
         assert told.sentences
         assert told.advice
-        assert told.grade in (*GRADES, UNKNOWN)
+        assert told.grade in (*GRADES, UNTOLD)
         assert not any("MOVER" in sentence for sentence in told.sentences)
 
 
 def test_no_leak_found_is_no_promise(found):
-    told = released.verdict(harmless(found))
-    assert "does not say that nothing leaks" in told.sentences[-1]
+    told = verdict(harmless(found))
+    assert "does not say that nothing leaks" in told.unsaid
     assert any("may have gone unnoticed" in sentence for sentence in told.sentences)
 
 
@@ -155,15 +158,15 @@ def test_far_from_every_record_is_never_safe(alone):
         closest=tuple(Fact(fact.label, far) for fact in alone.closest),
         copies=tuple(Fact(fact.label, none) for fact in alone.copies),
     )
-    assert released.verdict(f).grade == UNKNOWN
-    for name in (GRADES[0], "safe"):
-        assert name not in released.verdict(f).headline.lower()
+    assert verdict(f).grade == UNTOLD
+    for name in (NONE.word, "safe"):
+        assert name not in verdict(f).headline.lower()
 
 
 def test_the_worst_risk_is_that_of_the_highest_corrected_lower_end(found):
-    best = worst(found)
-    assert best.beyond.low == max(x.low for x in found.corrected.risks)
-    assert worst(replace(found, corrected=replace(found.corrected, risks=()), risks=())) is None
+    assert found.worst.beyond.low == max(x.low for x in found.corrected.risks)
+    bare = replace(found, corrected=replace(found.corrected, risks=()), risks=())
+    assert bare.worst is None
 
 
 # -- the page
@@ -184,32 +187,14 @@ def test_hostile_words_are_text(found):
     facts = tuple(Fact(BAD, fact.estimate) for fact in found.copies)
     evil = replace(
         found,
-        command=BAD,
-        warnings=(BAD,),
-        skipped=(Skipped(BAD, BAD),),
         copies=facts,
         risks=tuple(replace(r, variant=BAD, meaning=BAD, notes=(BAD,)) for r in found.risks),
         game=replace(found.game, name=BAD, question=BAD, adversary=BAD, secret=BAD),
         utility=replace(found.utility, notes=(BAD,)),
     )
-    text = released.render_html(evil)
+    text = evil.to_html()
     assert "<script" not in text
     Page(text)
-
-
-def test_the_page_is_sound(page, text, alone_text):
-    for one in (page, Page(alone_text)):
-        ids = one.values("id")
-        assert len(ids) == len(set(ids))
-        for name in ("aria-labelledby", "href"):
-            for value in one.values(name):
-                for target in value.split():
-                    assert target == "data:," or target.lstrip("#") in ids
-        assert one.tags["h1"] == one.tags["main"] == one.tags["nav"] == 1
-        assert one.tags["caption"] == one.tags["table"]
-        assert one.tags["script"] == one.tags["img"] == 0
-        assert all(b - a <= 1 for a, b in zip(one.headings, one.headings[1:], strict=False))
-    assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", text)
 
 
 def test_distances_are_always_labelled(text, alone_text):
@@ -222,20 +207,20 @@ def test_distances_are_always_labelled(text, alone_text):
 @pytest.mark.slow
 def test_contents_are_shown_only_where_they_were_asked_for(found, text):
     assert "patient-010" in text
-    assert COLUMN in [*views.riskiest(found).columns]
+    assert COLUMN in found.records.contents
     plain = replace(found, records=replace(found.records, contents={}))
-    told = shown(released.render_html(plain))
-    assert views.riskiest(plain).columns == ()
+    told = shown(plain.to_html())
     assert "their contents are not in this file" in told
     assert TOWN not in told
 
 
 def test_members_alone_are_listed_by_falling_score(found):
-    riskiest = views.riskiest(found)
-    assert riskiest.n == 60
-    assert all(record.member for record in riskiest.records)
-    scores = [float(record.risk) for record in riskiest.records]
-    assert scores == sorted(scores, reverse=True)
+    title = found.headline.attack.title
+    listed = riskiest(found.records, title, found.records.scores[title], members=True)
+    assert listed.n == 60
+    assert found.records.member[listed.rows].all()
+    assert (np.diff(found.records.scores[title][listed.rows]) <= 0).all()
+    assert found.report().worst == listed.worst
 
 
 def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
@@ -244,34 +229,23 @@ def test_without_a_holdout_the_page_says_what_is_missing(alone, alone_text):
     assert "Beyond the control:" not in told
     assert "Not played: no holdout" in told
     assert "records.parquet" not in told
-    assert views.riskiest(alone) is None
+    assert alone.report().worst.reason == "there was no holdout"
 
 
 @pytest.mark.slow
 def test_a_void_result_is_marked(found):
     void = replace(found, blind=replace(found.blind, auc=Estimate(0.8, 0.7, 0.9, 0.95, 9, "m")))
-    told = shown(released.render_html(void))
+    told = shown(void.to_html())
     assert "the numbers below are void" in told
-    assert sum("Void:" in card.text for card in views.cards(void)) == 4
-    assert not any("Void:" in card.text for card in views.cards(found))
-
-
-@pytest.mark.slow
-def test_rendering_is_repeatable(found, text):
-    assert released.render_html(found) == text
+    assert sum("Void:" in card.text for card in void.report().cards) == 4
+    assert not any("Void:" in card.text for card in found.report().cards)
 
 
 # -- the document
 
 
-def test_the_contract_of_the_interface(found):
-    document = strict(released.to_json(found))
-    assert document["schema"] == "privacygauge/1"
-    assert list(document) == [
-        "schema", "command", "version", "seed", "level", "n_real", "n_synthetic", "n_holdout",
-        "game", "headline", "attacks", "verdict", "blind", "risk", "furthest", "copies", "closest",
-        "utility", "skipped", "warnings", "provenance",
-    ]  # fmt: skip
+def test_the_document_says_what_the_findings_say(found):
+    document = strict(found.to_json())
     assert [a["name"] for a in document["attacks"]] == [
         "closest-distance", "distance-ratio", "density-ratio", "value-ratio",
     ]  # fmt: skip
@@ -287,7 +261,7 @@ def test_the_contract_of_the_interface(found):
 
 
 def test_without_a_holdout_what_needs_one_is_none(alone):
-    document = strict(released.to_json(alone))
+    document = strict(alone.to_json())
     assert document["attacks"] == []
     assert document["headline"] is document["blind"] is document["furthest"] is None
     assert "no holdout" in document["game"]["skipped"]
@@ -296,7 +270,7 @@ def test_without_a_holdout_what_needs_one_is_none(alone):
 
 
 def test_no_record_is_in_the_document(found):
-    text = released.to_json(found)
+    text = found.to_json()
     assert "patient-010" not in text
     assert "alert('town')" not in text
 
@@ -306,7 +280,7 @@ def test_no_record_is_in_the_document(found):
 
 @pytest.mark.slow
 def test_all_files_are_written(found, tmp_path):
-    paths = write_report(released, found, tmp_path / "a" / "b")
+    paths = found.write(tmp_path / "a" / "b")
     assert [path.name for path in paths] == NAMES
     frame = pd.read_parquet(paths[2])
     assert frame.shape[0] == 60 + 30
@@ -325,33 +299,31 @@ def test_without_a_holdout_there_are_two_files(alone, tmp_path):
         alone.plot_roc()
 
 
-def test_a_folder_that_is_a_file_is_refused(found, tmp_path):
-    (tmp_path / "x").write_text("")
-    with pytest.raises(OutputError):
-        write_report(released, found, tmp_path / "x")
-
-
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_the_terminal_fits_and_shows_no_markup(found, alone, width):
     for f in (found, alone, harmless(found)):
         file = io.StringIO()
-        Console(file=file, width=width, color_system=None).print(released.terminal_summary(f))
+        Console(file=file, width=width, color_system=None).print(f.terminal_summary())
         lines = file.getvalue().splitlines()
         assert max(map(len, lines)) <= width
-        assert released.verdict(f).headline[:30] in file.getvalue()
+        assert verdict(f).headline[:30] in file.getvalue()
         assert "\x1b" not in file.getvalue()
 
 
 def test_the_summary_names_every_number(found, alone):
     text = found.summary()
-    for word in ("Right guesses", "AUC, table unseen", "Beyond control", "Holdout copied"):
+    words = (
+        "Right guesses about membership", "Right order without the table",
+        "Furthest beyond its control", "of the holdout, by chance alone",
+    )  # fmt: skip
+    for word in words:
         assert word in text
     assert "Not done: membership attacks" in alone.summary()
 
 
 def test_the_plot_of_the_risks_has_its_numbers(found, alone):
     ax = found.plot_risks()
-    frame = released.risks_frame(found)
+    frame = plots.risks_frame(found)
     assert len(frame) == len(found.risks) == len(ax.get_yticks())
     drawn = [np.asarray(c.lines[0].get_xdata()) for c in ax.containers]
     for name, values in zip(("attack", "control", "baseline"), drawn, strict=True):
@@ -365,6 +337,48 @@ def test_the_plot_of_the_risks_has_its_numbers(found, alone):
 
 
 def test_methods_name_every_level(found, alone):
-    names = [method.number for method in views.methods(found)]
-    assert "Beyond the control, in the verdict" in names
-    assert len(views.methods(alone)) == 3
+    def names(f):
+        (table,) = [block for block in sections.measured(f) if isinstance(block, Table)]
+        return [row[0] for row in table.rows]
+
+    assert "Beyond the control, in the verdict" in names(found)
+    assert len(names(alone)) == 3
+
+
+# -- the gate and the register
+
+
+def test_the_gate_names_what_the_report_measures(found, alone):
+    for f in (found, alone):
+        gated = {measure.name for measure in f.report().measures if measure.gate}
+        assert {name.removesuffix(".low") for name in METRICS} == gated
+    numbers = found.report().numbers
+    assert set(METRICS) <= set(numbers)
+    assert numbers["accuracy"] == found.headline.accuracy.value
+    assert numbers["accuracy.low"] == found.headline.accuracy.low
+    assert numbers["auc"] == found.headline.attack.auc.value
+    # A bound on epsilon has one honest number: its lower end.
+    assert numbers["epsilon"] == numbers["epsilon.low"] == found.headline.epsilon.low
+    inference = [risk.risk for risk in found.risks if risk.name == "inference"]
+    assert numbers["inference"] == max(risk.value for risk in inference)
+    assert numbers["inference.low"] == max(risk.low for risk in inference)
+
+
+def test_a_register_has_what_goes_furthest_beyond_chance(found):
+    def main(**corrected):
+        return replace(found, corrected=replace(found.corrected, **corrected)).report().main
+
+    assert main().name == "beyond"
+    assert "copied" in main().label
+    assert main().looks == 2
+    few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
+    assert "membership" in main(copies=few, risks=(few,) * len(found.risks)).label
+    sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
+    assert found.risks[0].title in main(copies=few, risks=sure).label
+
+
+def test_without_a_holdout_a_register_has_copies_only(alone):
+    main = alone.report().main
+    assert main.name == "copies"
+    assert main.found == alone.copies[0].estimate
+    assert "nothing to compare with" in main.guessing

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Headline
 from privacygauge.report import direction
+from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    MODERATE,
+    NONE,
+    UNTOLD,
+    grade_of,
+    gravest,
+    scale_of,
+)
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
-from privacygauge.report.synthetic.released.advice import advice
-from privacygauge.report.synthetic.released.membership import attacks_of
-from privacygauge.report.synthetic.released_findings import ReleasedFindings, ReleaseRisk
-from privacygauge.report.verdict import GRADES, NONE, UNKNOWN, Verdict, grade_of, gravest
-from privacygauge.report.verdict import verdict as verdict_of_attacks
+from privacygauge.report.values import Grade, Verdict
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -21,22 +25,35 @@ MATTERS = (
 )
 
 
-@dataclass(frozen=True)
-class Worst:
-    """The risk that goes furthest beyond its control."""
+_AGAIN = (
+    "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+    "report with the table."
+)
+_GENERATOR = (
+    "Audit the generator too (privacygauge synthetic): an attacker who can run it sees more than "
+    "this audit."
+)
+_NEITHER = (
+    "Do not publish on the strength of this report: it says neither yes nor no.",
+    "Keep a random part of the records back from the generator (a third, say), generate anew, and "
+    "audit with that part as the holdout.",
+    _GENERATOR,
+)
 
-    risk: ReleaseRisk
-    """Which it is."""
-    beyond: Estimate
-    """What the attack achieves beyond the control; the interval allows for all looks."""
+
+_UNSAFE = (
+    "This is no verdict of safety. Few copies, low rates, and long distances to the closest record "
+    "are no evidence of it."
+)
+_VOID = "Success of the other attacks is no evidence of a leak, nor is their failure one of safety."
 
 
-def verdict(f: ReleasedFindings) -> Verdict:
+def verdict(f: ReleasedAudit) -> Verdict:
     """Return the verdict on a released table.
 
     Parameters
     ----------
-    f : ReleasedFindings
+    f : ReleasedAudit
 
     Returns
     -------
@@ -48,64 +65,47 @@ def verdict(f: ReleasedFindings) -> Verdict:
         same source, nor where none finds a leak but one gives away more about the holdout.
     """
     if f.n_holdout == 0:
-        return Verdict(UNKNOWN, _alone(f), _without(f), advice(f, None))
-    if not same_source(f):
+        return _untold(_alone(f), _without(f), _UNSAFE, _NEITHER)
+    if not f.same_source:
         headline = "Cannot be told: real records and holdout are not from the same source"
-        return Verdict(UNKNOWN, headline, _void(f), advice(f, None))
+        return _untold(headline, _void(f), _VOID, _NEITHER)
     found = grades(f)
-    grade = gravest((*found.values(), *((UNKNOWN,) if f.corrected.inverted else ())))
-    if grade == UNKNOWN:
-        return Verdict(UNKNOWN, direction.HEADLINE, _inverted(f), direction.ADVICE)
+    grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
+    if grade == UNTOLD:
+        return _untold(direction.HEADLINE, _inverted(f), direction.OPEN, direction.ADVICE)
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
     sentences = (
         *(sentence for part in order for sentence in told[part]),
         *(() if grade == NONE else (MATTERS,)),
-        _unsaid(grade),
     )
-    return Verdict(grade, _headline(f, grade), sentences, advice(f, GRADES.index(grade)))
+    return Verdict(grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade))
 
 
-def grades(f: ReleasedFindings) -> dict[str, str]:
+def _untold(
+    headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...]
+) -> Verdict:
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, advice)
+
+
+def grades(f: ReleasedAudit) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
-    attacks, found = attacks_of(f), worst(f)
+    attacks, found = f.membership, f.worst
     return {
         "copies": NONE if f.corrected.copies is None else beyond_grade(f.corrected.copies),
-        "membership": NONE if attacks is None else verdict_of_attacks(attacks).grade,
+        "membership": NONE if attacks is None else judged(attacks).grade,
         "risks": NONE if found is None else beyond_grade(found.beyond),
     }
 
 
-def beyond_grade(beyond: Estimate) -> str:
+def beyond_grade(beyond: Estimate) -> Grade:
     """Return the grade for what goes beyond a control, by its lower end."""
     # An advantage of so much is a balanced accuracy of half of it above one half.
     return grade_of(0.5 + beyond.low / 2)
 
 
-def worst(f: ReleasedFindings) -> Worst | None:
-    """Return the risk with the highest corrected lower end; None where nothing was compared."""
-    pairs = zip(f.risks, f.corrected.risks, strict=True)
-    found = [Worst(risk, beyond) for risk, beyond in pairs if beyond is not None]
-    return max(found, key=lambda w: (w.beyond.low, w.beyond.value), default=None)
-
-
-def furthest_from_baseline(f: ReleasedFindings) -> ReleaseRisk | None:
-    """Return the risk whose attack does best beside its baseline; None where none was tried."""
-    return max(f.risks, key=lambda r: r.attack.value - r.baseline.value, default=None)
-
-
-def same_source(f: ReleasedFindings) -> bool:
-    """Return whether the attack that never sees the synthetic table stays at guessing."""
-    return f.blind is None or f.blind.auc.low <= 0.5
-
-
-def named(risk: ReleaseRisk) -> str:
-    """Return what a risk is called, such as ``inference (income)``."""
-    return plain(f"{risk.name} ({risk.variant})" if risk.variant else risk.name)
-
-
-def _headline(f: ReleasedFindings, grade: str) -> str:
+def _headline(f: ReleasedAudit, grade: Grade) -> str:
     if grade == NONE:
         return "No leak found: nothing shows more about the real records than about other people"
     leading = next(name for name, found in grades(f).items() if found == grade)
@@ -113,27 +113,22 @@ def _headline(f: ReleasedFindings, grade: str) -> str:
         share = percent(f.copies[0].estimate.value)
         told = f"{share} of the real records stand in the synthetic table as they are"
     elif leading == "membership":
-        told = _by_attacks(f)
+        assert f.membership is not None
+        told = judged(f.membership).headline.partition(": ")[2]
     else:
-        found = worst(f)
+        found = f.worst
         assert found is not None
         told = (
-            f"{named(found.risk)} succeeds for {percent(found.risk.attack.value)} of the attempts "
+            f"{found.risk.title} succeeds for {percent(found.risk.attack.value)} of the attempts "
             f"on real records, {_control(found.risk)} on others"
         )
-    return f"{grade.capitalize()} leak: {told}"
+    return f"{grade.word.capitalize()} leak: {told}"
 
 
-def _by_attacks(f: ReleasedFindings) -> str:
-    attacks = attacks_of(f)
-    assert attacks is not None
-    return verdict_of_attacks(attacks).headline.partition(": ")[2]
-
-
-def _inverted(f: ReleasedFindings) -> tuple[str, ...]:
+def _inverted(f: ReleasedAudit) -> tuple[str, ...]:
     """Return why nothing can be told where more is given away about the holdout."""
     attacks = () if f.headline is None else f.headline.inverted
-    why = direction.sentences(attacks) if attacks else (direction.LIKELY, direction.OPEN)
+    why = direction.sentences(attacks)[:-1] if attacks else (direction.LIKELY,)
     if not f.corrected.inverted:
         return why
     named = ", ".join(map(plain, f.corrected.inverted))
@@ -144,16 +139,11 @@ def _inverted(f: ReleasedFindings) -> tuple[str, ...]:
     )
 
 
-def _membership(f: ReleasedFindings) -> tuple[str, ...]:
-    attacks = attacks_of(f)
-    if attacks is None:
-        return ()
-    found = verdict_of_attacks(attacks)
-    # The last ones speak of the whole: to whom it matters, and what is not said.
-    return found.sentences[: -2 if found.grade in GRADES[1:] else -1]
+def _membership(f: ReleasedAudit) -> tuple[str, ...]:
+    return () if f.membership is None else judged(f.membership).sentences
 
 
-def _copied(f: ReleasedFindings) -> tuple[str, ...]:
+def _copied(f: ReleasedAudit) -> tuple[str, ...]:
     beyond = f.corrected.copies
     if beyond is None or beyond.low <= 0:
         return ()
@@ -166,8 +156,8 @@ def _copied(f: ReleasedFindings) -> tuple[str, ...]:
     )
 
 
-def _risks(f: ReleasedFindings) -> tuple[str, ...]:
-    found = worst(f)
+def _risks(f: ReleasedAudit) -> tuple[str, ...]:
+    found = f.worst
     if found is None:
         return ()
     n = len(f.risks)
@@ -181,20 +171,20 @@ def _risks(f: ReleasedFindings) -> tuple[str, ...]:
         return (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
-            f"{_capital(named(found.risk))} comes closest: it {rates}. A risk of up to "
+            f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
             f"{percent(most)} beyond the control may have gone unnoticed "
             f"{_together(f)}.",
         )
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
     return (
-        f"Of the three risks that regulators name, {named(found.risk)} goes furthest: it {rates}. "
+        f"Of the three risks that regulators name, {found.risk.title} goes furthest: it {rates}. "
         f"Of what the control left open, the table gives away at least "
         f"{percent(found.beyond.low)} {_together(f)}.{others}",
     )
 
 
-def _together(f: ReleasedFindings) -> str:
+def _together(f: ReleasedAudit) -> str:
     n = f.corrected.looks
     allows = f"; this allows for having looked at {count(n)} numbers" if n > 1 else ""
     return f"(with {rate(f.level)} confidence{allows})"
@@ -208,7 +198,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _unsaid(grade: str) -> str:
+def _unsaid(grade: Grade) -> str:
     stronger = (
         "an attacker who knows the generator can make tables of its own and see more: audit the "
         "generator (privacygauge synthetic) for that"
@@ -222,7 +212,7 @@ def _unsaid(grade: str) -> str:
     return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
 
 
-def _alone(f: ReleasedFindings) -> str:
+def _alone(f: ReleasedAudit) -> str:
     copied = f.copies[0].estimate.value
     if copied >= 0.1:
         return (
@@ -232,20 +222,20 @@ def _alone(f: ReleasedFindings) -> str:
     return "Cannot be told without a holdout whether the table gives its people away"
 
 
-def _seen(f: ReleasedFindings) -> str:
+def _seen(f: ReleasedAudit) -> str:
     copied = percent(f.copies[0].estimate.value)
     told = f"{copied} of the real records occur in the synthetic table, equal in every column"
-    risk = furthest_from_baseline(f)
+    risk = f.furthest_from_baseline
     if risk is None:
         return f"What was seen: {told}."
     return (
-        f"What was seen: {told}; and {named(risk)} succeeds for {percent(risk.attack.value)} of "
+        f"What was seen: {told}; and {risk.title} succeeds for {percent(risk.attack.value)} of "
         f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
         f"({rate(f.level)} intervals below)."
     )
 
 
-def _without(f: ReleasedFindings) -> tuple[str, ...]:
+def _without(f: ReleasedAudit) -> tuple[str, ...]:
     return (
         _seen(f),
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
@@ -255,33 +245,61 @@ def _without(f: ReleasedFindings) -> tuple[str, ...]:
         "A holdout answers both: records of the same source that the generator did not learn "
         "from, as many as there are real ones, or a thousand at least. What an attack "
         "achieves on them is what it achieves without a leak.",
-        "This is no verdict of safety. Few copies, low rates, and long distances to the closest "
-        "record are no evidence of it.",
     )
 
 
-def _void(f: ReleasedFindings) -> tuple[str, ...]:
+def _void(f: ReleasedAudit) -> tuple[str, ...]:
     assert f.blind is not None
-    best = f.headline
     return (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
         f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
-        "are different people, and success of the other attacks is no evidence of a leak, nor is "
-        "their failure one of safety: the results on membership are void, and the controls of "
-        "the three risks cannot be relied on.",
-        *(() if best is None else _further(best, f.blind)),
+        "are different people: the results on membership are void, and the controls of the three "
+        "risks cannot be relied on.",
+        *_further(f),
         _seen(f),
         "Draw the holdout at random from the very records that the generator is given, before it "
         "learns, and audit again.",
     )
 
 
-def _further(best: Headline, blind: Evaluation) -> tuple[str, ...]:
-    attack = best.attack
-    if attack.auc.low <= blind.auc.high:
+def _further(f: ReleasedAudit) -> tuple[str, ...]:
+    if f.headline is None or f.blind is None:
+        return ()
+    attack = f.headline.attack
+    if attack.auc.low <= f.blind.auc.high:
         return ()
     return (
         f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
         f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking until "
         "a proper holdout shows otherwise.",
+    )
+
+
+def _advice(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    return (*(() if grade == NONE else _mend(f, grade)), *_larger(f), _GENERATOR, _AGAIN)
+
+
+def _mend(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
+    hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
+    copied = f.corrected.copies is not None and f.corrected.copies.low > 0
+    remove = (
+        "Do not merely delete the copied rows: that they are missing tells as much, and near "
+        "copies stay. Change the generator so that it learns less by heart."
+    )
+    return (
+        *((hold,) if grade in (MODERATE, LARGE) else ()),
+        *((remove,) if copied else ()),
+        "Give single records less influence: coarsen rare values and exact numbers, leave out "
+        "columns that nobody needs, smooth the generator, learn from more records.",
+        "Generate with differential privacy where the table has to be public: nothing else comes "
+        "with a guarantee.",
+    )
+
+
+def _larger(f: ReleasedAudit) -> tuple[str, ...]:
+    if f.n_holdout >= min(f.n_real, 2000):
+        return ()
+    return (
+        "Use a larger holdout, if there is one: with so few records a small leak goes unnoticed.",
     )

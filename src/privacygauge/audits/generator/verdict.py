@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-import numpy as np
+from numbers import Real
 
-from privacygauge.report.numbers import count, percent, plain, rate, rounded_down
-from privacygauge.report.synthetic.findings import SyntheticFindings
-from privacygauge.report.synthetic.words import (
-    advice,
-    broken_promise,
-    called,
-    promised,
-    several,
-)
-from privacygauge.report.verdict import LARGE, MODERATE, NONE, SMALL, Verdict, untold
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.report import direction
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
+from privacygauge.report.numbers import count, percent, plain, rate, rounded_down, shortened
+from privacygauge.report.values import Grade, Verdict
 
 CUTS = (0.6, 0.7)
 """From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
 accuracies of 55% and 65%, the limits of the other verdicts, come where scores are Gaussian."""
 
+_MATTERS = (
+    "It matters to the people behind the records: whoever holds somebody's record can check "
+    "whether it was in the data, which alone may say that they were a patient, a customer or "
+    "a suspect. That no synthetic record is a copy of theirs does not protect them."
+)
 
-def verdict(f: SyntheticFindings) -> Verdict:
+
+def verdict(f: SyntheticAudit) -> Verdict:
     """Return the verdict on an audit of a generator.
 
     Parameters
     ----------
-    f : SyntheticFindings
+    f : SyntheticAudit
 
     Returns
     -------
@@ -42,8 +43,11 @@ def verdict(f: SyntheticFindings) -> Verdict:
     a correction for the choice.
     """
     grade = SMALL if _only_bounded(f) else _by_auc(f)
-    if grade == NONE and f.inverted:
-        return untold(f.inverted)
+    if grade is NONE and f.inverted:
+        said = direction.sentences(f.inverted)
+        return Verdict(
+            UNTOLD, (UNTOLD,), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
+        )
     sentences = (
         _told(f),
         _mean(f),
@@ -51,18 +55,19 @@ def verdict(f: SyntheticFindings) -> Verdict:
         *_promise(f),
         *_bounded(f),
         _luck(f),
-        *(_missed(f) if grade == NONE else _matters()),
-        _unsaid(f, grade),
+        *(_missed(f) if grade is NONE else (_MATTERS,)),
     )
-    return Verdict(grade, _headline(f, grade), sentences, advice(f, grade))
+    return Verdict(
+        grade, GRADES, _headline(f, grade), sentences, _unsaid(f, grade), advice(f, grade)
+    )
 
 
-def grade_of(lowest: float) -> str:
+def grade_of(lowest: float) -> Grade:
     """Return the grade for the lower end of an AUC.
 
     Examples
     --------
-    >>> [grade_of(x) for x in (0.4, 0.5, 0.55, 0.6, 0.7)]
+    >>> [grade_of(x).word for x in (0.4, 0.5, 0.55, 0.6, 0.7)]
     ['no leak found', 'no leak found', 'small', 'moderate', 'large']
     """
     if lowest <= 0.5:
@@ -72,34 +77,29 @@ def grade_of(lowest: float) -> str:
     return MODERATE if lowest < CUTS[1] else LARGE
 
 
-def _by_auc(f: SyntheticFindings) -> str:
+def _by_auc(f: SyntheticAudit) -> Grade:
     return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low))
 
 
-def _only_bounded(f: SyntheticFindings) -> bool:
-    return _by_auc(f) == NONE and f.headline.worst.epsilon.low > 0
+def _only_bounded(f: SyntheticAudit) -> bool:
+    return _by_auc(f) is NONE and f.headline.worst.epsilon.low > 0
 
 
-def _counted(f: SyntheticFindings) -> int | None:
-    """Return how many records are told beyond luck; None where none is."""
-    return int(np.count_nonzero(f.best.told)) or None
-
-
-def _headline(f: SyntheticFindings, grade: str) -> str:
-    if grade == NONE:
+def _headline(f: SyntheticAudit, grade: Grade) -> str:
+    if grade is NONE:
         which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
         return f"No leak found: {which} was not clearly better than guessing"
-    leak, counted, n = f"{grade.capitalize()} leak", _counted(f), len(f.targets)
+    leak, n = f"{grade.word.capitalize()} leak", len(f.targets)
     if _only_bounded(f):
         return f"{leak}: some tables give a record away, though most do not"
-    if counted is None:
+    if not f.n_told:
         share = percent(f.headline.worst.auc.value)
         if f.headline.worst.auc.low > 0.5:
             return f"{leak}: tables with and without one record are told apart in {share} of cases"
         return f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
     if n == 1:
         return f"{leak}: it can be told whether the attacked record was in the data"
-    whom = f"for {_of(counted, n)} attacked records"
+    whom = f"for {_of(f.n_told, n)} attacked records"
     return f"{leak}: {whom} it can be told whether they were in the data"
 
 
@@ -107,20 +107,20 @@ def _of(counted: int, n: int) -> str:
     return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
 
 
-def _told(f: SyntheticFindings) -> str:
-    counted, n, title = _counted(f), len(f.targets), plain(f.best.title)
-    if counted is None:
+def _told(f: SyntheticAudit) -> str:
+    n, title = len(f.targets), plain(f.best.title)
+    if not f.n_told:
         return f"{_hardly(f)} {_few(f)}"
     whom = "for the one record that was attacked" if n == 1 else ""
     return (
         f"Somebody who sees the synthetic table can tell "
-        f"{whom or f'for {_of(counted, n)} attacked records'}, better than by guessing, whether "
+        f"{whom or f'for {_of(f.n_told, n)} attacked records'}, better than by guessing, whether "
         f"{'it was' if n == 1 else 'they were'} in the data that the table was made from. The "
         f"strongest attack was {title}."
     )
 
 
-def _hardly(f: SyntheticFindings) -> str:
+def _hardly(f: SyntheticAudit) -> str:
     if f.headline.worst.auc.low > 0.5:
         return (
             "Somebody who sees the synthetic table can tell for "
@@ -133,14 +133,14 @@ def _hardly(f: SyntheticFindings) -> str:
     )
 
 
-def _few(f: SyntheticFindings) -> str:
+def _few(f: SyntheticAudit) -> str:
     n = len(f.targets)
     of = "it" if n == 1 else f"none of {count(n)} attacked records"
     did = "did not clearly beat" if n == 1 else "clearly beat"
     return f"The strongest attack, {plain(f.best.title)}, {did} guessing for {of}."
 
 
-def _mean(f: SyntheticFindings) -> str:
+def _mean(f: SyntheticAudit) -> str:
     auc, n = f.headline.auc, len(f.targets)
     over = f" on average over the {count(n)} records" if n > 1 else ""
     return (
@@ -152,7 +152,7 @@ def _mean(f: SyntheticFindings) -> str:
     )
 
 
-def _worst(f: SyntheticFindings) -> tuple[str, ...]:
+def _worst(f: SyntheticAudit) -> tuple[str, ...]:
     if len(f.targets) == 1:
         return ()
     auc = f.headline.worst.auc
@@ -164,7 +164,7 @@ def _worst(f: SyntheticFindings) -> tuple[str, ...]:
     )
 
 
-def _promise(f: SyntheticFindings) -> tuple[str, ...]:
+def _promise(f: SyntheticAudit) -> tuple[str, ...]:
     epsilon, shown = promised(f), f.headline.worst.epsilon
     if epsilon is None or not broken_promise(f):
         return ()
@@ -181,7 +181,7 @@ def _promise(f: SyntheticFindings) -> tuple[str, ...]:
     )
 
 
-def _bounded(f: SyntheticFindings) -> tuple[str, ...]:
+def _bounded(f: SyntheticAudit) -> tuple[str, ...]:
     if not _only_bounded(f):
         return ()
     epsilon = f.headline.worst.epsilon
@@ -192,7 +192,7 @@ def _bounded(f: SyntheticFindings) -> tuple[str, ...]:
     )
 
 
-def _luck(f: SyntheticFindings) -> str:
+def _luck(f: SyntheticAudit) -> str:
     n = len(f.targets)
     corrected = f", corrected for looking at {count(n)} records" if n > 1 else ""
     return (
@@ -201,7 +201,7 @@ def _luck(f: SyntheticFindings) -> str:
     )
 
 
-def _missed(f: SyntheticFindings) -> tuple[str, ...]:
+def _missed(f: SyntheticAudit) -> tuple[str, ...]:
     auc, worst = f.headline.auc, f.headline.worst.auc
     many = f" on average, and {percent(worst.high)} for the worst record"
     return (
@@ -210,20 +210,104 @@ def _missed(f: SyntheticFindings) -> tuple[str, ...]:
     )
 
 
-def _matters() -> tuple[str, ...]:
-    return (
-        "It matters to the people behind the records: whoever holds somebody's record can check "
-        "whether it was in the data, which alone may say that they were a patient, a customer or "
-        "a suspect. That no synthetic record is a copy of theirs does not protect them.",
-    )
-
-
-def _unsaid(f: SyntheticFindings, grade: str) -> str:
+def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
     rest = f.n_records - len(f.targets)
     others = f"It says little about the {several(rest, 'record')} that were not attacked. "
     stronger = "that a stronger attack, or somebody who knows more, would do no better"
-    first = "that nothing leaks" if grade == NONE else "what else of a record could be learnt"
+    first = "that nothing leaks" if grade is NONE else "what else of a record could be learnt"
     return (
         f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
         f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
     )
+
+
+def several(n: int, what: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> several(1, "record"), several(2000, "synthetic table")
+    ('1 record', '2,000 synthetic tables')
+    """
+    return f"{count(n)} {what}{'' if n == 1 else 's'}"
+
+
+def name_of(f: SyntheticAudit, i: int) -> tuple[str, str]:
+    """Return a target's id, and its row where that is something else, else an empty text."""
+    name, row = shortened(plain(f.targets.ids[i])), str(int(f.targets.rows[i]))
+    return name, "" if name == row else row
+
+
+def called(f: SyntheticAudit, i: int) -> str:
+    """Return what a target is called in a sentence."""
+    name, row = name_of(f, i)
+    return f"record {name} (row {row})" if row else f"row {name}"
+
+
+def kept(text: object) -> str:
+    """Return a setting of the generator on one line; the middle of a very long one is left out."""
+    return shortened(plain(text))
+
+
+def promised(f: SyntheticAudit) -> float | None:
+    """Return the epsilon that the generator was set to; None without one, or with a delta."""
+    found = f.settings.get("epsilon")
+    if not isinstance(found, Real) or isinstance(found, bool) or f.settings.get("delta"):
+        return None
+    return float(found)
+
+
+def broken_promise(f: SyntheticAudit) -> bool:
+    """Return whether more was shown than the epsilon that the generator was set to."""
+    epsilon = promised(f)
+    return epsilon is not None and f.headline.worst.epsilon.low > epsilon
+
+
+def advice(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    return (
+        *(_mend(f, grade) if grade is not NONE else ()),
+        "Do not rely on distances to the closest record: a table can keep them large and still "
+        "give people away.",
+        *_look_closer(f),
+        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+        "report with the release.",
+    )
+
+
+def _mend(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
+    hold = "Hold the synthetic table back, or release it only to people who are bound by contract."
+    repair = (
+        "Have the generator repaired: it leaks more than its epsilon allows. Look first at ranges "
+        "and categories that are read from the data.",
+    )
+    private = (
+        "Use a generator under differential privacy, such as PrivBayes, with ranges and "
+        "categories that are public: nothing else comes with a guarantee."
+    )
+    if promised(f) is not None:
+        private = "Set a smaller epsilon, with ranges and categories that are public."
+    return (
+        *((hold,) if grade is LARGE else ()),
+        *(repair if broken_promise(f) else ()),
+        "Remove or generalise the riskiest records, listed below, before the generator learns. "
+        "Then audit again: others may take their place.",
+        "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
+        "columns that nobody needs.",
+        private,
+    )
+
+
+def _look_closer(f: SyntheticAudit) -> tuple[str, ...]:
+    ranked = "the one" if len(f.targets) == 1 else f"the {count(len(f.targets))}"
+    if not (f.targets.ranks == 1).any():
+        return (
+            "Attack the most vulnerable records too: the one of the highest score was not among "
+            f"{ranked} attacked.",
+        )
+    if len(f.targets) < f.n_records:
+        return (
+            "Audit more records, or all of them in one shared game: what holds for "
+            f"{ranked} attacked need not hold for the others.",
+        )
+    return ()

@@ -1,75 +1,51 @@
-"""Findings on a generator as `report.json`, the schema ``privacygauge/1``."""
+"""What an audit of a generator writes for programs: keys of ``report.json``, a row a record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from privacygauge.audits.generator.found import Group, SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.document import SCHEMA, Json, as_text, estimate_dict, finite, left_out
+from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import key
-from privacygauge.report.synthetic.findings import Group, SyntheticFindings
-from privacygauge.report.synthetic.verdict import verdict
 from privacygauge.report.tables import names_of
-from privacygauge.synthetic.utility.summary import Utility
+from privacygauge.report.values import Json
+from privacygauge.synthetic.utility import Utility
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
 
 
-def to_dict(f: SyntheticFindings) -> Json:
-    """Return the findings as plain values: dicts, lists, strings, numbers, None.
+def data(f: SyntheticAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
 
-    Parameters
-    ----------
-    f : SyntheticFindings
-
-    Returns
-    -------
-    dict
-        As for an audit of a model, an estimate is a dict of value, low, high, level, n and
-        method, and infinity is None. An attack's numbers are means over the targets; those of
-        every target are under ``targets``, by the attack's title, without the record's contents.
-        The standard deviation of a group of one record is None.
+    An attack's numbers are means over the targets; those of every target are under ``targets``, by
+    the attack's title, without the record's contents. The standard deviation of a group of one
+    record is None.
     """
-    found = verdict(f)
     return {
-        "schema": SCHEMA,
-        "command": f.command,
-        "version": f.version,
-        "seed": int(f.seed),
-        "level": float(f.level),
         "game": asdict(f.game),
         "generator": {"name": f.generator, "settings": _plain(f.settings)},
         "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
         "n_records": int(f.n_records),
         "n_tables": int(f.n_tables),
-        "verdict": {
-            "grade": found.grade,
-            "headline": found.headline,
-            "sentences": list(found.sentences),
-            "advice": list(found.advice),
-        },
         "headline": _headline(f),
         "attacks": [_attack(attack) for attack in f.attacks],
         "targets": _targets(f),
         "groups": {group.method: _group(f, group) for group in f.groups},
         "foreseen": estimate_dict(f.foreseen),
         "utility": _utility(f.utility),
-        "skipped": left_out(f.skipped),
-        "warnings": list(f.warnings),
-        "provenance": dict(sorted(f.provenance.items())),
     }
 
 
-def to_json(f: SyntheticFindings) -> str:
-    """Return `to_dict` as strict JSON in ASCII: equal findings give equal text."""
-    return as_text(to_dict(f))
-
-
-def _headline(f: SyntheticFindings) -> Json:
+def _headline(f: SyntheticAudit) -> dict[str, Json]:
     i = f.headline.target
     return {
         "attack": f.best.title,
@@ -86,7 +62,7 @@ def _headline(f: SyntheticFindings) -> Json:
     }
 
 
-def _attack(attack: AttackEvaluation) -> Json:
+def _attack(attack: AttackEvaluation) -> dict[str, Json]:
     n = len(attack.targets)
     return {
         "name": attack.name,
@@ -109,7 +85,7 @@ def _attack(attack: AttackEvaluation) -> Json:
     }
 
 
-def _targets(f: SyntheticFindings) -> list[Json]:
+def _targets(f: SyntheticAudit) -> list[Json]:
     ids = names_of(f.targets.ids).tolist()
     chosen = [set(group.positions.tolist()) for group in f.groups]
     return [
@@ -125,7 +101,7 @@ def _targets(f: SyntheticFindings) -> list[Json]:
     ]
 
 
-def _judged(target: TargetEvaluation) -> Json:
+def _judged(target: TargetEvaluation) -> dict[str, Json]:
     return {
         "auc": estimate_dict(target.auc),
         "accuracy": estimate_dict(target.accuracy),
@@ -137,11 +113,11 @@ def _judged(target: TargetEvaluation) -> Json:
     }
 
 
-def _rate(rate: RateAtFpr) -> Json:
+def _rate(rate: RateAtFpr) -> dict[str, Json]:
     return {**estimate_dict(rate.estimate), "resolved": bool(rate.resolved)}
 
 
-def _group(f: SyntheticFindings, group: Group) -> Json:
+def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:
     n = len(group.positions)
     rows = zip(f.attacks, group.means, group.deviations, strict=True)
     return {
@@ -158,7 +134,7 @@ def _utility(found: Utility | Skipped) -> Json:
     return {"skipped": found.reason} if isinstance(found, Skipped) else _plain(found.to_dict())
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any) -> Json:
     """Return a value as JSON has it; what it does not know becomes text."""
     if isinstance(value, Mapping):
         return {str(k): _plain(v) for k, v in value.items()}
@@ -169,3 +145,46 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return finite(value)
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def records_frame(f: SyntheticAudit) -> pd.DataFrame:
+    """Return one row for every target.
+
+    Parameters
+    ----------
+    f : SyntheticAudit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
+        ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
+        ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
+        ``epsilon_limit:TITLE``.
+    """
+    import pandas as pd
+
+    columns: dict[str, NDArray[Any]] = {
+        "row": f.targets.rows,
+        "id": names_of(f.targets.ids),
+        "vulnerability": f.targets.scores,
+        "rank": f.targets.ranks,
+    }
+    for attack in f.attacks:
+        columns |= {f"{name}:{attack.title}": x for name, x in _numbers(attack).items()}
+    return pd.DataFrame(columns)
+
+
+def _numbers(attack: AttackEvaluation) -> dict[str, NDArray[Any]]:
+    targets = attack.targets
+    fprs = [fpr for fpr, _ in attack.tpr_at_fpr]
+    rates = np.array([[r.estimate.value for r in target.tpr_at_fpr] for target in targets])
+    return {
+        "auc": attack.aucs,
+        "auc_low": np.array([target.auc.low for target in targets]),
+        "auc_high": np.array([target.auc.high for target in targets]),
+        "accuracy": np.array([target.accuracy.value for target in targets]),
+        **{f"tpr_at_{key(fpr)}": rates[:, place] for place, fpr in enumerate(fprs)},
+        "epsilon_low": np.array([target.epsilon.low for target in targets]),
+        "epsilon_limit": np.array([target.epsilon_limit for target in targets]),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,13 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetEvaluation
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.findings import GameDescription
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.games.setting import Sizes
 from privacygauge.synthetic.utility import Utility
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,9 +51,9 @@ class Group:
     positions: Ints
     """(g,) Their places among the targets."""
     means: tuple[Estimate, ...]
-    """Mean AUC, one an attack; the interval is for records chosen in this way."""
+    """Mean AUC of each attack; the interval is for records chosen in this way."""
     deviations: tuple[float, ...]
-    """Standard deviation of the AUC over the records, one an attack; 0 for a single one."""
+    """Standard deviation of each attack's AUC over the records; 0 for a single record."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +74,12 @@ class Headline:
     """What it does on that record."""
 
 
-@dataclass(frozen=True, eq=False)
-class SyntheticFindings:
-    """The result of an audit of a generator."""
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticAudit(Reported):
+    """What an audit of a generator found, with ways to look at it."""
 
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    seed: int
-    """What every random draw derives from."""
-    level: float
-    """Of every interval."""
+    origin: Origin
+    """Where it comes from."""
     game: GameDescription
     """What was played."""
     generator: str
@@ -98,24 +97,23 @@ class SyntheticFindings:
     groups: tuple[Group, ...]
     """By the way in which they were chosen."""
     attacks: tuple[AttackEvaluation, ...]
-    """One an attack, in the order of the suite."""
+    """In the order of the suite."""
     headline: Headline
     """What the verdict speaks of."""
     foreseen: Estimate | Skipped
     """Rank correlation of vulnerability score and AUC over the targets."""
     utility: Utility | Skipped
     """What one synthetic table is good for."""
-    skipped: tuple[Skipped, ...]
-    """What was not done, and why."""
-    warnings: tuple[str, ...]
-    """What may mislead."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs, platform."""
 
     @property
     def best(self) -> AttackEvaluation:
         """The attack that the verdict speaks of."""
         return self.attacks[self.headline.attack]
+
+    @property
+    def n_told(self) -> int:
+        """The number of records that this attack tells beyond luck."""
+        return int(np.count_nonzero(self.best.told))
 
     @property
     def inverted(self) -> tuple[Inverted, ...]:
@@ -126,3 +124,22 @@ class SyntheticFindings:
     def order(self) -> Ints:
         """(r,) Places of the targets, the one most given away first, by the headline's attack."""
         return np.argsort(-self.best.aucs, kind="stable")
+
+    def __repr__(self) -> str:
+        auc = self.headline.auc
+        return (
+            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
+            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
+        )
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.generator.says import report
+
+        return report(self)
+
+    def plot_auc(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
+        from privacygauge.audits.generator.plots import plot_auc
+
+        return plot_auc(self, ax)
