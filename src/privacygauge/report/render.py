@@ -141,7 +141,9 @@ def flat(cell: Content, between: str = " ") -> str:
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
     if isinstance(cell, Shown) and cell.interval:
-        return f"{cell.value}{between}({cell.interval})"
+        # On a line of its own an interval needs no brackets.
+        inside = cell.interval if between == "\n" else f"({cell.interval})"
+        return f"{cell.value}{between}{inside}"
     return str(cell)
 
 
