@@ -47,6 +47,9 @@ COLOURS = {
 }
 """Of severities, in a terminal."""
 
+_ROOM = 10
+"""Columns of a terminal that words take at least before a table is laid out more narrowly."""
+
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
 
@@ -118,17 +121,18 @@ def _overview(table: Table) -> list[RenderableType]:
     """Return a table as wide as the terminal allows, or its needed columns; its note below."""
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    fitting = Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+    fitting = Fitting(_rows(table, shown, " ", _ROOM), _rows(table, needed, "\n"))
     return [fitting, text(table.note)] if table.note else [fitting]
 
 
-def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
+def _rows(table: Table, columns: list[int], between: str, room: int = 0) -> RenderableType:
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
     return rows_of(
         [table.columns[i].title for i in columns],
         [[flat(row.cells[i], between) for i in columns] for row in full],
         prose=[place for place, i in enumerate(columns) if i == 0 or table.columns[i].prose],
         best=[place for place, row in enumerate(full) if row.tone is Tone.BEST],
+        room=room,
     )
 
 
