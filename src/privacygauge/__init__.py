@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
-    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.classifier.candidates import audit_candidates
+    from privacygauge.audits.classifier.found import Audit, CandidateAudit
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
     "Audit": "audits.classifier.found",
-    "CandidateAudit": "audits.classifier.candidates",
+    "CandidateAudit": "audits.classifier.found",
     "DefenceAudit": "audits.defences.play",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",

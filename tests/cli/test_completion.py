@@ -12,6 +12,7 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.classifier import says as attacks
 from privacygauge.audits.privacy_claim import says
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -86,8 +87,8 @@ def test_only_what_begins_like_the_word_is_offered():
 @pytest.mark.parametrize(
     ("command", "metrics"),
     [
-        ("classifier", gate.METRICS),
-        ("demo", gate.METRICS),
+        ("classifier", attacks.METRICS),
+        ("demo", attacks.METRICS),
         ("dtp", gate.METRICS_OF_DTP),
         ("language", gate.METRICS_OF_LANGUAGE),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),

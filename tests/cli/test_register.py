@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from privacygauge.cli.gate import METRICS as OF_ATTACKS
+from privacygauge.audits.classifier.says import METRICS as OF_ATTACKS
 from privacygauge.cli.register import METRICS, register
 from privacygauge.cli.runs import report
 from privacygauge.errors import InputError

@@ -16,14 +16,19 @@ import jsonschema
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.privacy_claim.play import ManyRuns
+from privacygauge.classifier.candidates import SharedDesign
+from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.register.reports import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.classifier.made import made_up
+from tests.classifier.trainers import records
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -35,6 +40,23 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     return {"score": rng.normal(size=n) + leak * member, "member": member}
 
 
+def of_records(leak: float, n: int = 400) -> Report:
+    return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0).report()
+
+
+def turned() -> Report:
+    target, shadow = made_up(1000, leak=3.0, seed=1), made_up(1000, leak=3.0, seed=2)
+    swapped = replace(target, member=~target.member)
+    return pg.audit_classifier(swapped, shadow, seed=0).report()
+
+
+def of_candidates(measurements: int) -> Report:
+    x, y = records(n=24, k=2)
+    model = DecisionTreeClassifier(max_depth=2)
+    given = {"iterations": 2, "n_targets": 6, "design": SharedDesign(8), "attacks": (LiraOnline(),)}
+    return pg.audit_candidates(model, x, y, measurements=measurements, **given).report()
+
+
 REPORTS: dict[str, Callable[[], Report]] = {
     "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
     "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
@@ -43,6 +65,12 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
     ).report(),
+    "a classifier that leaks": lambda: of_records(3.0),
+    "a classifier without a leak": lambda: of_records(0.0),
+    "a classifier, reversed": turned,
+    "a classifier, few records": lambda: of_records(1.0, 24),
+    "single candidates": lambda: of_candidates(0),
+    "single candidates, measured": lambda: of_candidates(1),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -10,7 +10,6 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report import defences, language, synthetic, worst_case
-from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.defences.findings import ComparedDefences
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
 from privacygauge.report.language.findings import LanguageFindings
@@ -46,9 +45,6 @@ _OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
     "worst": lambda f: f.headline.worst.auc,
     "epsilon": lambda f: f.headline.worst.epsilon,
 }
-METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
-"""What an audit of attacks may be held to."""
-
 _OF_PATIENTS = {"patient-auc": "auc", "patient-accuracy": "accuracy"}
 METRICS_OF_LANGUAGE = tuple(
     name
@@ -97,14 +93,9 @@ METRICS_OF_ATTACK = ("bias", "bias.low", "accuracy", "accuracy.low")
 """What attacks on a test set may be held to."""
 
 
-def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) -> tuple[Limit, ...]:
+def parse_limits(texts: list[str] | None, metrics: Collection[str]) -> tuple[Limit, ...]:
     """Return the limits in texts such as ``accuracy=0.6``."""
     return parsed_limits(texts, metrics)
-
-
-def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked."""
-    return _lines(limits, lambda metric: measured(findings, metric), verdict_of_attacks(findings))
 
 
 def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:

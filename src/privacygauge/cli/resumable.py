@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.says import METRICS
 from privacygauge.audits.defences.play import DefenceAudit
 from privacygauge.audits.dtp.play import DtpAudit
 from privacygauge.audits.generator.play import SyntheticAudit
@@ -17,14 +18,12 @@ from privacygauge.audits.worst_case.play import WorstCaseComparison
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
-    METRICS,
     METRICS_OF_ATTACK,
     METRICS_OF_DEFENCES,
     METRICS_OF_DTP,
     METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     METRICS_OF_WORST_CASE,
-    exceeded,
     exceeded_by_attack,
     exceeded_by_defences,
     exceeded_by_dtp,
@@ -38,7 +37,7 @@ from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_r
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
-from privacygauge.report.limits import Limit
+from privacygauge.report.limits import Limit, exceeded
 
 Request = TypeVar("Request")
 
@@ -116,7 +115,7 @@ def _holdout(
 
 
 RESUMABLE: Mapping[str, Resumable] = {
-    "classifier": Resumable(METRICS, _classifier, exceeded),
+    "classifier": Resumable(METRICS, _classifier, lambda f, limits: exceeded(f.report(), limits)),
     "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
     "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
     "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),

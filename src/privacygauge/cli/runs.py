@@ -14,6 +14,7 @@ from privacygauge.cli import completion, options
 if TYPE_CHECKING:
     from privacygauge.audits.rendered import Rendered
     from privacygauge.cli.resumable import Resumable
+    from privacygauge.report.reported import Reported
 
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
@@ -138,13 +139,13 @@ def report(
     raise typer.Exit(_written(work, command, place, "loky", out, json, quiet, fail_above))
 
 
-def _finished_audit(run: Path) -> Rendered:
+def _finished_audit(run: Path) -> Rendered | Reported:
     """Return the audit of a finished run; nothing is trained."""
     _, _, work = _finished(run, True)
     return work()
 
 
-def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Rendered]]:
+def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Rendered | Reported]]:
     """Return a finished run's own folder, its command, and what makes the audit of it.
 
     Nothing is trained, and nothing is imported that the run names.
@@ -197,7 +198,7 @@ def runs(
 
 
 def _written(
-    work: Callable[[], Rendered],
+    work: Callable[[], Rendered | Reported],
     command: Resumable,
     place: Path,
     backend: str,

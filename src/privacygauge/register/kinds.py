@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from privacygauge.errors import InputError
-from privacygauge.register.attacks import KIND as CLASSIFIER
 from privacygauge.register.line import Kind
 from privacygauge.register.reading import Part
 from privacygauge.register.told import kind_from
@@ -22,7 +21,6 @@ from privacygauge.report.worst_case.document import SCHEMA as WORST_CASES
 from privacygauge.report.worst_case.register import KIND as WORST_CASE
 
 KINDS: tuple[Kind, ...] = (
-    CLASSIFIER,
     DTP,
     VULNERABLE,
     SYNTHETIC,

@@ -21,7 +21,7 @@ from tests.report.register.documents import (
     EVERY,
     HOSTILE,
     changed,
-    verdict,
+    judged,
     written,
 )
 
@@ -96,7 +96,7 @@ def test_the_numbers_are_those_of_the_report():
     ]
     for words in ("70.0%, 66.0 to 74.0", "95% interval, n = 100", "50%", "seed 7", "0.1.0"):
         assert words in body
-    for words in (CLASSIFIER["game"]["adversary"], "It does not say more", "mind this"):
+    for words in (CLASSIFIER["about"]["knowledge"], "It does not say more", "mind this"):
         assert words in body
 
 
@@ -131,13 +131,13 @@ def kinds(tokens):
 
 @given(st.text(st.sampled_from("|`*_[]()<>#!~\\&;:/.-+=1@w \n\tab\u202e"), max_size=30))
 def test_markdown_finds_nothing_in_the_users_texts(text):
-    hostile = changed(CLASSIFIER, "verdict", to=verdict("large", f"A{text}z")) | {
+    hostile = changed(CLASSIFIER, "verdict", to=judged("large", f"A{text}z")) | {
         "warnings": [f"A{text}z"],
-        "game": {"question": f"A{text}z", "adversary": f"A{text}z"},
+        "about": CLASSIFIER["about"] | {"game": f"A{text}z", "knowledge": f"A{text}z"},
     }
-    calm = changed(CLASSIFIER, "verdict", to=verdict("large", "Az")) | {
+    calm = changed(CLASSIFIER, "verdict", to=judged("large", "Az")) | {
         "warnings": ["Az"],
-        "game": {"question": "Az", "adversary": "Az"},
+        "about": CLASSIFIER["about"] | {"game": "Az", "knowledge": "Az"},
     }
     assert kinds(rendered(section(line(hostile)))) == kinds(rendered(section(line(calm))))
 
@@ -155,11 +155,7 @@ def test_no_list_begins_in_a_text(text):
 
 
 def test_no_id_is_in_a_card(tmp_path):
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    folder = written(tmp_path / "audit", CLASSIFIER)
-    pq.write_table(pa.table({"id": ["patient-7"], "risk": [0.9]}), folder / "records.parquet")
+    folder = written(tmp_path / "audit", changed(CLASSIFIER, "worst", "ids", to=["patient-7"]))
     assert "patient-7" in pg.risk_register([folder]).to_json()
     card = pg.model_card(folder)
     assert "patient-7" not in card

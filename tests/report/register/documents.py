@@ -24,6 +24,22 @@ def verdict(grade: str, headline: str = "What was found") -> dict[str, Any]:
     }
 
 
+SEVERITIES = {
+    "no leak found": "nothing found",
+    "small": "small",
+    "moderate": "moderate",
+    "large": "grave",
+    "cannot be told": "cannot be told",
+}
+"""Of the grades of a leak."""
+
+
+def judged(grade: str, headline: str = "What was found") -> dict[str, Any]:
+    """Return a verdict of the schema ``privacygauge/2``."""
+    unsaid = {"severity": SEVERITIES[grade], "unsaid": "It does not say more."}
+    return {**verdict(grade, headline), **unsaid}
+
+
 def _of(**content: Any) -> dict[str, Any]:
     return {
         "schema": "privacygauge/1",
@@ -47,7 +63,44 @@ _HEADLINE = {
 _AUC = {"auc": estimate(0.75, 0.7, 0.8)}
 
 CLASSIFIER = _of(
-    game=_GAME, verdict=verdict("large"), headline=_HEADLINE, attacks=[_AUC], facts=[], slices={}
+    schema="privacygauge/2",
+    kind="classifier",
+    about={
+        "audited": "A model, by what it answers about single records",
+        "game": "Somebody who holds a record guesses: was this record in the data?",
+        "knowledge": "sees the answers",
+        "task": "membership-inference",
+    },
+    verdict=judged("large"),
+    measures={
+        "accuracy": 0.7,
+        "accuracy.low": 0.66,
+        "auc": 0.75,
+        "auc.low": 0.7,
+        "epsilon": 0.9,
+        "epsilon.low": 0.9,
+    },
+    numbers=[
+        {
+            "name": "accuracy",
+            "label": "Right guesses of the strongest attack",
+            "value": 0.7,
+            "shown": {"value": "70.0%", "interval": "66.0 to 74.0"},
+            "guessing": "50%: members and non-members count the same",
+            "gate": True,
+            "level": 0.95,
+            "looks": 1,
+            "estimate": estimate(0.7, 0.66, 0.74),
+        },
+        {"name": "auc", "gate": True},
+        {"name": "epsilon", "gate": True},
+    ],
+    worst={"what": "records", "ids": ["b", "c", "a"], "reason": ""},
+    game=_GAME,
+    headline=_HEADLINE,
+    attacks=[_AUC],
+    facts=[],
+    slices={},
 )
 DTP = _of(
     model="naive Bayes",

@@ -24,12 +24,14 @@ from privacygauge.register.verdict import RULE, SCALE
 from tests.report.register.documents import (
     BOUND,
     CLASSIFIER,
+    DTP,
     EVERY,
     HOSTILE,
     LANGUAGE,
+    RELEASED,
     VULNERABLE,
     changed,
-    verdict,
+    judged,
     written,
 )
 from tests.report.test_document import strict
@@ -74,8 +76,7 @@ def test_lines_are_sorted_by_severity_and_else_as_given(folders, order):
 )
 def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
     lines = [
-        line(changed(CLASSIFIER, "headline", "accuracy", "level", to=0.9999) | {"level": x}, str(i))
-        for i, x in enumerate(levels)
+        line(changed(CLASSIFIER, "numbers", 0, "level", to=x), str(i)) for i, x in enumerate(levels)
     ]
     if ranked:
         lines.append(line(VULNERABLE, "ranking"))
@@ -91,7 +92,7 @@ def test_all_lines_hold_together_by_bonferroni(levels, asked, ranked):
 
 
 def test_an_interval_below_the_level_of_its_audit_counts_as_it_is():
-    low = changed(CLASSIFIER, "headline", "accuracy", "level", to=0.9)
+    low = changed(CLASSIFIER, "numbers", 0, "level", to=0.9)
     assert together_of([line(low, "low")], 0.95).level == pytest.approx(0.9)
 
 
@@ -121,7 +122,7 @@ def test_a_register_of_rankings_has_nothing_to_correct(tmp_path):
 )
 def test_the_headline_speaks_of_the_gravest(grades, headline, tmp_path):
     given = {
-        name: written(tmp_path / name, changed(CLASSIFIER, "verdict", to=verdict(x)) | {"seed": i})
+        name: written(tmp_path / name, changed(CLASSIFIER, "verdict", to=judged(x)) | {"seed": i})
         for i, (name, x) in enumerate(zip("ab", grades, strict=False))
     }
     assert strict(risk_register(given).to_json())["headline"] == headline
@@ -139,9 +140,10 @@ def test_the_top_speaks_of_three_lines_and_names_the_others(register):
 
 
 def test_the_page_is_sound_and_everything_is_escaped(tmp_path):
-    hostile = changed(CLASSIFIER, "verdict", to=verdict("large", HOSTILE)) | {
+    hostile = changed(CLASSIFIER, "verdict", to=judged("large", HOSTILE)) | {
         "warnings": [HOSTILE],
-        "game": {"question": HOSTILE, "adversary": HOSTILE},
+        "about": dict.fromkeys(CLASSIFIER["about"], HOSTILE),
+        "worst": {"what": "records", "ids": [HOSTILE, FORMULA], "reason": ""},
         "provenance": {HOSTILE: f"{HOSTILE} sha256:00"},
         "version": HOSTILE,
     }
@@ -187,8 +189,7 @@ def test_the_document_is_strict_and_says_the_same(register):
 
 
 def test_the_table_runs_nothing_in_a_spreadsheet(tmp_path):
-    folder = written(tmp_path / "a", CLASSIFIER)
-    pq.write_table(pa.table({"id": [FORMULA], "risk": [0.9]}), folder / "records.parquet")
+    folder = written(tmp_path / "a", changed(CLASSIFIER, "worst", "ids", to=[FORMULA]))
     found = risk_register({"@me": folder})
     assert found.to_frame()["worst"][0] == FORMULA
     (path,) = [x for x in found.write(tmp_path / "out") if x.suffix == ".csv"]
@@ -240,7 +241,7 @@ def test_names_are_those_of_the_folders_and_told_apart(tmp_path):
         ('{"schema": "other"}', "is no report of PrivacyGauge (its schema must be privacygauge/1"),
         ('{"schema": ["privacygauge/1"]}', "is no report of PrivacyGauge"),
         ('{"schema": "privacygauge/1"}', "is of no kind of audit"),
-        (json.dumps({**CLASSIFIER, **BOUND}), "is of no kind of audit"),
+        (json.dumps({**DTP, **BOUND}), "is of no kind of audit"),
         (json.dumps({**CLASSIFIER, "version": None}), "version must be a text"),
     ],
 )
@@ -260,7 +261,7 @@ def test_nothing_is_unpickled(tmp_path):
 
 
 def test_damaged_records_are_refused(tmp_path):
-    folder = written(tmp_path, CLASSIFIER)
+    folder = written(tmp_path, RELEASED)
     (folder / "records.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match=r"records\.parquet is damaged or no Parquet file"):
         risk_register([folder])
