@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
-    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.classifier.candidates import audit_candidates
+    from privacygauge.audits.classifier.found import Audit, CandidateAudit
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
@@ -24,17 +24,13 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.dtp.play import audit_dtp
-    from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.play import audit_synthetic
     from privacygauge.audits.holdout_attack.found import HoldoutAudit
     from privacygauge.audits.holdout_attack.play import attack_holdout
     from privacygauge.audits.holdout_bound.found import HoldoutBounds
     from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.audits.language.found import LanguageAudit
-    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
-    from privacygauge.audits.generator.found import SyntheticAudit
-    from privacygauge.audits.generator.play import audit_synthetic
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import audit_language
     from privacygauge.audits.leaderboard.found import LeaderboardAudit
@@ -42,14 +38,11 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
-    from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.released_table.play import audit_released
     from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
     from privacygauge.audits.worst_case.play import compare_worst_cases
     from privacygauge.audits.worst_case.single import audit_worst_case
-    from privacygauge.audits.released_table.found import ReleasedAudit
-    from privacygauge.audits.released_table.play import audit_released
-    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
-    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -87,7 +80,8 @@ if TYPE_CHECKING:
     from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
     from privacygauge.classifier.files import load_predictions, save_predictions
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
-    from privacygauge.classifier.networks import MLP, Networks
+    from privacygauge.classifier.networks.factories import MLP
+    from privacygauge.classifier.networks.trainer import Networks
     from privacygauge.classifier.pool import Pool
     from privacygauge.classifier.predictions import Predictions, predictions
     from privacygauge.classifier.suite import pool_attacks, prediction_attacks
@@ -116,7 +110,7 @@ if TYPE_CHECKING:
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
     "Audit": "audits.classifier.found",
-    "CandidateAudit": "audits.classifier.candidates",
+    "CandidateAudit": "audits.classifier.found",
     "DefenceAudit": "audits.defences.found",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",
@@ -157,11 +151,6 @@ _HOME = {
     "LanguageAudit": "audits.language.found",
     "HoldoutAudit": "audits.holdout_attack.found",
     "HoldoutBounds": "audits.holdout_bound.found",
-    "ReleasedAudit": "audits.released_table.play",
-    "SyntheticAudit": "audits.generator.play",
-    "HoldoutAudit": "audits.holdout_attack.play",
-    "HoldoutBounds": "audits.holdout_bound.play",
-    "LanguageAudit": "audits.language.play",
     "ReleasedAudit": "audits.released_table.found",
     "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
@@ -203,8 +192,8 @@ _HOME = {
     "SharedDesign": "classifier.candidates",
     "load_predictions": "classifier.files",
     "save_predictions": "classifier.files",
-    "MLP": "classifier.networks",
-    "Networks": "classifier.networks",
+    "MLP": "classifier.networks.factories",
+    "Networks": "classifier.networks.trainer",
     "Predictions": "classifier.predictions",
     "predictions": "classifier.predictions",
     "pool_attacks": "classifier.suite",

@@ -16,9 +16,12 @@ import jsonschema
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.privacy_claim.play import ManyRuns
+from privacygauge.classifier.candidates import SharedDesign
+from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
@@ -27,13 +30,15 @@ from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
 from tests.audits import example_defences as defended
+from tests.audits import example_generator as generator
 from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
+from tests.audits import test_released_report as released_report
 from tests.audits.example_dtp import example as dtp
+from tests.classifier.made import made_up
+from tests.classifier.trainers import records
 from tests.language.made_scores import made_scores
 from tests.laws import turned
-from tests.audits import example_generator as generator
-from tests.audits import test_released_report as released_report
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -65,6 +70,23 @@ def untestable() -> History:
 def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
     labels = np.random.default_rng(0).integers(0, 2, 100)
     return pg.attack_holdout(labels, 40, attacks=["nb", "scan"], guards=guards, trials=trials)
+
+
+def of_records(leak: float, n: int = 400) -> Report:
+    return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0).report()
+
+
+def of_swapped_sides() -> Report:
+    target, shadow = made_up(1000, leak=3.0, seed=1), made_up(1000, leak=3.0, seed=2)
+    swapped = replace(target, member=~target.member)
+    return pg.audit_classifier(swapped, shadow, seed=0).report()
+
+
+def of_candidates(measurements: int) -> Report:
+    x, y = records(n=24, k=2)
+    model = DecisionTreeClassifier(max_depth=2)
+    given = {"iterations": 2, "n_targets": 6, "design": SharedDesign(8), "attacks": (LiraOnline(),)}
+    return pg.audit_candidates(model, x, y, measurements=measurements, **given).report()
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -131,6 +153,12 @@ REPORTS: dict[str, Callable[[], Report]] = {
         released_report.audited()
     ).report(),
     "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "a classifier that leaks": lambda: of_records(3.0),
+    "a classifier without a leak": lambda: of_records(0.0),
+    "a classifier, reversed": of_swapped_sides,
+    "a classifier, few records": lambda: of_records(1.0, 24),
+    "single candidates": lambda: of_candidates(0),
+    "single candidates, measured": lambda: of_candidates(1),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

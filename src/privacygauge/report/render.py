@@ -47,6 +47,7 @@ COLOURS = {
 }
 """Of severities, in a terminal."""
 
+
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
 
@@ -144,9 +145,12 @@ def flat(cell: Content, between: str | None = " ") -> str:
         mark = "\N{DAGGER}" if cell.doubtful else ""
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
+    if isinstance(cell, Shown) and cell.interval and between is not None:
+        # On a line of its own an interval needs no brackets.
+        inside = cell.interval if between == "\n" else f"({cell.interval})"
+        return f"{cell.value}{between}{inside}"
     if isinstance(cell, Shown):
-        alone = between is None or not cell.interval
-        return cell.value if alone else f"{cell.value}{between}({cell.interval})"
+        return cell.value
     return str(cell)
 
 
