@@ -26,7 +26,6 @@ def environment() -> Environment:
         "percent": numbers.percent,
         "shown": numbers.percent_estimate,
         "tpr": numbers.tpr_estimate,
-        "either": views.either,
         "decimal": numbers.decimal_estimate,
         "fixed": numbers.fixed,
         "rate": numbers.rate,

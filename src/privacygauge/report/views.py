@@ -153,12 +153,6 @@ def _epsilon(findings: Findings) -> Card:
     return Card("Epsilon is at least", Shown(rounded_down(headline.epsilon.low)), f"{text} {limit}")
 
 
-def either(estimate: Estimate) -> Shown:
-    """Return a number about the release: a share as a percentage, another one as it is."""
-    is_share = estimate.low >= 0 and estimate.high <= 1
-    return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
-
-
 def whisker(estimate: Estimate, lowest: float = 0.4, highest: float = 1.0) -> Whisker:
     """Return where an accuracy and its interval stand on a line."""
     span = highest - lowest
