@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 
@@ -37,6 +38,11 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     return {"score": rng.normal(size=n) + leak * member, "member": member}
 
 
+def hostile_table(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({BAD: rng.choice(["a", BAD], n), "pay": rng.normal(size=n)})
+
+
 REPORTS: dict[str, Callable[[], Report]] = {
     "a claim refuted": lambda: pg.audit_privacy_claim(canaries(3.0), 0.5, 1e-5).report(),
     "a claim that stands": lambda: pg.audit_privacy_claim(canaries(1.0), 3.0, 1e-5).report(),
@@ -56,6 +62,10 @@ REPORTS: dict[str, Callable[[], Report]] = {
         released_report.audited()
     ).report(),
     "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
+    "vulnerable records, two of them": lambda: pg.vulnerable_records(
+        hostile_table(2), k=1
+    ).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 
