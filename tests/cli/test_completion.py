@@ -12,9 +12,17 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.classifier import says as attacks
+from privacygauge.audits.defences import says as of_defences
+from privacygauge.audits.dtp import says as dtp
 from privacygauge.audits.generator import says as generator
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
+from privacygauge.audits.language import says as language
+from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.released_table import says as table
+from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
@@ -90,6 +98,11 @@ def test_only_what_begins_like_the_word_is_offered():
     [
         ("classifier", gate.METRICS),
         ("demo", gate.METRICS),
+        ("dtp", dtp.METRICS),
+        ("language", language.METRICS),
+        ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
+        ("classifier", attacks.METRICS),
+        ("demo", attacks.METRICS),
         ("dtp", gate.METRICS_OF_DTP),
         ("language", gate.METRICS_OF_LANGUAGE),
         ("synthetic", {*generator.METRICS, *table.METRICS}),
@@ -97,7 +110,11 @@ def test_only_what_begins_like_the_word_is_offered():
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
+        ("holdout attack", OF_ATTACK),
+        ("holdout bound", OF_BOUND),
+        ("holdout log", OF_LOG),
         ("worst-case", gate.METRICS_OF_WORST_CASE),
+        ("worst-case", of_worst_cases.METRICS),
         ("register", registers.METRICS),
     ],
 )
@@ -106,7 +123,7 @@ def test_metrics_are_those_of_the_command(command, metrics):
 
 
 def test_the_metrics_of_every_command_are_written_down_right():
-    assert set(completion.METRICS["defend"]) == set(gate.METRICS_OF_DEFENCES)
+    assert set(completion.METRICS["defend"]) == set(of_defences.METRICS)
 
 
 def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():

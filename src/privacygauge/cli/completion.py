@@ -124,8 +124,10 @@ def _with_low(*names: str) -> tuple[str, ...]:
 METRICS: dict[str, tuple[str, ...]] = {
     "demo": _with_low(*_ATTACKS),
     "classifier": _with_low(*_ATTACKS),
-    "defend": _with_low("accuracy", "auc"),
-    "worst-case": _with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc"),
+    "defend": _with_low("accuracy", "auc", "accuracy-left", "auc-left"),
+    "worst-case": _with_low(
+        "tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left"
+    ),
     "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
     "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
     "language": _with_low(*_LANGUAGE),
@@ -136,6 +138,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     "register": (
         "severity",
         *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
+        *_with_low("accuracy-left", "tpr-left", "auc-left"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from privacygauge.audits.asking import absolute
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.audits.named_models import NETWORKS
 from privacygauge.audits.provenance import file_hashes

@@ -20,9 +20,21 @@ METRICS = (
     SEVERITY,
     *(
         name
-        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
+        for metric in (
+            "accuracy",
+            "auc",
+            "worst",
+            "beyond",
+            "bias",
+            "test-accuracy",
+            "tpr",
+            "accuracy-left",
+            "tpr-left",
+            "auc-left",
+        )
         for name in (metric, f"{metric}.low")
     ),
+    *("patient-accuracy", "patient-accuracy.low", "patient-auc", "patient-auc.low"),
     "epsilon",
     "dtp",
     "dtp-upper",

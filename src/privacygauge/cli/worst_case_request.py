@@ -11,8 +11,9 @@ from privacygauge.audits.asking import absolute
 from privacygauge.audits.named_models import NETWORKS
 from privacygauge.audits.provenance import file_hashes
 from privacygauge.audits.user_code import compared_code
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.judging import FPRS
-from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
+from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel, WrongLabel
 from privacygauge.classifier.tables import load_records
 from privacygauge.classifier.trainer import Trainer

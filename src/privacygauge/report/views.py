@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.core.units import foremost
 from privacygauge.evaluate.findings import Findings
-from privacygauge.evaluate.risk import ClassRow, Risk
-from privacygauge.evaluate.slices import Slice, SliceTable
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -26,12 +23,6 @@ from privacygauge.report.numbers import (
 
 RECORDS = 50
 """So many of the riskiest records are shown."""
-
-SLICES = 60
-"""So many slices are shown, those that stand out first."""
-
-CLASSES = 60
-"""So many classes are shown, those of the highest risk."""
 
 
 @dataclass(frozen=True)
@@ -173,42 +164,6 @@ def whisker(estimate: Estimate, lowest: float = 0.4, highest: float = 1.0) -> Wh
     span = highest - lowest
     ends = (estimate.low, estimate.value, estimate.high, 0.5)
     return Whisker(*(round(100 * min(max((x - lowest) / span, 0), 1), 2) for x in ends))
-
-
-def shown_slices(findings: Findings) -> tuple[Slice, ...]:
-    """Return the slices to show, those that stand out first."""
-    if not isinstance(findings.slices, SliceTable):
-        return ()
-    return tuple(sorted(findings.slices.slices, key=lambda s: not s.announced)[:SLICES])
-
-
-def worst_classes(risk: Risk) -> tuple[ClassRow, ...]:
-    """Return the classes to show, by falling risk."""
-    return tuple(sorted(risk.classes, key=lambda row: -row.mean_risk)[:CLASSES])
-
-
-def riskiest(findings: Findings) -> Riskiest | None:
-    """Return the records of the highest risk; by the headline attack's score without a risk."""
-    records = findings.records
-    title = findings.headline.attack.title
-    by = records.scores.get(title) if records.risk is None else records.risk
-    if by is None:
-        return None
-    is_risk = records.risk is not None
-    rows = foremost(by, records.unit, RECORDS)
-    found = tuple(
-        Record(
-            shortened(str(records.ids[i])),
-            bool(records.member[i]),
-            fixed(float(by[i]), 3),
-            sum(bool(guess[i]) for guess in records.guesses.values()),
-            tuple(shortened(str(column[i])) for column in records.contents.values()),
-        )
-        for i in rows
-    )
-    name = "privacy risk score" if is_risk else f"score of {title}"
-    columns = tuple(records.contents)
-    return Riskiest(name, is_risk, found, len(by), len(records.guesses), columns)
 
 
 def methods(findings: Findings) -> tuple[Method, ...]:

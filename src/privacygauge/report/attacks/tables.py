@@ -40,6 +40,12 @@ TOO_FEW = (
 )
 """Explains the dagger."""
 
+LINE = (
+    "Where there is room, a line shows the share of right guesses between 40% and 100%; the thin "
+    "mark is guessing, 50%."
+)
+"""Explains the drawn intervals."""
+
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
 """The same, in a terminal."""
 
@@ -55,12 +61,7 @@ def section(a: Attacks) -> Section:
 def blocks(a: Attacks) -> tuple[Block, ...]:
     """Return what the section about all attacks holds."""
     return (
-        Text(
-            (
-                "Each attack guesses for every record whether it was in the data. The line shows "
-                "the share of right guesses between 40% and 100%; the thin mark is guessing, 50%.",
-            )
-        ),
+        Text(("Each attack guesses for every record whether it was in the data. " + LINE,)),
         main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
         *notes(a.evaluations),
         Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
@@ -133,16 +134,14 @@ def overview(a: Attacks) -> Table:
         "How well each attack did",
         (
             Column("\nAttack"),
-            Column("\nThresholds", prose=True, needed=False),
-            Column(f"Accuracy\n({rate(a.level)} interval)"),
+            Column(f"Accuracy\n({rate(a.level)})"),
             Column("\nAUC"),
-            *(Column(f"TPR at\n{rate(fpr)} FPR") for fpr in shown),
+            *(Column(f"TPR at\n{rate(fpr)} FPR", needed=fpr >= 0.01) for fpr in shown),
         ),
         tuple(
             Row(
                 (
-                    f"{e.name} ({e.variant})" if e.variant else e.name,
-                    e.thresholds,
+                    e.title,
                     percent_estimate(e.accuracy, 1),
                     decimal_estimate(e.auc).value,
                     *(
