@@ -59,7 +59,7 @@ def page(report: Report) -> str:
     """
     found = (block for section in report.sections for block in _within(section.blocks))
     pictures = {block.name: _drawn(block) for block in found if isinstance(block, Plot)}
-    template = environment().get_template("value.html.j2")
+    template = environment().get_template("page.html.j2")
     return template.render(
         r=report,
         f=report.origin,

@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING
 
 from privacygauge.report.numbers import plain
 from privacygauge.report.tables import Said
-from privacygauge.report.verdict import GRADES, UNKNOWN
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.console import RenderableType as RenderableType
-
-COLOURS = dict(
-    zip((*GRADES, UNKNOWN), ("green", "yellow", "dark_orange", "red", "yellow"), strict=True)
-)
-"""Of the grades."""
 
 _LEGIBLE = 12
 """Columns that words get before a table counts as too wide."""
@@ -55,21 +49,6 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
-
-
-@dataclass(frozen=True)
-class Roomy:
-    """What is printed where there is room, and what instead where there is not."""
-
-    wide: RenderableType
-    """From `least` columns on."""
-    narrow: RenderableType
-    """Below."""
-    least: int = 60
-    """Columns."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.wide if options.max_width >= self.least else self.narrow
 
 
 @dataclass(frozen=True)
