@@ -245,6 +245,12 @@ def test_no_limit_is_kept_where_nothing_can_be_told(name):
 
 
 @each
+def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
+    report = of(name)
+    assert not report.data.keys() & render.document(replace(report, data={})).keys()
+
+
+@each
 def test_hostile_words_are_text(name):
     report = of(name)
     origin = Origin(BAD, "0", 0, 0.95, "2026-01-31", (Skipped(BAD, BAD),), (BAD,), {BAD: BAD})
