@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.found import DefenceAudit
     from privacygauge.audits.defences.play import audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
-    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+    from privacygauge.audits.dtp.found import DtpAudit
+    from privacygauge.audits.dtp.play import audit_dtp
     from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
     from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
     from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.language.models import audit_causal, audit_masked
-    from privacygauge.audits.language.play import LanguageAudit, audit_language
+    from privacygauge.audits.language.play import audit_language
     from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
     from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
@@ -138,11 +140,11 @@ _HOME = {
     "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
     "DpSgd": "classifier.defences.dp_sgd",
     "EarlyStopping": "classifier.defences.early_stopping",
-    "DtpAudit": "audits.dtp.play",
+    "DtpAudit": "audits.dtp.found",
     "Fitted": "audits.classifier.models",
     "HoldoutAudit": "audits.holdout_attack.play",
     "HoldoutBounds": "audits.holdout_bound.play",
-    "LanguageAudit": "audits.language.play",
+    "LanguageAudit": "audits.language.found",
     "ReleasedAudit": "audits.released_table.play",
     "SyntheticAudit": "audits.generator.play",
     "attack_holdout": "audits.holdout_attack.play",

@@ -13,6 +13,8 @@ import pytest
 import typer
 
 from privacygauge.audits.defences import says as of_defences
+from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.language import says as language
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion, gate
@@ -90,8 +92,8 @@ def test_only_what_begins_like_the_word_is_offered():
     [
         ("classifier", gate.METRICS),
         ("demo", gate.METRICS),
-        ("dtp", gate.METRICS_OF_DTP),
-        ("language", gate.METRICS_OF_LANGUAGE),
+        ("dtp", dtp.METRICS),
+        ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),

@@ -27,6 +27,8 @@ from privacygauge.report.values import Origin, Report, Severity
 from tests.audits import example_defences as defended
 from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
+from tests.audits.example_dtp import example as dtp
+from tests.language.made_scores import made_scores
 from tests.laws import turned
 from tests.report.test_html import Page
 
@@ -37,6 +39,13 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     member = rng.random(n) < 0.5
     return {"score": rng.normal(size=n) + leak * member, "member": member}
+
+
+def language(leak: float, shift: float = 0.0) -> pg.LanguageAudit:
+    made = made_scores(
+        np.random.default_rng(3), patients=(30, 30, 30), sizes=(1, 8), leak=leak, shift=shift
+    )
+    return pg.audit_language(made)
 
 
 REPORTS: dict[str, Callable[[], Report]] = {
@@ -56,6 +65,24 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
     "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
     "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
+    "a language model, a leak": lambda: language(leak=1.0).report(),
+    "a language model, no leak": lambda: language(leak=0.0).report(),
+    "a language model, a control fired": lambda: language(shift=1.0, leak=1.0).report(),
+    "a language model, reversed": lambda: language(leak=-1.0).report(),
+    "a language model, energies alone": lambda: pg.audit_language(
+        {
+            "sample": range(8),
+            "energy_target": [1.0, 1.1, 1.4, 1.2, 1.3, 1.6, 1.5, 1.7],
+            "member": [1, 1, 1, 1, 0, 0, 0, 0],
+        }
+    ).report(),
+    "dtp, above the limit": lambda: dtp(200).report(),
+    "dtp, certified": lambda: dtp(
+        200, scale=0.02, indirect=0, upper="exact", extras=False
+    ).report(),
+    "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
+    "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
+    "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
 }
 each = pytest.mark.parametrize("name", REPORTS)
 

@@ -136,6 +136,7 @@ METRICS: dict[str, tuple[str, ...]] = {
         "severity",
         *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
         *_with_low("accuracy-left", "tpr-left", "auc-left"),
+        *_with_low("patient-accuracy", "patient-auc"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.audits.asking import absolute
-from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.audits.provenance import file_hashes
 from privacygauge.audits.user_code import compared_code
 from privacygauge.classifier.cost import measure, span

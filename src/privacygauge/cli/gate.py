@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 
-from privacygauge.classifier.dtp.findings import DtpFindings
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.findings import Findings, Headline
 from privacygauge.evaluate.risk import Risk
-from privacygauge.report import language, synthetic
+from privacygauge.report import synthetic
 from privacygauge.report import verdict as verdict_of_attacks
 from privacygauge.report.holdout.findings import AttackFindings, BoundFindings
-from privacygauge.report.language.findings import LanguageFindings
-from privacygauge.report.language.units import attacks_of
 from privacygauge.report.leaderboard.findings import LeaderboardFindings
 from privacygauge.report.limits import Limit, parsed_limits
 from privacygauge.report.synthetic import released
@@ -31,13 +28,6 @@ _METRICS: dict[str, Callable[[Findings], list[Estimate]]] = {
     "tpr@0.01": lambda f: _rates(f, 0.01),
     "tpr@0.001": lambda f: _rates(f, 0.001),
 }
-_OF_DTP: dict[str, Callable[[DtpFindings], float]] = {
-    "pdtp": lambda f: f.highest,
-    "mean": lambda f: f.mean.value,
-    "dtp": lambda f: float(f.dtp.low.max()),
-    "dtp-upper": lambda f: float(f.dtp.high.max()),
-    "share": lambda f: f.share_above.value,
-}
 _OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
     "auc": lambda f: f.headline.auc,
     "worst": lambda f: f.headline.worst.auc,
@@ -45,17 +35,6 @@ _OF_SYNTHETIC: dict[str, Callable[[SyntheticFindings], Estimate]] = {
 }
 METRICS = tuple(name for metric in _METRICS for name in (metric, f"{metric}.low"))
 """What an audit of attacks may be held to."""
-
-_OF_PATIENTS = {"patient-auc": "auc", "patient-accuracy": "accuracy"}
-METRICS_OF_LANGUAGE = tuple(
-    name
-    for metric in (*(metric for metric in _METRICS if metric != "risk"), *_OF_PATIENTS)
-    for name in (metric, f"{metric}.low")
-)
-"""What an audit of a language model may be held to."""
-
-METRICS_OF_DTP = tuple(_OF_DTP)
-"""What an audit of differential training privacy may be held to."""
 
 METRICS_OF_SYNTHETIC = tuple(name for metric in _OF_SYNTHETIC for name in (metric, f"{metric}.low"))
 """What an audit of a generator may be held to."""
@@ -93,11 +72,6 @@ def parse_limits(texts: list[str] | None, metrics: Collection[str] = METRICS) ->
 def exceeded(findings: Findings, limits: tuple[Limit, ...]) -> list[str]:
     """Return a line for every limit that the findings exceed, or that could not be checked."""
     return _lines(limits, lambda metric: measured(findings, metric), verdict_of_attacks(findings))
-
-
-def exceeded_by_dtp(findings: DtpFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed."""
-    return _lines(limits, lambda metric: _OF_DTP[metric](findings))
 
 
 def exceeded_by_synthetic(findings: SyntheticFindings, limits: tuple[Limit, ...]) -> list[str]:
@@ -163,27 +137,6 @@ def exceeded_by_log(findings: LeaderboardFindings, limits: tuple[Limit, ...]) ->
         "explained": findings.winner.explained,
     }
     return _lines(limits, measured.__getitem__)
-
-
-def exceeded_by_language(findings: LanguageFindings, limits: tuple[Limit, ...]) -> list[str]:
-    """Return a line for every limit that the findings exceed, or that could not be checked.
-
-    A further one where a control fired: a number below its limit is no evidence then.
-    """
-
-    def measure(metric: str) -> float | None:
-        name, dot, low = metric.partition(".low")
-        if name not in _OF_PATIENTS:
-            return measured(attacks_of(findings, findings.samples), metric)
-        if isinstance(findings.patients, Skipped):
-            return None
-        return measured(attacks_of(findings, findings.patients), f"{_OF_PATIENTS[name]}{dot}{low}")
-
-    fired = findings.controls.void
-    if not limits or not fired:
-        return _lines(limits, measure, language.verdict(findings))
-    honest = f"the test is not honest (fired: {', '.join(fired)}), so no limit can be checked"
-    return [honest, *_lines(limits, measure)]
 
 
 def _of_headline(headline: Headline, name: str, low: bool) -> float:

@@ -11,8 +11,8 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.models import audit_causal, audit_masked
-from privacygauge.audits.language.play import LanguageAudit
 from privacygauge.audits.provenance import file_hashes
 from privacygauge.cli.progress import bar
 from privacygauge.core.checks import listed

@@ -34,6 +34,7 @@ METRICS = (
         )
         for name in (metric, f"{metric}.low")
     ),
+    *("patient-accuracy", "patient-accuracy.low", "patient-auc", "patient-auc.low"),
     "epsilon",
     "dtp",
     "dtp-upper",

@@ -11,27 +11,25 @@ from typing import Any, TypeVar
 from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.says import METRICS as METRICS_OF_DEFENCES
-from privacygauge.audits.dtp.play import DtpAudit
+from privacygauge.audits.defences.says import METRICS as DEFENCES
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.says import METRICS as DTP
 from privacygauge.audits.generator.play import SyntheticAudit
 from privacygauge.audits.holdout_attack.play import HoldoutAudit
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.says import METRICS as LANGUAGE
 from privacygauge.audits.work import Work
 from privacygauge.audits.worst_case.found import WorstCaseComparison
-from privacygauge.audits.worst_case.says import METRICS as METRICS_OF_WORST_CASE
+from privacygauge.audits.worst_case.says import METRICS as WORST_CASE
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.gate import (
     METRICS,
     METRICS_OF_ATTACK,
-    METRICS_OF_DTP,
-    METRICS_OF_LANGUAGE,
     METRICS_OF_SYNTHETIC,
     exceeded,
     exceeded_by_attack,
-    exceeded_by_dtp,
-    exceeded_by_language,
     exceeded_by_synthetic,
 )
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
@@ -42,8 +40,8 @@ from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_r
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
+from privacygauge.report import limits
 from privacygauge.report.limits import Limit
-from privacygauge.report.limits import exceeded as limited
 from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
@@ -121,8 +119,8 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
-def _exceeded(audit: Reported, limits: tuple[Limit, ...]) -> list[str]:
-    return limited(audit.report(), limits)
+def _exceeded(audit: Reported, held_to: tuple[Limit, ...]) -> list[str]:
+    return limits.exceeded(audit.report(), held_to)
 
 
 def _of(command: Command[Any]) -> Resumable:
@@ -140,11 +138,11 @@ def _of(command: Command[Any]) -> Resumable:
 RESUMABLE: Mapping[str, Resumable] = {
     **{command.name: _of(command) for command in COMMANDS if command.keeps},
     "classifier": Resumable(METRICS, _classifier, exceeded),
-    "defend": Resumable(METRICS_OF_DEFENCES, _defend, _exceeded),
-    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
-    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
+    "defend": Resumable(DEFENCES, _defend, _exceeded),
+    "dtp": Resumable(DTP, _dtp, _exceeded),
+    "language": Resumable(LANGUAGE, _language, _exceeded),
     "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
     "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
-    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, _exceeded),
+    "worst-case": Resumable(WORST_CASE, _worst_case, _exceeded),
 }
 """By the name of the command."""

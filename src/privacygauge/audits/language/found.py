@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,12 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import GameDescription, Headline, Records
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.texts import Texts
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,18 @@ class UnitFindings:
     """One an evaluation, in their order."""
     notes: tuple[str, ...] = ()
     """What the reader should know about these units, one sentence each."""
+
+    @property
+    def signals(self) -> tuple[Evaluation, ...]:
+        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
+
+        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
+        """
+        variant = "" if self.unit == "sample" else f"by {self.unit}"
+        found: dict[str, Evaluation] = {}
+        for e in self.evaluations:
+            found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
+        return tuple(found.values())
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,18 +177,12 @@ class Energies:
     """(n,) That signal; higher means more likely a member."""
 
 
-@dataclass(frozen=True, eq=False)
-class LanguageFindings:
-    """The result of an audit of a language model."""
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguageAudit(Reported):
+    """What an audit of a language model found, with ways to look at it."""
 
-    command: str
-    """The command or call that made it."""
-    version: str
-    """PrivacyGauge's version."""
-    seed: int
-    """What every random draw derives from."""
-    level: float
-    """Of every interval but those of the controls, which hold together at this level."""
+    origin: Origin
+    """Where it comes from; the intervals of the controls hold together at its level."""
     game: GameDescription
     """What was played."""
     samples: UnitFindings
@@ -187,12 +199,6 @@ class LanguageFindings:
     """Of the same rows."""
     rows: PatientRows | None
     """One row for every judged patient; None without a patient level."""
-    skipped: tuple[Skipped, ...]
-    """What was not done, and why."""
-    warnings: tuple[str, ...]
-    """What may mislead."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of the inputs, platform."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:
@@ -203,3 +209,25 @@ class LanguageFindings:
     def headline(self) -> Headline:
         """What to speak of, sample by sample."""
         return self.samples.headline
+
+    @property
+    def units(self) -> tuple[UnitFindings, ...]:
+        """What was played: samples, and patients where there are some."""
+        return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
+
+    def attacks(self, unit: UnitFindings) -> Attacks:
+        """Return the attacks on samples, or on patients, in the form that reports share."""
+        game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
+        return Attacks(game, unit.evaluations, unit.headline, self.level)
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.language.says import report
+
+        return report(self)
+
+    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
+        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        from privacygauge.report.plots import plot_roc
+
+        return plot_roc(self.samples.signals, ax, log=log)

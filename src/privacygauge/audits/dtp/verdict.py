@@ -6,37 +6,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.words import FACTOR, factor, n_records, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.report.dtp.words import factor, nats, records
 from privacygauge.report.numbers import count, percent_estimate, rate, rounded_up
+from privacygauge.report.values import Grade, Severity, Verdict
 
-CERTAIN, SEEN, ABOVE = GRADES = (
-    "below the limit for certain",
-    "below the limit as far as seen",
-    "above the limit",
-)
+CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
+SEEN = Grade("below the limit as far as seen", Severity.SMALL)
+ABOVE = Grade("above the limit", Severity.GRAVE)
+GRADES = (CERTAIN, SEEN, ABOVE)
 """From mild to grave."""
 
 FEW = 0.05
 """Up to this share of the records above the limit, removing them is worth a try."""
-
-FACTOR = factor(LIMIT)
-"""What a log ratio at the limit means: e, rounded."""
-
-
-@dataclass(frozen=True)
-class DtpVerdict:
-    """What an audit of differential training privacy means, in plain words."""
-
-    grade: str
-    """One of `GRADES`."""
-    headline: str
-    """The verdict in one line."""
-    sentences: tuple[str, ...]
-    """What was found, what the number means, how sure it is, what it does not say."""
-    advice: tuple[str, ...]
-    """What to do next."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +34,16 @@ class Reach:
     """No upper end is known."""
 
 
-def verdict(f: DtpFindings) -> DtpVerdict:
+def verdict(f: DtpAudit) -> Verdict:
     """Return the verdict on an audit of differential training privacy.
 
     Parameters
     ----------
-    f : DtpFindings
+    f : DtpAudit
 
     Returns
     -------
-    DtpVerdict
+    Verdict
         "Do not publish" where some query shows more than 1 (the DTP-1 rule); else "publish", for
         certain where every record was measured and no query of the domain shows more.
 
@@ -70,42 +53,43 @@ def verdict(f: DtpFindings) -> DtpVerdict:
     """
     above = f.decision == "do not publish"
     grade = ABOVE if above else CERTAIN if f.certified else SEEN
-    sentences = (_found(f), *_infinite(f), _meaning(above), *_sampled(f), *_indirect(f),
-                 _queries(f), _unsaid(f))  # fmt: skip
-    return DtpVerdict(grade, _headline(f), sentences, _advice(f))
+    sentences = (
+        _found(f), *_infinite(f), _meaning(above), *_sampled(f), *_indirect(f), _queries(f),
+    )  # fmt: skip
+    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), _advice(f))
 
 
-def reach(f: DtpFindings) -> Reach:
+def reach(f: DtpAudit) -> Reach:
     """Return for how many of the measured records DTP is exact, bounded, or open above."""
     exact = f.dtp.low == f.dtp.high
     unknown = ~exact & np.isinf(f.dtp.high)
     return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
 
 
-def measured(f: DtpFindings) -> str:
+def measured(f: DtpAudit) -> str:
     """Return how many records were measured, such as ``200 of 5,000``."""
     return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
 
 
-def _headline(f: DtpFindings) -> str:
+def _headline(f: DtpAudit) -> str:
     if f.decision == "do not publish":
         n, how = f.n_above, "change the model's answer about themselves"
         if not n:
-            n, how = int(np.count_nonzero(f.indirect)), "change the model's answer to other queries"
+            n, how = f.n_indirect, "change the model's answer to other queries"
         one = how.replace("change ", "changes ").replace("themselves", "itself")
-        of = f"{records(len(f.rows))}{'' if f.complete else ' measured'}"
+        of = f"{n_records(len(f.rows))}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
         return f"Do not publish: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
     if f.certified:
         return f"Publish: no record changes any answer by more than a factor of {FACTOR}"
-    some = "no record" if f.complete else f"none of {records(len(f.rows))} measured"
+    some = "no record" if f.complete else f"none of {n_records(len(f.rows))} measured"
     return (
         f"Publish, as far as was seen: {some} was found to change an answer by more than "
         f"a factor of {FACTOR}"
     )
 
 
-def _found(f: DtpFindings) -> str:
+def _found(f: DtpAudit) -> str:
     who = f"Of {count(f.n_train)} training records, the riskiest"
     if not f.complete:
         who = f"Of the {count(len(f.rows))} training records that were measured, the riskiest"
@@ -125,11 +109,11 @@ def _found(f: DtpFindings) -> str:
     )
 
 
-def _infinite(f: DtpFindings) -> tuple[str, ...]:
+def _infinite(f: DtpAudit) -> tuple[str, ...]:
     if not f.n_infinite:
         return ()
     return (
-        f"For {records(f.n_infinite)} the factor is infinite (so is PDTP, its "
+        f"For {n_records(f.n_infinite)} the factor is infinite (so is PDTP, its "
         "logarithm): one look at the answer tells that the record was in the training data.",
     )
 
@@ -145,7 +129,7 @@ def _meaning(above: bool) -> str:
     )
 
 
-def _sampled(f: DtpFindings) -> tuple[str, ...]:
+def _sampled(f: DtpAudit) -> tuple[str, ...]:
     if f.complete:
         return ()
     share = f.share_above
@@ -156,8 +140,8 @@ def _sampled(f: DtpFindings) -> tuple[str, ...]:
     )
 
 
-def _indirect(f: DtpFindings) -> tuple[str, ...]:
-    n = int(np.count_nonzero(f.indirect))
+def _indirect(f: DtpAudit) -> tuple[str, ...]:
+    n = f.n_indirect
     if not n:
         return ()
     are, their = ("record is", "its") if n == 1 else ("records are", "their")
@@ -168,17 +152,17 @@ def _indirect(f: DtpFindings) -> tuple[str, ...]:
     )
 
 
-def _queries(f: DtpFindings) -> str:
+def _queries(f: DtpAudit) -> str:
     found, most = reach(f), float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
     if found.unknown:
-        n = "any record" if found.unknown == len(f.rows) else records(found.unknown)
+        n = "any record" if found.unknown == len(f.rows) else n_records(found.unknown)
         return (
             f"How much the worst query shows is not known for {n}: queries that nobody tried may "
             "show more than what is reported here."
         )
     if np.isinf(most):
-        n = records(int(np.count_nonzero(np.isinf(f.dtp.low))))
+        n = n_records(int(np.count_nonzero(np.isinf(f.dtp.low))))
         return f"What the worst query shows was found exactly: it is infinite for {n}."
     if not found.bounded:
         return (
@@ -193,7 +177,7 @@ def _queries(f: DtpFindings) -> str:
     )
 
 
-def _unsaid(f: DtpFindings) -> str:
+def _unsaid(f: DtpAudit) -> str:
     if f.decision == "do not publish":
         return (
             "It does not say that the contents of a record can be read from the model, nor that "
@@ -207,7 +191,7 @@ def _unsaid(f: DtpFindings) -> str:
     )
 
 
-def _advice(f: DtpFindings) -> tuple[str, ...]:
+def _advice(f: DtpAudit) -> tuple[str, ...]:
     repeat = (
         "Measure again whenever the data, the training or the release changes, and keep this "
         "report with the release."
@@ -226,7 +210,7 @@ def _advice(f: DtpFindings) -> tuple[str, ...]:
     )
 
 
-def _as_measured(f: DtpFindings) -> tuple[str, ...]:
+def _as_measured(f: DtpAudit) -> tuple[str, ...]:
     if not f.width:
         return ()
     return (
@@ -235,7 +219,7 @@ def _as_measured(f: DtpFindings) -> tuple[str, ...]:
     )
 
 
-def _look_closer(f: DtpFindings) -> tuple[str, ...]:
+def _look_closer(f: DtpAudit) -> tuple[str, ...]:
     rest = "Measure all records: those that were left out may be riskier."
     limit = (
         "Refuse queries that look like no real record, or count them: no bound is known for "
@@ -244,7 +228,7 @@ def _look_closer(f: DtpFindings) -> tuple[str, ...]:
     return (*(() if f.complete else (rest,)), *((limit,) if reach(f).unknown else ()))
 
 
-def _coarser(f: DtpFindings) -> tuple[str, ...]:
+def _coarser(f: DtpAudit) -> tuple[str, ...]:
     if f.width:
         return ()
     return (
@@ -253,7 +237,7 @@ def _coarser(f: DtpFindings) -> tuple[str, ...]:
     )
 
 
-def _removal(f: DtpFindings) -> tuple[str, ...]:
+def _removal(f: DtpAudit) -> tuple[str, ...]:
     if f.removal is not None:
         return (_path(f.removal),)
     share = f.n_above / len(f.rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.core.estimate import Skipped
-from privacygauge.report.language.findings import LanguageFindings
+from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD
+from privacygauge.report.values import Grade
 
 _HONEST = (
     "Draw the non-members again: at random from the notes that the model is to learn from, before "
@@ -16,40 +18,28 @@ _REPEAT = (
 )
 
 
-def advice(f: LanguageFindings, severity: int | None) -> tuple[str, ...]:
-    """Return what to do next.
-
-    Parameters
-    ----------
-    f : LanguageFindings
-    severity : int, optional
-        0 for no leak found, up to 3 for a large one; None where a control fired.
-
-    Returns
-    -------
-    tuple of str
-        The most urgent first.
-    """
-    if severity is None:
+def advice(f: LanguageAudit, grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first; where it cannot be told, a control fired."""
+    if grade == UNTOLD:
         return (*_HONEST, *_inputs(f), _REPEAT)
-    return (*(_mend(severity) if severity else ()), *_inputs(f), _REPEAT)
+    return (*(() if grade == NONE else _mend(grade)), *_inputs(f), _REPEAT)
 
 
-def _mend(severity: int) -> tuple[str, ...]:
+def _mend(grade: Grade) -> tuple[str, ...]:
     hold = "Hold the model back, or release it only to people who are bound by contract."
     private = (
         "Train with differential privacy (DP-SGD) where the release has to be public, counting "
         "all notes of a patient as one record: no other defence comes with a guarantee."
     )
     return (
-        *((hold,) if severity == 3 else ()),
+        *((hold,) if grade == LARGE else ()),
         "Memorise less: remove duplicates from the training notes, stop the training earlier, or "
         "train on notes of more people.",
-        *((private,) if severity > 1 else ()),
+        *(() if grade == SMALL else (private,)),
     )
 
 
-def _inputs(f: LanguageFindings) -> tuple[str, ...]:
+def _inputs(f: LanguageAudit) -> tuple[str, ...]:
     """Return what would make the next audit tell more."""
     lines = []
     if f.energies.reference is None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +13,22 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Decision = Literal["publish", "do not publish"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DtpFindings:
-    """How far each record of a training set moves the classifier, and what follows."""
+class DtpAudit(Reported):
+    """How far each record of a training set moves the classifier, with ways to look at it."""
 
-    command: str
-    """What the report names as its origin."""
-    version: str
-    """Of PrivacyGauge."""
-    seed: int
-    """All random draws derive from it."""
-    level: float
-    """Of every interval."""
+    origin: Origin
+    """Where it comes from."""
     model: str
     """The kind of classifier."""
     method: str
@@ -63,12 +61,6 @@ class DtpFindings:
     """What removing the riskiest records does; None where it was not asked for."""
     variation: tuple[Variation, ...]
     """For the riskiest records: what else moves their predictions; empty where not asked for."""
-    skipped: tuple[Skipped, ...]
-    """What could not be done, and why."""
-    warnings: tuple[str, ...]
-    """What the reader has to know."""
-    provenance: Mapping[str, str]
-    """Versions, hashes of files, settings."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "ids", "labels", "pdtp"):
@@ -95,9 +87,24 @@ class DtpFindings:
         return int(np.count_nonzero(np.isinf(self.pdtp)))
 
     @property
+    def n_above_on_average(self) -> int:
+        """Records with a mean above 1 over several training sets."""
+        return sum(x.value > LIMIT for x in self.averages)
+
+    @property
+    def n_surely_above(self) -> int:
+        """Records whose mean has its whole interval above 1."""
+        return sum(x.low > LIMIT for x in self.averages)
+
+    @property
     def order(self) -> Ints:
         """(r,) Places of the records, the riskiest first: by PDTP, then by what queries show."""
         return np.lexsort((self.rows, -self.dtp.low, -self.pdtp))
+
+    @property
+    def n_indirect(self) -> int:
+        """Records that other queries alone give away."""
+        return int(np.count_nonzero(self.indirect))
 
     @property
     def indirect(self) -> Bools:
@@ -113,3 +120,15 @@ class DtpFindings:
     def certified(self) -> bool:
         """Whether no query of the domain shows more than 1, for any record of the training set."""
         return self.complete and bool(self.dtp.high.max() <= LIMIT)
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.dtp.says import report
+
+        return report(self)
+
+    def plot_pdtp(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the records' PDTP, largest first."""
+        from privacygauge.audits.dtp.plots import plot_pdtp
+
+        return plot_pdtp(self, ax)

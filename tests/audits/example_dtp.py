@@ -1,17 +1,19 @@
-"""Realistic `DtpFindings` with every part that a page can have."""
+"""Realistic `DtpAudit` with every part that a page can have."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.seeds import stream
+from privacygauge.core.versions import today
 from privacygauge.evaluate.rates import proportion
+from privacygauge.report.values import Origin
 from tests.report.example import HOSTILE
 
 
@@ -26,7 +28,7 @@ def example(
     upper: str = "unknown",
     extras: bool = True,
     seed: int = 0,
-) -> DtpFindings:
+) -> DtpAudit:
     """Return findings about `n` records, of which the first ids are hostile.
 
     PDTP is the log ratio of two drawn predictions, heavy at few records. `upper` is "unknown",
@@ -57,11 +59,17 @@ def example(
                         0.95, r, "t over records")  # fmt: skip
         above = proportion(pdtp > 1)
     repeated = np.abs(rng.normal(np.minimum(pdtp, 6), 0.2, size=(10, r))) if extras else None
-    return DtpFindings(
-        command="privacygauge dtp --data people.csv --label <income>",
-        version="0.1.0",
-        seed=seed,
-        level=0.95,
+    return DtpAudit(
+        origin=Origin(
+            "privacygauge dtp --data people.csv --label <income>",
+            "0.1.0",
+            seed,
+            0.95,
+            today(),
+            (Skipped("<u>search</u>", "no <i>query</i> was asked for"),) if extras else (),
+            ("a single record makes up each of 1 class(es) (<b>none</b>; rows 3)",),
+            {"python": "3.11.7", "people.csv sha256": "9f86d081884c7d659a2feaa0c55ad015"},
+        ),
         model="naive Bayes <b>of</b> categories",
         method="exact without training: what the record contributed is taken out",
         width=0.0,
@@ -78,9 +86,6 @@ def example(
         averages=() if repeated is None else tuple(_average(v) for v in repeated.T),
         removal=_removal(rows, low, order) if extras else None,
         variation=tuple(_variation(int(rows[i]), rng) for i in order[:2]) if extras else (),
-        skipped=(Skipped("<u>search</u>", "no <i>query</i> was asked for"),) if extras else (),
-        warnings=("a single record makes up each of 1 class(es) (<b>none</b>; rows 3)",),
-        provenance={"python": "3.11.7", "people.csv sha256": "9f86d081884c7d659a2feaa0c55ad015"},
     )
 
 

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.classifier.dtp.findings import DtpFindings
+from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Ranked:
     """(p,) The largest upper end."""
 
 
-def ranked(f: DtpFindings, points: int = POINTS) -> Ranked:
+def ranked(f: DtpAudit, points: int = POINTS) -> Ranked:
     """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one."""
     n = len(f.rows)
     first = np.arange(n)
@@ -47,12 +48,12 @@ def ranked(f: DtpFindings, points: int = POINTS) -> Ranked:
     return Ranked(first + 1, f.pdtp[f.order][first], low, high)
 
 
-def plot_pdtp(f: DtpFindings, ax: Axes | None = None) -> Axes:
+def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
     """Draw the records by falling PDTP, beside the range of DTP; numbers: `ranked`.
 
     Parameters
     ----------
-    f : DtpFindings
+    f : DtpAudit
     ax : matplotlib.axes.Axes, optional
         A new figure's where none is given.
 
@@ -88,12 +89,12 @@ def plot_pdtp(f: DtpFindings, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_removal(f: DtpFindings, ax: Axes | None = None) -> Axes:
+def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
     """Draw the largest value as the riskiest records are removed; numbers: ``f.removal``.
 
     Parameters
     ----------
-    f : DtpFindings
+    f : DtpAudit
         With a removal.
     ax : matplotlib.axes.Axes, optional
 
@@ -102,7 +103,9 @@ def plot_removal(f: DtpFindings, ax: Axes | None = None) -> Axes:
     Long et al. (2017), Figure 6.
     """
     if f.removal is None:
-        raise _nothing_removed()
+        raise InputError(
+            "removal must have been asked for to be drawn, got none: audit with remove=1"
+        )
     ax = axes(ax)
     path: RemovalPath = f.removal
     top = _scale(ax, (path.highest,))
@@ -178,9 +181,3 @@ def _infinite(ax: Axes, x: Ints, values: Floats, top: float) -> None:
         return
     ax.plot(x[places], np.full(len(places), top), color=INK, marker="^", ms=6, ls="none",
             clip_on=False, zorder=5, label="infinite")  # fmt: skip
-
-
-def _nothing_removed() -> Exception:
-    from privacygauge.errors import InputError
-
-    return InputError("removal must have been asked for to be drawn, got none: audit with remove=1")

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
+from privacygauge.audits.language.advice import advice
+from privacygauge.audits.language.found import ControlFinding, LanguageAudit, UnitFindings
 from privacygauge.core.estimate import Skipped
-from privacygauge.report.language.advice import advice
-from privacygauge.report.language.findings import (
-    ControlFinding,
-    LanguageFindings,
-    UnitFindings,
-)
-from privacygauge.report.language.units import attacks_of, units_of
+from privacygauge.report import direction
+from privacygauge.report.attacks.verdict import Judged, judged
+from privacygauge.report.grades import NONE, UNTOLD, gravest, scale_of
 from privacygauge.report.numbers import count, decimal_estimate, fixed, percent, plain, rate
-from privacygauge.report.verdict import GRADES, NONE, UNKNOWN, Verdict, gravest
-from privacygauge.report.verdict import verdict as verdict_of_attacks
-
-DISHONEST = "The test is not honest: members and non-members differ in more than membership"
-"""What the headline says then."""
+from privacygauge.report.values import Grade, Verdict
 
 
-def verdict(f: LanguageFindings) -> Verdict:
+def verdict(f: LanguageAudit) -> Verdict:
     """Return the verdict on a language model.
 
     Parameters
     ----------
-    f : LanguageFindings
+    f : LanguageAudit
 
     Returns
     -------
@@ -34,28 +28,40 @@ def verdict(f: LanguageFindings) -> Verdict:
         neither finds a leak, but one of them takes members for non-members.
     """
     if f.controls.void:
-        return Verdict(UNKNOWN, DISHONEST, _void(f), advice(f, None))
-    units = units_of(f)
-    found = [verdict_of_attacks(attacks_of(f, unit)) for unit in units]
-    grade = gravest(v.grade for v in found)
-    leading = next(i for i, v in enumerate(found) if v.grade == grade)
-    if grade == UNKNOWN:
-        return found[leading]
-    unit = units[leading]
-    # Of a leak that was found the last two sentences speak of the whole, else the last one.
-    own = found[leading].sentences[: -1 if grade == NONE else -2]
-    several = len(units) > 1
+        return Verdict(
+            UNTOLD, scale_of(UNTOLD), _dishonest(f), _void(f), _honest(f), advice(f, UNTOLD)
+        )
+    unit, found = leading(f)
+    grade = found.grade
+    if grade == UNTOLD:
+        return Verdict(
+            grade, scale_of(grade), found.headline, found.sentences, direction.OPEN,
+            direction.ADVICE,
+        )  # fmt: skip
+    own, headline, several = found.sentences, found.headline, len(f.units) > 1
     sentences = (
         *((_by(unit.unit, own[0]), *own[1:]) if several else own),
-        *(_beside(other) for other in units if other is not unit),
+        *(_beside(other) for other in f.units if other is not unit),
         _checked(f),
         *_to_whom(grade),
-        _unsaid(grade),
     )
-    headline = found[leading].headline
     if several and grade != NONE:
         headline += f", {unit.unit} by {unit.unit}"
-    return Verdict(grade, headline, sentences, advice(f, GRADES.index(grade)))
+    return Verdict(grade, scale_of(grade), headline, sentences, _unsaid(grade), advice(f, grade))
+
+
+def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
+    """Return what the verdict speaks of, samples or patients, and what the attacks showed there."""
+    found = [(unit, judged(f.attacks(unit))) for unit in f.units]
+    grade = gravest(x.grade for _, x in found)
+    return next((unit, x) for unit, x in found if x.grade == grade)
+
+
+def _dishonest(f: LanguageAudit) -> str:
+    return (
+        f"The test is not honest (fired: {', '.join(f.controls.void)}): members and non-members "
+        "differ in more than membership"
+    )
 
 
 def _by(unit: str, sentence: str) -> str:
@@ -71,7 +77,7 @@ def _beside(unit: UnitFindings) -> str:
     )
 
 
-def _checked(f: LanguageFindings) -> str:
+def _checked(f: LanguageAudit) -> str:
     """Return what the controls say where none fires."""
     names = [name for name, _ in f.controls.played]
     if not names:
@@ -92,19 +98,24 @@ def _checked(f: LanguageFindings) -> str:
     return f"{told}. A small difference may go unnoticed."
 
 
-def _void(f: LanguageFindings) -> tuple[str, ...]:
+def _void(f: LanguageAudit) -> tuple[str, ...]:
     return (
         " ".join((*_reference(f), *_blind(f), *_matched(f)))
         + " So success of the attacks is no evidence of a leak, nor is their failure one of "
         "safety: the numbers below are void as a measure of what was memorised.",
         *_further(f),
-        "An honest test takes non-members that were drawn at random from the very notes that the "
-        "members come from, before the model was trained, with all notes of a patient on one side. "
-        f"The intervals of all controls hold together, with {rate(f.level)} confidence.",
     )
 
 
-def _reference(f: LanguageFindings) -> tuple[str, ...]:
+def _honest(f: LanguageAudit) -> str:
+    return (
+        "An honest test takes non-members that were drawn at random from the very notes that the "
+        "members come from, before the model was trained, with all notes of a patient on one side. "
+        f"The intervals of all controls hold together, with {rate(f.level)} confidence."
+    )
+
+
+def _reference(f: LanguageAudit) -> tuple[str, ...]:
     found = f.controls.reference
     if isinstance(found, Skipped) or not found.fires:
         return ()
@@ -118,7 +129,7 @@ def _area(found: ControlFinding) -> str:
     return f"{fixed(found.auc.value, 3)}, {decimal_estimate(found.auc).interval}"
 
 
-def _blind(f: LanguageFindings) -> tuple[str, ...]:
+def _blind(f: LanguageAudit) -> tuple[str, ...]:
     found = f.controls.blind
     if isinstance(found, Skipped) or not found.fires:
         return ()
@@ -128,7 +139,7 @@ def _blind(f: LanguageFindings) -> tuple[str, ...]:
     )
 
 
-def _matched(f: LanguageFindings) -> tuple[str, ...]:
+def _matched(f: LanguageAudit) -> tuple[str, ...]:
     found = f.controls.matched
     if isinstance(found, Skipped) or not found.fires:
         return ()
@@ -140,7 +151,7 @@ def _matched(f: LanguageFindings) -> tuple[str, ...]:
     )
 
 
-def _further(f: LanguageFindings) -> tuple[str, ...]:
+def _further(f: LanguageAudit) -> tuple[str, ...]:
     """Return what is left of the attack after matching."""
     found = f.controls.matched
     if isinstance(found, Skipped) or found.after.low <= 0.5:
@@ -153,7 +164,7 @@ def _further(f: LanguageFindings) -> tuple[str, ...]:
     )
 
 
-def _to_whom(grade: str) -> tuple[str, ...]:
+def _to_whom(grade: Grade) -> tuple[str, ...]:
     if grade == NONE:
         return ()
     return (
@@ -163,7 +174,7 @@ def _to_whom(grade: str) -> tuple[str, ...]:
     )
 
 
-def _unsaid(grade: str) -> str:
+def _unsaid(grade: Grade) -> str:
     if grade == NONE:
         return (
             "It does not say that nothing leaks, nor that a stronger attack, or an attacker with a "
@@ -175,7 +186,7 @@ def _unsaid(grade: str) -> str:
     )
 
 
-def measured_on(f: LanguageFindings) -> str:
+def measured_on(f: LanguageAudit) -> str:
     """Return how many samples and patients were judged, in words."""
     told = f"{count(f.samples.n_in)} members, {count(f.samples.n_out)} non-members"
     if isinstance(f.patients, Skipped):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from privacygauge.classifier.dtp.ratios import cap
 from privacygauge.classifier.dtp.removal import LIMIT
 from privacygauge.report.numbers import count, fixed, rounded_up
 
@@ -60,12 +61,26 @@ def between(low: float, high: float) -> str:
     return f"{AT_LEAST}{least}" if math.isinf(high) else f"{least} to {rounded_up(high, 3)}"
 
 
-def records(n: int) -> str:
+def n_records(n: int) -> str:
     """Return a number of records in words.
 
     Examples
     --------
-    >>> records(1), records(2000)
+    >>> n_records(1), n_records(2000)
     ('1 record', '2,000 records')
     """
     return f"{count(n)} record{'' if n == 1 else 's'}"
+
+
+def in_bins(width: float) -> str:
+    """Return in which bins probabilities are published, and what follows."""
+    if not width:
+        return "No bins: every digit of a probability is published."
+    return (
+        f"Width {width:g}, the centre is published. So no log ratio exceeds "
+        f"{rounded_up(cap(width), 3)}, whatever a record does."
+    )
+
+
+FACTOR = factor(LIMIT)
+"""What a log ratio at the limit means: e, rounded."""
