@@ -193,7 +193,7 @@ def _limits(f: DefenceAudit) -> tuple[Measure, ...]:
 
 
 def _overview(f: DefenceAudit) -> Table:
-    first = f.compared[0].before
+    title, first = "Right guesses of the best attack; guessing gives 50%", f.compared[0].before
     notes = {
         "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
             c.undone for c in f.compared
@@ -202,7 +202,7 @@ def _overview(f: DefenceAudit) -> Table:
     }
     return Table(
         "overview",
-        "Right guesses of the best attack; guessing gives 50%",
+        title,
         (
             Column("Defence"),
             Column("Adaptive"),
@@ -223,7 +223,7 @@ def _overview(f: DefenceAudit) -> Table:
                 for c in f.compared
             ),
         ),
-        " ".join(note for note, holds in notes.items() if holds),
+        " ".join((f"{title}.", *(note for note, holds in notes.items() if holds))),
     )
 
 

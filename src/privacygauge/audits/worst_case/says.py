@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import with_low
-from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison
+from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, verdict
 from privacygauge.core.estimate import Estimate
@@ -180,9 +180,11 @@ def _shown_at(fpr: float) -> Callable[[Estimate], Shown]:
 
 
 def _overview(f: WorstCaseComparison) -> Table:
+    title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
+    dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
     return Table(
         "overview",
-        f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many",
+        title,
         (
             Column("Training"),
             Column("Canaries found"),
@@ -198,6 +200,7 @@ def _overview(f: WorstCaseComparison) -> Table:
             )
             for t in f.trainings
         ),
+        f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}",
     )
 
 
