@@ -216,10 +216,8 @@ def demo():
 def demo_table() -> str:
     from rich.console import Console
 
-    from privacygauge.report.terminal import terminal_summary
-
     text = io.StringIO()
-    Console(file=text, width=WIDTH, color_system=None).print(terminal_summary(demo()))
+    Console(file=text, width=WIDTH, color_system=None).print(demo().terminal_summary())
     return text.getvalue() + "Report: privacygauge-demo/report.html\n"
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     __version__: str
 
-    from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
-    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.classifier.candidates import audit_candidates
+    from privacygauge.audits.classifier.found import Audit, CandidateAudit
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
@@ -24,17 +24,22 @@ if TYPE_CHECKING:
     from privacygauge.audits.defences.training import audit_training_defences
     from privacygauge.audits.dtp.found import DtpAudit
     from privacygauge.audits.dtp.play import audit_dtp
-    from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.play import audit_synthetic
+    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import attack_holdout
+    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
     from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.language.play import audit_language
-    from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
     from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
-    from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.released_table.play import audit_released
     from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
     from privacygauge.audits.worst_case.play import compare_worst_cases
     from privacygauge.audits.worst_case.single import audit_worst_case
@@ -75,7 +80,8 @@ if TYPE_CHECKING:
     from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
     from privacygauge.classifier.files import load_predictions, save_predictions
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
-    from privacygauge.classifier.networks import MLP, Networks
+    from privacygauge.classifier.networks.factories import MLP
+    from privacygauge.classifier.networks.trainer import Networks
     from privacygauge.classifier.pool import Pool
     from privacygauge.classifier.predictions import Predictions, predictions
     from privacygauge.classifier.suite import pool_attacks, prediction_attacks
@@ -104,7 +110,7 @@ if TYPE_CHECKING:
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
     "Audit": "audits.classifier.found",
-    "CandidateAudit": "audits.classifier.candidates",
+    "CandidateAudit": "audits.classifier.found",
     "DefenceAudit": "audits.defences.found",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",
@@ -142,11 +148,11 @@ _HOME = {
     "EarlyStopping": "classifier.defences.early_stopping",
     "DtpAudit": "audits.dtp.found",
     "Fitted": "audits.classifier.models",
-    "HoldoutAudit": "audits.holdout_attack.play",
-    "HoldoutBounds": "audits.holdout_bound.play",
     "LanguageAudit": "audits.language.found",
-    "ReleasedAudit": "audits.released_table.play",
-    "SyntheticAudit": "audits.generator.play",
+    "HoldoutAudit": "audits.holdout_attack.found",
+    "HoldoutBounds": "audits.holdout_bound.found",
+    "ReleasedAudit": "audits.released_table.found",
+    "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
     "audit_candidates": "audits.classifier.candidates",
     "audit_classifier": "audits.classifier.predictions",
@@ -158,7 +164,7 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audits.classifier.models",
     "audit_pool": "audits.classifier.models",
-    "LeaderboardAudit": "audits.leaderboard.play",
+    "LeaderboardAudit": "audits.leaderboard.found",
     "audit_leaderboard": "audits.leaderboard.play",
     "ClaimAudit": "audits.privacy_claim.found",
     "ManyRuns": "audits.privacy_claim.play",
@@ -186,8 +192,8 @@ _HOME = {
     "SharedDesign": "classifier.candidates",
     "load_predictions": "classifier.files",
     "save_predictions": "classifier.files",
-    "MLP": "classifier.networks",
-    "Networks": "classifier.networks",
+    "MLP": "classifier.networks.factories",
+    "Networks": "classifier.networks.trainer",
     "Predictions": "classifier.predictions",
     "predictions": "classifier.predictions",
     "pool_attacks": "classifier.suite",

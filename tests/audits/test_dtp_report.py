@@ -15,7 +15,6 @@ import pandas as pd
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from privacygauge.register.reports import line_of
 from rich.console import Console
 
 from privacygauge.audits.dtp import plots, words
@@ -26,6 +25,7 @@ from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
+from privacygauge.register.line import line_of
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.render import files
 from privacygauge.report.values import Block, Folded, Items, Section, Table

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
-from privacygauge.register.reports import line_of
 from rich.console import Console
 
 from privacygauge.audits.language.found import ControlFinding
@@ -21,6 +20,7 @@ from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import OutputError
 from privacygauge.language.scores import text_scores
+from privacygauge.register.line import line_of
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.render import files
 from privacygauge.report.values import Table

@@ -12,10 +12,16 @@ from functools import cache
 import pytest
 import typer
 
+from privacygauge.audits.classifier import says as attacks
 from privacygauge.audits.defences import says as of_defences
 from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.generator import says as generator
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
 from privacygauge.audits.language import says as language
+from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
+from privacygauge.audits.released_table import says as table
 from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion, gate
 from privacygauge.cli import register as registers
@@ -95,10 +101,19 @@ def test_only_what_begins_like_the_word_is_offered():
         ("dtp", dtp.METRICS),
         ("language", language.METRICS),
         ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
+        ("classifier", attacks.METRICS),
+        ("demo", attacks.METRICS),
+        ("dtp", gate.METRICS_OF_DTP),
+        ("language", gate.METRICS_OF_LANGUAGE),
+        ("synthetic", {*generator.METRICS, *table.METRICS}),
         ("holdout attack", gate.METRICS_OF_ATTACK),
         ("holdout bound", gate.METRICS_OF_BOUND),
         ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
+        ("holdout attack", OF_ATTACK),
+        ("holdout bound", OF_BOUND),
+        ("holdout log", OF_LOG),
+        ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("worst-case", of_worst_cases.METRICS),
         ("register", registers.METRICS),
     ],

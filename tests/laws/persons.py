@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 import privacygauge as pg
+from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.released_table.membership import audit_membership
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.classifier.candidates import SharedDesign
@@ -15,7 +16,7 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.release import coin_flips
-from privacygauge.report.verdict import GRADES, verdict
+from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.tables import Released
 
@@ -56,22 +57,22 @@ def answers(unit: np.ndarray, rng: Rng, share: float = 0.8) -> dict[str, np.ndar
     return {"probs": probs, "labels": labels}
 
 
-def found(grade: str) -> bool:
-    """Return whether a verdict says that there is a leak."""
-    return grade in GRADES[1:]
+def found(audit: Audit) -> bool:
+    """Return whether the verdict says that there is a leak."""
+    return audit.report().verdict.grade in GRADES[1:]
 
 
 def of_predictions(sizes: str, rng: Rng, seed: int) -> bool:
     unit, member = people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "unit": unit}
-    return found(verdict(pg.audit_classifier(given, attacks=METRICS, seed=seed)).grade)
+    return found(pg.audit_classifier(given, attacks=METRICS, seed=seed))
 
 
 def of_shadow(sizes: str, rng: Rng, seed: int) -> bool:
     (unit, member), (other, known) = people(sizes, rng), people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "ids": unit}
     shadow = {**answers(other, rng), "member": known, "ids": other}
-    return found(verdict(pg.audit_classifier(given, shadow, attacks=METRICS, seed=seed)).grade)
+    return found(pg.audit_classifier(given, shadow, attacks=METRICS, seed=seed))
 
 
 def of_defences(sizes: str, rng: Rng, seed: int) -> bool:
@@ -91,7 +92,7 @@ def of_pool(sizes: str, rng: Rng, seed: int) -> bool:
     probs = np.stack([answers(unit, rng)["probs"] for _ in inside])
     given = {"probs": probs[0], "labels": unit % 2, "member": inside[0], "unit": unit}
     pool = {"probs": probs[1:], "labels": unit % 2, "member": inside[1:]}
-    return found(verdict(pg.audit_pool(given, pool, attacks=ON_WORLDS, seed=seed)).grade)
+    return found(pg.audit_pool(given, pool, attacks=ON_WORLDS, seed=seed))
 
 
 class Blind:
@@ -119,7 +120,7 @@ def of_model(sizes: str, rng: Rng, seed: int) -> bool:
     audit = pg.audit_model(
         blind, alike(unit, rng, 4), unit % 2, unit=unit, n_shadows=8, attacks=ON_WORLDS, seed=seed
     )
-    return found(verdict(audit).grade)
+    return found(audit)
 
 
 def of_candidates(sizes: str, rng: Rng, seed: int) -> bool:

@@ -1,26 +1,22 @@
-"""A realistic `Findings`, made by playing Gaussian scores through `privacygauge.evaluate`."""
+"""A realistic `Audit`, made by playing Gaussian scores through `privacygauge.evaluate`."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.special import expit
 
+from privacygauge.audits.classifier.found import Audit
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.rules import Cut, Split
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate import decision, epsilon
 from privacygauge.evaluate.evaluation import evaluate
-from privacygauge.evaluate.findings import (
-    Fact,
-    Findings,
-    GameDescription,
-    Headline,
-    Records,
-)
+from privacygauge.evaluate.findings import Fact, GameDescription, Headline, Records
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import find_slices
+from privacygauge.report.values import Origin
 
 HOSTILE = (
     "<script>alert('id')</script>",
@@ -52,7 +48,7 @@ def example(
     attacks: tuple[tuple[str, str, str, float], ...] = ATTACKS,
     seed: int = 0,
     outliers: float = 0.0,
-) -> Findings:
+) -> Audit:
     """Return findings about `n` targets, half of them members.
 
     The scores of the members are N(`shift` times the attack's own shift, 1), those of the others
@@ -97,11 +93,28 @@ def example(
     site = site.astype(object)
     site[: n // 20] = '<b>rare</b> & "odd"'
     columns = {"age": age, "<i>site</i>": site.astype(str), "class": label}
-    return Findings(
-        command="privacygauge classifier target.npz --shadow shadow.npz --seed 0",
-        version="0.1.0",
-        seed=seed,
-        level=0.95,
+    return Audit(
+        origin=Origin(
+            "privacygauge classifier target.npz --shadow shadow.npz --seed 0",
+            "0.1.0",
+            seed,
+            0.95,
+            "2026-01-31",
+            (
+                Skipped("target-attention", "needs a generator: this audit is of a classifier"),
+                Skipped("distance", "needs pairs of shadow models with and without each target"),
+            ),
+            (
+                "Membership was given with the data, not drawn by coins: if members and "
+                "non-members differ in other ways, attacks may find that difference <instead>.",
+            ),
+            {
+                "python": "3.11.7",
+                "numpy": "2.4.6",
+                "target.npz sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f0"
+                "0a08",
+            },
+        ),
         game=GameDescription(
             "fixed-split membership",
             "Was this record in the model's training data?",
@@ -121,19 +134,6 @@ def example(
             Fact("Accuracy of the model on members", proportion(right[secret])),
             Fact("Accuracy of the model on non-members", proportion(right[~secret])),
         ),
-        skipped=(
-            Skipped("target-attention", "needs a generator: this audit is of a classifier"),
-            Skipped("distance", "needs pairs of shadow models with and without each target"),
-        ),
-        warnings=(
-            "Membership was given with the data, not drawn by coins: if members and non-members "
-            "differ in other ways, attacks may find that difference <instead>.",
-        ),
-        provenance={
-            "python": "3.11.7",
-            "numpy": "2.4.6",
-            "target.npz sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-        },
     )
 
 

@@ -9,27 +9,28 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from privacygauge.audits.classifier import plots as risk_plots
+from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import InputError
-from privacygauge.evaluate.findings import Findings
 from privacygauge.report import curves, plots
 from tests.report.example import example
 
 
 @pytest.fixture(scope="module")
-def findings() -> Findings:
+def findings() -> Audit:
     return example()
 
 
 @pytest.mark.slow
-def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
+def test_every_plot_draws_on_the_axes_given(findings: Audit) -> None:
     risk = findings.risk
     for draw in (
         lambda ax: plots.plot_roc(findings.evaluations, ax),
         lambda ax: plots.plot_roc(findings.evaluations, ax, log=True),
         lambda ax: plots.plot_scores(findings.headline.attack, ax),
-        lambda ax: plots.plot_risk_cdf(risk, ax),
-        lambda ax: plots.plot_reliability(risk, ax),
-        lambda ax: plots.plot_classes(risk, ax),
+        lambda ax: risk_plots.plot_risk_cdf(risk, ax),
+        lambda ax: risk_plots.plot_reliability(risk, ax),
+        lambda ax: risk_plots.plot_classes(risk, ax),
     ):
         ax = Figure().subplots()
         assert draw(ax) is ax
@@ -40,7 +41,7 @@ def test_every_plot_draws_on_the_axes_given(findings: Findings) -> None:
         assert new.get_ylabel()
 
 
-def test_the_roc_plot_shows_the_points_of_its_twin(findings: Findings) -> None:
+def test_the_roc_plot_shows_the_points_of_its_twin(findings: Audit) -> None:
     drawn = plots.plot_roc(findings.evaluations).get_lines()
     best = max(curves.roc_curves(findings.evaluations), key=lambda c: c.attack.auc.value)
     line = next(x for x in drawn if best.attack.title in str(x.get_label()))
@@ -48,22 +49,30 @@ def test_the_roc_plot_shows_the_points_of_its_twin(findings: Findings) -> None:
     np.testing.assert_array_equal(line.get_ydata(), best.tpr)
 
 
-def test_log_axes_start_below_one_false_positive(findings: Findings) -> None:
+def test_log_axes_start_below_one_false_positive(findings: Audit) -> None:
     ax = plots.plot_roc(findings.evaluations, log=True)
     assert ax.get_xscale() == ax.get_yscale() == "log"
     assert ax.get_xlim()[0] < 1 / findings.game.n_out
 
 
-def test_dollars_in_names_are_no_formulas(findings: Findings) -> None:
+def test_dollars_in_names_are_no_formulas(findings: Audit) -> None:
     odd = replace(findings.evaluations[0], name="$\\frac{$")
     plots.plot_roc((odd,)).get_figure().canvas.draw()
 
 
-def test_nothing_to_draw_is_an_error(findings: Findings) -> None:
+def test_nothing_to_draw_is_an_error(findings: Audit) -> None:
     with pytest.raises(InputError, match="at least one evaluation"):
         plots.plot_roc(())
     with pytest.raises(InputError, match="no class has both"):
-        plots.plot_classes(replace(findings.risk, classes=()))
+        risk_plots.plot_classes(replace(findings.risk, classes=()))
+
+
+def test_risk_cdf_is_the_share_of_members_below(findings: Audit) -> None:
+    cdf = risk_plots.risk_cdf(findings.risk)
+    assert len(cdf.risk) <= curves.POINTS
+    for value, share in zip(cdf.risk[::50], cdf.share[::50], strict=True):
+        assert share == np.mean(findings.risk.member_scores <= value)
+    assert cdf.share[-1] == 1
 
 
 @pytest.mark.slow

@@ -6,32 +6,32 @@ from pathlib import Path
 
 import pytest
 
-from privacygauge import report
+from privacygauge.audits.classifier.found import Audit
 from privacygauge.errors import OutputError
-from privacygauge.evaluate.findings import Findings
-from privacygauge.report.writing import write_report
+from privacygauge.report import render
+from privacygauge.report.attacks.records import roc_frame
 from tests.report.example import example
 
 NAMES = ["report.html", "report.json", "records.parquet", "roc.csv"]
 
 
 @pytest.fixture(scope="module")
-def findings() -> Findings:
+def findings() -> Audit:
     return example(400)
 
 
-def test_four_files_are_written(findings: Findings, tmp_path: Path) -> None:
-    paths = write_report(report, findings, tmp_path / "out")
+def test_four_files_are_written(findings: Audit, tmp_path: Path) -> None:
+    paths = findings.write(tmp_path / "out")
     assert [p.name for p in paths] == NAMES
     assert sorted(os.listdir(tmp_path / "out")) == sorted(NAMES)
-    assert (tmp_path / "out" / "report.json").read_text() == report.to_json(findings)
-    assert (tmp_path / "out" / "report.html").read_text() == report.render_html(findings)
+    assert (tmp_path / "out" / "report.json").read_text() == findings.to_json()
+    assert (tmp_path / "out" / "report.html").read_text() == findings.to_html()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("call", range(4))
 def test_an_interruption_leaves_whole_files_only(
-    call: int, findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: int, findings: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real, calls = os.replace, iter(range(10))
 
@@ -42,19 +42,19 @@ def test_an_interruption_leaves_whole_files_only(
 
     monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(KeyboardInterrupt):
-        write_report(report, findings, tmp_path)
+        findings.write(tmp_path)
     assert sorted(os.listdir(tmp_path)) == sorted(NAMES[:call])
     for name in NAMES[:call]:
         assert (tmp_path / name).stat().st_size > 1000
 
 
 def test_a_bad_place_is_refused_before_any_work(
-    findings: Findings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    findings: Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report, "render_html", lambda _: pytest.fail("work before the check"))
+    monkeypatch.setattr(render, "page", lambda _: pytest.fail("work before the check"))
     (tmp_path / "out").touch()
     with pytest.raises(OutputError, match="is a file"):
-        write_report(report, findings, tmp_path / "out")
+        findings.write(tmp_path / "out")
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_a_million_records_give_a_small_page() -> None:
     attacks = tuple((f"attack-{i}", "", "global", 0.5 + i / 8) for i in range(8))
     findings = example(1_000_000, attacks=attacks)
     start = time.perf_counter()
-    page = report.render_html(findings)
+    page = findings.to_html()
     assert len(page.encode()) < 3_000_000
-    assert len(report.tables.roc_csv(findings)) < 1_000_000
+    assert len(roc_frame(findings.evaluations).to_csv()) < 1_000_000
     assert time.perf_counter() - start < 60

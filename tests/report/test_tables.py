@@ -7,22 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from privacygauge.audits.classifier.found import Audit
 from privacygauge.core.seeds import stream
 from privacygauge.core.transcript import Transcript
-from privacygauge.evaluate.findings import Findings
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
-from privacygauge.report import curves, tables
+from privacygauge.report import curves
+from privacygauge.report.attacks.records import records_frame, roc_frame
+from privacygauge.report.tables import parquet
 from tests.report.example import ATTACKS, HOSTILE, example
 
 
 @pytest.fixture(scope="module")
-def findings() -> Findings:
+def findings() -> Audit:
     return example()
 
 
-def test_one_row_a_record(findings: Findings) -> None:
-    frame = tables.records_frame(findings)
+def test_one_row_a_record(findings: Audit) -> None:
+    frame = records_frame(findings.records)
     titles = [e.title for e in findings.evaluations]
     assert list(frame) == [
         "id", "member", *(f"score:{t}" for t in titles), *(f"guess:{t}" for t in titles), "risk",
@@ -31,21 +33,21 @@ def test_one_row_a_record(findings: Findings) -> None:
     assert frame["id"].tolist()[: len(HOSTILE)] == list(HOSTILE)
 
 
-def test_parquet_keeps_every_value(findings: Findings) -> None:
-    read = pd.read_parquet(io.BytesIO(tables.records_parquet(findings)))
+def test_parquet_keeps_every_value(findings: Audit) -> None:
+    read = pd.read_parquet(io.BytesIO(parquet(records_frame(findings.records))))
     np.testing.assert_array_equal(read["risk"], findings.records.risk)
     np.testing.assert_array_equal(read["member"], findings.records.member)
-    assert tables.records_parquet(findings) == tables.records_parquet(findings)
+    assert parquet(records_frame(findings.records)) == parquet(records_frame(findings.records))
 
 
-def test_ids_that_are_no_utf8_and_a_missing_risk_are_written(findings: Findings) -> None:
+def test_ids_that_are_no_utf8_and_a_missing_risk_are_written(findings: Audit) -> None:
     ids = np.array(["\udcff", 3, None, *map(str, range(1997))], dtype=object)
     odd = replace(findings, records=replace(findings.records, ids=ids, risk=None))
-    read = pd.read_parquet(io.BytesIO(tables.records_parquet(odd)))
+    read = pd.read_parquet(io.BytesIO(parquet(records_frame(odd.records))))
     assert read["id"].tolist()[:3] == ["?", "3", "None"]
     assert read["risk"].isna().all()
     whole = replace(findings, records=replace(findings.records, ids=np.arange(2000)))
-    assert tables.records_frame(whole)["id"].dtype == np.int64
+    assert records_frame(whole.records)["id"].dtype == np.int64
 
 
 def reading(curve: pd.DataFrame, fpr: float) -> float:
@@ -55,7 +57,8 @@ def reading(curve: pd.DataFrame, fpr: float) -> float:
 @pytest.mark.parametrize("n", [300, 20_000])
 def test_thin_curves_give_the_same_readings(n: int) -> None:
     findings = example(n)
-    frame = pd.read_csv(io.StringIO(tables.roc_csv(findings)))
+    text = roc_frame(findings.evaluations).to_csv(index=False)
+    frame = pd.read_csv(io.StringIO(text))
     assert list(frame) == [
         "attack", "thresholds", "threshold", "true_positives", "false_positives", "tpr", "fpr",
     ]  # fmt: skip
@@ -94,7 +97,7 @@ def test_few_points_are_all_kept() -> None:
     np.testing.assert_array_equal(curves.kept_points(curve), np.arange(4))
 
 
-def test_score_shares_count_every_record(findings: Findings) -> None:
+def test_score_shares_count_every_record(findings: Audit) -> None:
     shares = curves.score_shares(findings.headline.attack)
     assert shares.members.sum() == pytest.approx(1)
     assert shares.nonmembers.sum() == pytest.approx(1)
@@ -102,20 +105,3 @@ def test_score_shares_count_every_record(findings: Findings) -> None:
         next(e for e in findings.evaluations if e.title == "correctness (global)")
     )
     assert np.count_nonzero(discrete.members) == 2
-
-
-def test_risk_cdf_is_the_share_of_members_below(findings: Findings) -> None:
-    cdf = curves.risk_cdf(findings.risk)
-    assert len(cdf.risk) <= curves.POINTS
-    for value, share in zip(cdf.risk[::50], cdf.share[::50], strict=True):
-        assert share == np.mean(findings.risk.member_scores <= value)
-    assert cdf.share[-1] == 1
-
-
-def test_summary_is_plain_text(findings: Findings) -> None:
-    text = tables.summary(findings)
-    assert text.startswith("Large leak")
-    assert "modified-entropy (per-class)" in text
-    assert "†" in text
-    assert "Not done: target-attention" in text
-    assert "\x1b" not in text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from joblib import Parallel, cpu_count, delayed
@@ -141,6 +142,19 @@ def played_of(
     return found
 
 
+def furthest(
+    played: Sequence[tuple[Play, Evaluation]], level: float
+) -> tuple[Evaluation, Estimate]:
+    """Return the attack with the highest lower end, its interval corrected for the choice."""
+    # Bonferroni: the interval of the best of m attacks must hold for all m.
+    each = 1 - (1 - level) / len(played)
+    together = [balanced_accuracy(p.decisions, each) for p, _ in played]
+    best = int(np.argmax([accuracy.low for accuracy in together]))
+    corrected = together[best]
+    method = f"{corrected.method}, Bonferroni over {len(played)} attacks"
+    return played[best][1], replace(corrected, level=level, method=method)
+
+
 def headline(
     played: Sequence[tuple[Play, Evaluation]],
     *,
@@ -169,19 +183,7 @@ def headline(
         from attack and threshold that were chosen on other records; the attacks that tell the
         sides apart the wrong way round.
     """
-    # Bonferroni: the interval of the best of m attacks must hold for all m.
-    each = 1 - (1 - level) / len(played)
-    together = [balanced_accuracy(p.decisions, each) for p, _ in played]
-    best = int(np.argmax([accuracy.low for accuracy in together]))
-    corrected = together[best]
-    accuracy = Estimate(
-        corrected.value,
-        corrected.low,
-        corrected.high,
-        level,
-        corrected.n,
-        f"{corrected.method}, Bonferroni over {len(played)} attacks",
-    )
+    best, accuracy = furthest(played, level)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
@@ -194,4 +196,4 @@ def headline(
     )
     if not turned and accuracy.low <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)
-    return Headline(played[best][1], accuracy, bound, played[chosen][1].title, limit, turned)
+    return Headline(best, accuracy, bound, played[chosen][1].title, limit, turned)

@@ -163,14 +163,15 @@ def classifier(
 
     Example: privacygauge classifier --model random-forest --data people.csv --label income
     """
-    from privacygauge.cli.gate import exceeded, parse_limits
+    from privacygauge.audits.classifier.says import METRICS
     from privacygauge.cli.output import destination, emit
     from privacygauge.core.attacks.posterior import ESTIMATORS
     from privacygauge.errors import InputError
+    from privacygauge.report.limits import exceeded, parsed_limits
 
     if estimator not in ESTIMATORS:
         raise InputError(f"--risk must be {' or '.join(ESTIMATORS)}, got {estimator!r}")
-    limits = parse_limits(fail_above)
+    limits = parsed_limits(fail_above, METRICS)
     if target is not None and (model is not None or data is not None):
         raise InputError("give either TARGET, or --model and --data, not both")
     if target is None and (model is None or data is None):
@@ -220,7 +221,7 @@ def classifier(
         run = None if folder is None else folder / RUN
         with backends.backend(backend):
             audit = audit_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))
 
 
 def _require_no_predictions(options: Mapping[str, object]) -> None:

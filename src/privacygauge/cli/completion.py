@@ -111,7 +111,10 @@ BACKENDS = ("loky", "threading", "dask", "ray")
 _ATTACKS = ("accuracy", "advantage", "auc", "epsilon", "risk", "tpr@0.1", "tpr@0.01", "tpr@0.001")
 _LANGUAGE = (*(name for name in _ATTACKS if name != "risk"), "patient-auc", "patient-accuracy")
 _GENERATOR = ("auc", "worst", "epsilon")
-_TABLE = ("accuracy", "auc", "epsilon", "singling-out", "linkability", "inference")
+_TABLE = (
+    *("beyond", "accuracy", "auc", "epsilon", "copies"),
+    *("singling-out", "linkability", "inference"),
+)
 
 
 def _with_low(*names: str) -> tuple[str, ...]:
@@ -136,7 +139,6 @@ METRICS: dict[str, tuple[str, ...]] = {
         "severity",
         *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
         *_with_low("accuracy-left", "tpr-left", "auc-left"),
-        *_with_low("patient-accuracy", "patient-auc"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

@@ -23,15 +23,16 @@ def demo(
     Example: privacygauge demo --out privacygauge-demo
     """
     from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.audits.classifier.says import METRICS
     from privacygauge.audits.named_models import forest
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.training import train_predictions
-    from privacygauge.cli.gate import exceeded, parse_limits
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.progress import bar
     from privacygauge.datasets.digits import digits
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above)
+    limits = parsed_limits(fail_above, METRICS)
     folder = destination(out, json, "privacygauge-demo")
     with bar("Training models", quiet) as progress:
         target, shadow = train_predictions(forest, *digits(), seed=seed, progress=progress)
@@ -46,4 +47,4 @@ def demo(
     if folder is not None:
         save_predictions(target, folder / "target.npz")
         save_predictions(shadow, folder / "shadow.npz")
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privacygauge.audits.rendered import Rendered
 from privacygauge.report import render
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Report
@@ -93,21 +92,11 @@ def emit_report(
 
 
 def emit(
-    audit: Rendered | Reported,
+    audit: Reported,
     folder: Path | None,
     json: str | None,
     quiet: bool,
     failures: Sequence[str] = (),
 ) -> int:
     """Write and print an audit and the limits that it exceeds; return the exit code."""
-    if folder is not None:
-        audit.write(folder)
-    if json is not None:
-        emit_text(audit.to_json(), json)
-    if not quiet and json != "-":
-        Console().print(audit.terminal_summary())
-        if folder is not None:
-            print(f"Report: {folder / 'report.html'}")
-    for line in failures:
-        print(f"privacygauge: {line}", file=sys.stderr)
-    return 3 if failures else 0
+    return emit_report(audit.report(), folder, json, quiet, failures)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from privacygauge.audits.asking import absolute
-from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.named_models import imported
 from privacygauge.audits.provenance import file_hashes
 from privacygauge.audits.user_code import COMMAND, compared_code, names_code

@@ -10,7 +10,6 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FPRS
-from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.roc import Roc
 
 POINTS = 500
@@ -56,16 +55,6 @@ class ScoreShares:
     """(b,) Share of the members in each bin."""
     nonmembers: Floats
     """(b,) Share of the non-members in each bin."""
-
-
-@dataclass(frozen=True, eq=False)
-class RiskCdf:
-    """Which share of the members has at most which risk (Song & Mittal 2021, Figure 5)."""
-
-    risk: Floats
-    """(p,) Risk scores, ascending."""
-    share: Floats
-    """(p,) Share of the members with at most that score."""
 
 
 def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
@@ -126,17 +115,6 @@ def score_shares(attack: Evaluation) -> ScoreShares:
     edges = np.linspace(low, high if high > low else low + 1.0, n_bins + 1)
     shares = (_shares(x, edges) for x in (inside, outside))
     return ScoreShares(attack, edges, *shares)
-
-
-def risk_cdf(risk: Risk) -> RiskCdf:
-    """Return the distribution of the members' risk scores, with at most `POINTS` points."""
-    score = risk.member_scores
-    value, last = np.unique(score[::-1], return_index=True)
-    share = (len(score) - last) / len(score)
-    if len(value) > POINTS:
-        keep = np.unique(np.linspace(0, len(value) - 1, POINTS).round().astype(int))
-        value, share = value[keep], share[keep]
-    return RiskCdf(value, share)
 
 
 def _curve(attack: Evaluation) -> Curve:

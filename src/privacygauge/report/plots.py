@@ -7,14 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
-from privacygauge.evaluate.calibration import Bin
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.risk import ClassRow, Risk
 from privacygauge.report.axes import DASHES, FAINT, INK, OTHER, SERIES, axes, legend, short
-from privacygauge.report.curves import Curve, risk_cdf, roc_curves, score_shares
-from privacygauge.report.numbers import count, fixed
+from privacygauge.report.curves import Curve, roc_curves, score_shares
+from privacygauge.report.numbers import fixed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,88 +71,6 @@ def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
-    """Draw the distribution of the members' risk; numbers: `curves.risk_cdf`.
-
-    Parameters
-    ----------
-    risk : Risk
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
-    Song & Mittal (2021), Figure 5.
-    """
-    ax = axes(ax)
-    cdf = risk_cdf(risk)
-    x = np.concatenate([[0.0], cdf.risk, [1.0]])
-    y = np.concatenate([[0.0], cdf.share, [1.0]]) * 100
-    ax.plot(x, y, color=SERIES[0], lw=1.8, drawstyle="steps-post")
-    ax.axvline(0.5, color=OTHER, lw=0.9, ls=(0, (1, 2)))
-    ax.annotate("guessing", (0.5, 97), (-4, 0), textcoords="offset points", ha="right", va="top",
-                color=INK, fontsize=8)  # fmt: skip
-    ax.set(xlabel="Privacy risk score", ylabel="Members with at most this risk, %")
-    ax.set(xlim=(0, 1), ylim=(0, 101))
-    return ax
-
-
-def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
-    """Draw the realised share of members against the score; numbers: ``risk.reliability.bins``.
-
-    Parameters
-    ----------
-    risk : Risk
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
-    Song & Mittal (2021), Figure 3. A bar is the interval of the share; the number is that of the
-    records in the bin.
-    """
-    ax = axes(ax)
-    bins = risk.reliability.bins
-    ax.plot([0, 1], [0, 1], color=OTHER, lw=0.9, ls=(0, (1, 2)), zorder=1, label="calibrated")
-    x = [b.mean_score for b in bins]
-    ax.vlines(x, [b.fraction.low for b in bins], [b.fraction.high for b in bins],
-              color=SERIES[0], lw=1.6)  # fmt: skip
-    ax.plot(x, [b.fraction.value for b in bins], color=SERIES[0], lw=1.0, marker="o", ms=4,
-            label="realised, with records in the bin")  # fmt: skip
-    for b in bins:
-        _name_bin(ax, b)
-    ax.set(xlabel="Privacy risk score", ylabel="Realised share of members")
-    ax.set(xlim=(-0.04, 1.06), ylim=(-0.02, 1.04))
-    legend(ax, loc="upper left")
-    return ax
-
-
-def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
-    """Draw each class's mean risk against its generalisation error; numbers: ``risk.classes``.
-
-    Parameters
-    ----------
-    risk : Risk
-        With at least one class that has members and non-members.
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
-    Song & Mittal (2021), Figure 8. The three classes of the highest risk carry their label.
-    """
-    if not risk.classes:
-        raise InputError("no class has both members and non-members: nothing to draw")
-    ax = axes(ax)
-    x = [row.generalisation_error for row in risk.classes]
-    y = [row.mean_risk for row in risk.classes]
-    ax.scatter(x, y, s=22, color=SERIES[0], alpha=0.75, lw=0)
-    for row in _apart(risk.classes)[:3]:
-        ax.annotate(str(row.label), (row.generalisation_error, row.mean_risk), (-5, 2),
-                    textcoords="offset points", ha="right", fontsize=8, color=INK)  # fmt: skip
-    ax.set(xlabel="Generalisation error of the class", ylabel="Mean risk of its members")
-    ax.margins(0.1)
-    ax.set_title(_correlation(risk.correlation), fontsize=8.5, loc="left", color=INK)
-    return ax
-
-
 def _log_axes(ax: Axes, evaluations: Sequence[Evaluation]) -> float:
     ax.set(xscale="log", yscale="log")
     ax.minorticks_off()
@@ -192,39 +107,3 @@ def _name_curves(ax: Axes, curves: Sequence[Curve]) -> None:
         handles.append(lines[-1])
         labels.append(f"{len(curves) - len(named)} further")
     legend(ax, handles=handles, labels=labels, loc="lower right", title="Attack, AUC")
-
-
-def _correlation(found: Estimate | Skipped) -> str:
-    if isinstance(found, Skipped):
-        return ""
-    return f"Pearson {fixed(found.value, 2)} ({fixed(found.low, 2)} to {fixed(found.high, 2)})"
-
-
-def _name_bin(ax: Axes, b: Bin) -> None:
-    """Write the bin's records beside its bar, on the side that the diagonal leaves free."""
-    left = b.mean_score < 0.5
-    ax.annotate(
-        count(b.n),
-        (b.mean_score, b.fraction.high if left else b.fraction.low),
-        (-2, 1) if left else (3, -1),
-        textcoords="offset points",
-        ha="right" if left else "left",
-        va="bottom" if left else "top",
-        fontsize=7.5,
-        color=INK,
-    )
-
-
-def _apart(classes: Sequence[ClassRow]) -> list[ClassRow]:
-    """Return the classes by falling risk, without those too near to an earlier one to label."""
-    wide = np.ptp([row.generalisation_error for row in classes]) / 12
-    high = np.ptp([row.mean_risk for row in classes]) / 20
-    kept: list[ClassRow] = []
-    for row in sorted(classes, key=lambda row: -row.mean_risk):
-        if all(
-            abs(row.generalisation_error - k.generalisation_error) > wide
-            or abs(row.mean_risk - k.mean_risk) > high
-            for k in kept
-        ):
-            kept.append(row)
-    return kept

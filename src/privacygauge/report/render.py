@@ -47,6 +47,7 @@ COLOURS = {
 }
 """Of severities, in a terminal."""
 
+
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
 
@@ -58,7 +59,7 @@ def page(report: Report) -> str:
     """
     found = (block for section in report.sections for block in _within(section.blocks))
     pictures = {block.name: _drawn(block) for block in found if isinstance(block, Plot)}
-    template = environment().get_template("value.html.j2")
+    template = environment().get_template("page.html.j2")
     return template.render(
         r=report,
         f=report.origin,
@@ -96,7 +97,7 @@ def _told(table: Table) -> Iterator[tuple[str, str]]:
         if len(row.cells) == len(table.columns):
             pairs = zip(table.columns[1:], row.cells[1:], strict=True)
             kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
-            said = "; ".join(f"{column.title} {flat(cell)}" for column, cell in kept)
+            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
             yield plain(flat(row.cells[0])), plain(said)
 
 
@@ -115,14 +116,18 @@ def terminal(report: Report) -> RenderableType:
 
 
 def _overview(table: Table) -> list[RenderableType]:
-    """Return a table as wide as the terminal allows, or its needed columns; its note below."""
+    """Return a table as the terminal has room for, with its note below.
+
+    All columns, or the needed ones with intervals below their numbers, or without intervals.
+    """
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    fitting = Fitting(_rows(table, shown, " "), _rows(table, needed, "\n"))
+    narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
+    fitting = Fitting(_rows(table, shown, " "), narrow)
     return [fitting, text(table.note)] if table.note else [fitting]
 
 
-def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
+def _rows(table: Table, columns: list[int], between: str | None) -> RenderableType:
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
     return rows_of(
         [table.columns[i].title for i in columns],
@@ -132,16 +137,20 @@ def _rows(table: Table, columns: list[int], between: str) -> RenderableType:
     )
 
 
-def flat(cell: Content, between: str = " ") -> str:
-    """Return what stands in a cell as text; `between` a number and its interval."""
+def flat(cell: Content, between: str | None = " ") -> str:
+    """Return what stands in a cell as text; `between` a number and its interval, None for none."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
         mark = "\N{DAGGER}" if cell.doubtful else ""
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
-    if isinstance(cell, Shown) and cell.interval:
-        return f"{cell.value}{between}({cell.interval})"
+    if isinstance(cell, Shown) and cell.interval and between is not None:
+        # On a line of its own an interval needs no brackets.
+        inside = cell.interval if between == "\n" else f"({cell.interval})"
+        return f"{cell.value}{between}{inside}"
+    if isinstance(cell, Shown):
+        return cell.value
     return str(cell)
 
 

@@ -11,19 +11,10 @@ import numpy as np
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Findings
-from privacygauge.evaluate.risk import Risk
 from privacygauge.report.curves import roc_curves
 from privacygauge.report.numbers import (
-    DASH,
-    at_least,
-    decimal_estimate,
-    percent,
-    percent_estimate,
     plain,
-    rate,
-    tpr_estimate,
 )
-from privacygauge.report.verdict import verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,11 +43,6 @@ def records_frame(findings: Findings) -> pd.DataFrame:
     missing = np.full(len(records.member), np.nan)
     columns["risk"] = missing if records.risk is None else records.risk
     return pd.DataFrame(columns)
-
-
-def records_parquet(findings: Findings) -> bytes:
-    """Return `records_frame` as a Parquet file."""
-    return parquet(records_frame(findings))
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
@@ -96,23 +82,6 @@ def roc_frame(findings: Findings) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def roc_csv(findings: Findings) -> str:
-    """Return `roc_frame` as text with commas; every number has all of its digits."""
-    return roc_frame(findings).to_csv(index=False, lineterminator="\n")
-
-
-def summary(findings: Findings) -> str:
-    """Return the verdict and the main numbers of every attack as plain text."""
-    found = verdict(findings)
-    width = max((len(e.title) for e in findings.evaluations), default=0)
-    lines = [found.headline, ""]
-    lines += [f"Warning: {plain(warning)}" for warning in findings.warnings]
-    lines += [f"{plain(e.title):{width}}  {_line(e)}" for e in findings.evaluations]
-    lines += [epsilon_line(findings), risk_line(findings)]
-    lines += not_done(findings.skipped)
-    return "\n".join(lines) + "\n"
-
-
 class Said(Protocol):
     """A verdict of any kind."""
 
@@ -143,44 +112,6 @@ def as_summary(
 def not_done(skipped: Sequence[Skipped]) -> list[str]:
     """Return a line for each thing that was left out, and why."""
     return [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in skipped]
-
-
-def risk_line(findings: Findings) -> str:
-    """Return the privacy risk score in one line."""
-    risk = findings.risk
-    if not isinstance(risk, Risk):
-        return f"Privacy risk score {DASH} ({plain(risk.reason)})"
-    calibration = risk.reliability
-    return (
-        f"Privacy risk of a member {percent_estimate(risk.mean)} on average, guessing 50%; "
-        f"calibration error {percent(calibration.rmse.value)} "
-        f"(chance alone: {percent(calibration.noise)})"
-    )
-
-
-def epsilon_line(findings: Findings) -> str:
-    """Return the lower bound on epsilon in one line."""
-    headline = findings.headline
-    sure = f"with {rate(headline.epsilon.level)} confidence"
-    if headline.epsilon.low <= 0:
-        return f"No epsilon above 0 was shown {sure}"
-    return f"Epsilon is {at_least(headline.epsilon)} {sure}, by {plain(headline.epsilon_attack)}"
-
-
-def rate_at(evaluation: Evaluation, fpr: float) -> str:
-    """Return the TPR at an FPR, with a dagger where so many non-members cannot resolve it."""
-    for found in evaluation.tpr_at_fpr:
-        if found.fpr == fpr:
-            mark = "" if found.resolved else "\N{DAGGER}"
-            return tpr_estimate(found.estimate, fpr).value + mark
-    return DASH
-
-
-def _line(e: Evaluation) -> str:
-    return (
-        f"accuracy {percent_estimate(e.accuracy)}  AUC {decimal_estimate(e.auc).value}"
-        f"  TPR at {rate(0.01)} FPR {rate_at(e, 0.01)}, at {rate(0.001)} {rate_at(e, 0.001)}"
-    )
 
 
 def _named(e: Evaluation) -> str:

@@ -1,4 +1,4 @@
-"""Findings for a terminal: the verdict first, then one line an attack."""
+"""Findings for a terminal: the verdict first."""
 
 from __future__ import annotations
 
@@ -6,50 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Findings
-from privacygauge.report.numbers import decimal_estimate, percent_estimate, plain, rate
-from privacygauge.report.tables import Said, epsilon_line, not_done, rate_at, risk_line
-from privacygauge.report.verdict import GRADES, UNKNOWN, verdict
+from privacygauge.report.numbers import plain
+from privacygauge.report.tables import Said
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.console import RenderableType as RenderableType
-    from rich.table import Table
-
-COLOURS = dict(
-    zip((*GRADES, UNKNOWN), ("green", "yellow", "dark_orange", "red", "yellow"), strict=True)
-)
-"""Of the grades."""
-
-_RATES = (0.01, 0.001)
 
 _LEGIBLE = 12
 """Columns that words get before a table counts as too wide."""
-
-_ROOMY = 76
-"""From so many columns on, an interval stands beside its number."""
-
-
-def terminal_summary(findings: Findings) -> RenderableType:
-    """Return the findings as a renderable of rich, made to fit 80 columns.
-
-    Parameters
-    ----------
-    findings : Findings
-
-    Returns
-    -------
-    rich.console.RenderableType
-        Nothing in it is read as markup, so names from the user's data cannot style or forge
-        lines.
-    """
-    found = verdict(findings)
-    return stacked(
-        *opening(found, COLOURS[found.grade], findings.warnings),
-        _Attacks(findings),
-        *map(text, _below(findings)),
-    )
 
 
 def opening(found: Said, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
@@ -84,21 +49,6 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
     for name, value in rows:
         table.add_row(Text(name), Text(value))
     return table
-
-
-@dataclass(frozen=True)
-class Roomy:
-    """What is printed where there is room, and what instead where there is not."""
-
-    wide: RenderableType
-    """From `least` columns on."""
-    narrow: RenderableType
-    """Below."""
-    least: int = 60
-    """Columns."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.wide if options.max_width >= self.least else self.narrow
 
 
 @dataclass(frozen=True)
@@ -159,59 +109,3 @@ def rows_of(
 
 def _lines(cell: str) -> list[str]:
     return [plain(line) for line in cell.split("\n")]
-
-
-@dataclass(frozen=True)
-class _Attacks:
-    """The table of attacks, laid out for the width that it is printed in."""
-
-    findings: Findings
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield _wide(self.findings) if options.max_width >= _ROOMY else _narrow(self.findings)
-
-
-def _wide(findings: Findings) -> Table:
-    table = _table("\nAttack", "\nThresholds", f"Accuracy\n({rate(findings.level)} interval)")
-    for e in findings.evaluations:
-        name = f"{e.name} ({e.variant})" if e.variant else e.name
-        _add(table, findings, e, name, plain(e.thresholds), str(percent_estimate(e.accuracy, 1)))
-    return table
-
-
-def _narrow(findings: Findings) -> Table:
-    table = _table("\nAttack", f"Accuracy\n({rate(findings.level)})")
-    for e in findings.evaluations:
-        accuracy = percent_estimate(e.accuracy, 1)
-        _add(table, findings, e, e.title, f"{accuracy.value}\n{accuracy.interval}")
-    return table
-
-
-def _table(attack: str, *columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(attack, overflow="fold")
-    for title in columns:
-        left = "Thresholds" in title
-        table.add_column(title, justify="left" if left else "right", no_wrap=True)
-    for title in ("\nAUC", *(f"TPR at\n{rate(fpr)} FPR" for fpr in _RATES)):
-        table.add_column(title, justify="right", no_wrap=True)
-    return table
-
-
-def _add(table: Table, findings: Findings, e: Evaluation, name: str, *cells: str) -> None:
-    from rich.text import Text
-
-    numbers = (decimal_estimate(e.auc).value, *(rate_at(e, fpr) for fpr in _RATES))
-    best = e.title == findings.headline.attack.title
-    style = "bold" if best else ""
-    table.add_row(Text(plain(name)), *map(Text, (*cells, *numbers)), style=style)
-
-
-def _below(findings: Findings) -> list[str]:
-    lines = []
-    if any(not r.resolved for e in findings.evaluations for r in e.tpr_at_fpr if r.fpr in _RATES):
-        lines.append("\N{DAGGER} too few non-members to tell: under 10 false positives expected")
-    return [*lines, epsilon_line(findings), risk_line(findings), *not_done(findings.skipped)]

@@ -6,6 +6,7 @@ files, gate, line of a register) reads it and knows no kind.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -106,7 +107,9 @@ class Measure:
         if isinstance(self.found, Skipped):
             return {self.name: None}
         if isinstance(self.found, Estimate):
-            return {self.name: self.found.value, f"{self.name}.low": self.found.low}
+            # No limit can be checked by a lower end that is not known.
+            low = None if self.found.low == -math.inf else self.found.low
+            return {self.name: self.found.value, f"{self.name}.low": low}
         return {self.name: self.found}
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.classifier.candidates import CandidateAudit, audit_candidates
+from privacygauge.audits.classifier.candidates import audit_candidates
+from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.classifier.candidates import PerTargetDesign
 from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
 from privacygauge.classifier.neural import Untargeted

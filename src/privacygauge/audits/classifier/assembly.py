@@ -20,13 +20,14 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import GameDescription, Records
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.report import direction
+from privacygauge.report.values import Origin
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
@@ -90,11 +91,18 @@ def assemble(
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     told += direction.warnings(best.inverted)
     left_out = [result for result in results if isinstance(result, Skipped)]
-    return Audit(
+    origin = Origin(
         request.command,
         own_version(),
         seed,
         level,
+        today(),
+        (*left_out, *skipped, *table.skipped),
+        tuple(dict.fromkeys(told)),
+        {**versions(), **request.provenance},
+    )
+    return Audit(
+        origin,
         game,
         tuple(evaluation for _, evaluation in played),
         best,
@@ -102,9 +110,6 @@ def assemble(
         table,
         _records(target, played, risk_scores, request.contents),
         facts,
-        (*left_out, *skipped, *table.skipped),
-        tuple(dict.fromkeys(told)),
-        {**versions(), **request.provenance},
     )
 
 

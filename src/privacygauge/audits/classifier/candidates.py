@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.attacks import audit, played_of, telling
+from privacygauge.audits.attacks import audit, furthest, played_of, telling
+from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.audits.units import owners, twice
 from privacygauge.classifier.candidates import (
     CandidateGame,
@@ -23,68 +21,15 @@ from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.core import checks, seeds
-from privacygauge.core.checks import Floats, Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.evaluate.direction import inverted
-from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.per_target import Correlation, PerTarget, per_target
+from privacygauge.evaluate.findings import GameDescription
+from privacygauge.evaluate.per_target import per_target
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True, eq=False)
-class CandidateAudit:
-    """What the candidate-set game found."""
-
-    evaluations: tuple[Evaluation, ...]
-    """One an attack, over all guesses; intervals allow for the repeated targets."""
-    per_target: Mapping[str, PerTarget]
-    """Attack title to the right guesses on each target."""
-    targets: Ints
-    """(t,) Rows of the attacked records."""
-    measured: Floats | None
-    """(measurements, t) PDTP of each target in each of the first iterations, where measured."""
-    correlations: Mapping[str, Correlation | Skipped]
-    """Attack title to the correlation of per-target accuracy with PDTP; empty without PDTP."""
-    train_accuracy: Estimate
-    """Mean accuracy of the target models on their training halves."""
-    test_accuracy: Estimate
-    """Mean accuracy of the target models on the other halves."""
-    skipped: tuple[Skipped, ...]
-    """Attacks that could not be played, and why."""
-    level: float
-    """Of every interval."""
-    warnings: tuple[str, ...] = ()
-    """What may mislead."""
-
-    @property
-    def pdtp(self) -> Floats | None:
-        """(t,) Mean PDTP of each target, where it was measured."""
-        return None if self.measured is None else np.asarray(self.measured.mean(axis=0))
-
-    @property
-    def mean_pdtp(self) -> Estimate | None:
-        """The mean PDTP over the targets."""
-        pdtp = self.pdtp
-        return None if pdtp is None else mean(pdtp, self.level, unit="targets")
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every target: PDTP, and each attack's accuracy with its interval."""
-        import pandas as pd
-
-        columns: dict[str, object] = {"row": self.targets}
-        if self.pdtp is not None:
-            columns["pdtp"] = self.pdtp
-        for title, found in self.per_target.items():
-            estimates = found.estimates(self.level)
-            columns[title] = found.accuracy
-            columns[f"{title} low"] = [e.low for e in estimates]
-            columns[f"{title} high"] = [e.high for e in estimates]
-        return pd.DataFrame(columns)
+from privacygauge.report.values import Origin
 
 
 def audit_candidates(
@@ -168,18 +113,49 @@ def _evaluated(
         if pdtp is None
         else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
     )
+    turned = inverted([(e.title, p.transcript) for p, e in played], level)
+    origin = Origin(
+        "audit_candidates",
+        own_version(),
+        game.seed,
+        level,
+        today(),
+        tuple(result for result in results if isinstance(result, Skipped)),
+        (*warnings, *direction.warnings(turned)),
+        versions(),
+    )
+    best, accuracy = furthest(played, level)
     return CandidateAudit(
+        origin,
+        _described(game, dealt),
         tuple(evaluation for _, evaluation in played),
+        best,
+        accuracy,
         MappingProxyType(found),
         game.targets,
         None if dealt.measured is None else checks.frozen(dealt.measured),
         MappingProxyType(correlations),
         mean(dealt.train_accuracy, level, unit="target models"),
         mean(dealt.test_accuracy, level, unit="target models"),
-        tuple(result for result in results if isinstance(result, Skipped)),
-        level,
-        (
-            *warnings,
-            *direction.warnings(inverted([(e.title, p.transcript) for p, e in played], level)),
-        ),
+        turned,
+    )
+
+
+def _described(game: CandidateGame, dealt: CandidateRound) -> GameDescription:
+    """Return the game in words."""
+    n_in = int(dealt.round.secret.sum())
+    own = f"{game.design.n_models(game.n_targets):,} models of its own, " + (
+        "shared by all targets" if game.design.name == "shared" else "some for each target"
+    )
+    return GameDescription(
+        "candidate-set membership",
+        "Which half of the candidate set was the model trained on: the one with this record, or "
+        "the other?",
+        "Sees the model's full prediction and the true class of a record (black box), knows the "
+        f"candidate set and how the model is trained, and has {own}",
+        f"drawn: in each of {game.iterations:,} iterations the candidates are cut in two halves at "
+        "random, and a model is trained on each",
+        "on the adversary's own models only",
+        n_in,
+        len(dealt.round.secret) - n_in,
     )

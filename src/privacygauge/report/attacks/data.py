@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, Headline
+from privacygauge.evaluate.findings import Fact, GameDescription, Headline
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.document import estimate_dict, finite
@@ -18,10 +18,15 @@ from privacygauge.report.values import Json
 def of_attacks(a: Attacks) -> dict[str, Json]:
     """Return ``game``, ``headline`` and ``attacks``."""
     return {
-        "game": asdict(a.game),
+        "game": game(a.game),
         "headline": headline(a.headline),
         "attacks": [attack(e) for e in a.evaluations],
     }
+
+
+def game(found: GameDescription) -> dict[str, Json]:
+    """Return the game that was played."""
+    return asdict(found)
 
 
 def headline(found: Headline) -> dict[str, Json]:

@@ -28,8 +28,3 @@ class Attacks:
     def best(self) -> Evaluation:
         """The attack that came furthest."""
         return self.headline.attack
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether some TPR is shown that so many non-members cannot resolve."""
-        return any(not r.resolved for e in self.evaluations for r in e.tpr_at_fpr)

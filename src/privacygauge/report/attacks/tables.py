@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -40,6 +40,12 @@ TOO_FEW = (
 )
 """Explains the dagger."""
 
+LINE = (
+    "Where there is room, a line shows the share of right guesses between 40% and 100%; the thin "
+    "mark is guessing, 50%."
+)
+"""Explains the drawn intervals."""
+
 _FEW = "\N{DAGGER} too few non-members to tell: under 10 false positives expected"
 """The same, in a terminal."""
 
@@ -55,14 +61,9 @@ def section(a: Attacks) -> Section:
 def blocks(a: Attacks) -> tuple[Block, ...]:
     """Return what the section about all attacks holds."""
     return (
-        Text(
-            (
-                "Each attack guesses for every record whether it was in the data. The line shows "
-                "the share of right guesses between 40% and 100%; the thin mark is guessing, 50%.",
-            )
-        ),
+        Text(("Each attack guesses for every record whether it was in the data. " + LINE,)),
         main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
-        *notes(a),
+        *notes(a.evaluations),
         Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
         Folded("Every number about the scores", (scores(a), rates(a.evaluations))),
         Folded("How the intervals were made", (methods(a.evaluations),)),
@@ -133,16 +134,14 @@ def overview(a: Attacks) -> Table:
         "How well each attack did",
         (
             Column("\nAttack"),
-            Column("\nThresholds", prose=True, needed=False),
-            Column(f"Accuracy\n({rate(a.level)} interval)"),
+            Column(f"Accuracy\n({rate(a.level)})"),
             Column("\nAUC"),
-            *(Column(f"TPR at\n{rate(fpr)} FPR") for fpr in shown),
+            *(Column(f"TPR at\n{rate(fpr)} FPR", needed=fpr >= 0.01) for fpr in shown),
         ),
         tuple(
             Row(
                 (
-                    f"{e.name} ({e.variant})" if e.variant else e.name,
-                    e.thresholds,
+                    e.title,
                     percent_estimate(e.accuracy, 1),
                     decimal_estimate(e.auc).value,
                     *(
@@ -161,11 +160,12 @@ def overview(a: Attacks) -> Table:
     )
 
 
-def notes(a: Attacks) -> tuple[Text, ...]:
+def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
     """Return what to know beside the main table."""
-    n = len(a.evaluations)
+    n = len(evaluations)
+    doubtful = any(not r.resolved for e in evaluations for r in e.tpr_at_fpr)
     told = (
-        *((TOO_FEW,) if a.doubtful else ()),
+        *((TOO_FEW,) if doubtful else ()),
         *(
             (
                 f"Each row stands for itself. Among {n} attacks the best looks better than it is "
@@ -174,7 +174,7 @@ def notes(a: Attacks) -> tuple[Text, ...]:
             if n > 1
             else ()
         ),
-        *(f"{e.title}: {' '.join(e.notes)}" for e in a.evaluations if e.notes),
+        *(f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes),
     )
     return (Text(told, Tone.NOTE),) if told else ()
 
@@ -298,12 +298,23 @@ def methods(evaluations: Sequence[Evaluation]) -> Table:
         "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
         "Epsilon": [e.epsilon for e in evaluations],
     }
+    return methods_of(columns, "n counts targets: rows about the same target are not independent.")
+
+
+def methods_of(
+    columns: Mapping[str, Sequence[Estimate | Skipped]],
+    note: str = "",
+    *,
+    name: str = "methods",
+    title: str = "Methods",
+) -> Table:
+    """Return how the intervals of every kind of number were made; estimates by what they are of."""
     return Table(
-        "methods",
-        "Methods",
+        name,
+        title,
         (Column("Number"), Column("Method and level", prose=True), Column("n")),
-        tuple((name, *method(found)) for name, found in columns.items()),
-        "n counts targets: rows about the same target are not independent.",
+        tuple((number, *method(found)) for number, found in columns.items()),
+        note,
     )
 
 

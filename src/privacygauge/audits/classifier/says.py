@@ -1,0 +1,220 @@
+"""What an audit of a classifier says: its numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from privacygauge.audits.classifier import risk_says
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.verdict import verdict
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.slices import Slice, SliceTable
+from privacygauge.report.attacks import data, measures, plots, records, tables
+from privacygauge.report.attacks.records import Riskiest
+from privacygauge.report.attacks.terms import MEANINGS, interval
+from privacygauge.report.document import estimate_dict
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    decimal_estimate,
+    p_value,
+    percent,
+    percent_estimate,
+    rate,
+)
+from privacygauge.report.values import (
+    About,
+    Block,
+    Cell,
+    Column,
+    Json,
+    Pairs,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Worst,
+)
+
+METRICS = tuple(
+    name for metric in (*measures.HIGHEST, "epsilon", "risk") for name in (metric, f"{metric}.low")
+)
+"""What a release can be held to."""
+
+_SLICES = 60
+"""So many slices are shown, those that stand out first."""
+
+
+def report(f: Audit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    a = f.attacks
+    found = riskiest(f)
+    return Report(
+        "classifier",
+        "Audit of a classifier",
+        About(
+            "A model, by what it answers about single records",
+            f"Somebody who holds a record guesses: {f.game.question}",
+            f.game.adversary,
+            "membership-inference",
+        ),
+        measures.intro(a),
+        f.origin,
+        verdict(a),
+        (*measures.highest(a), *measures.cards(a), risk_says.measure(f.risk)),
+        (
+            Section("game", "What was played", (tables.game(f.game),), "The game"),
+            tables.section(a),
+            plots.curves(a),
+            risk_says.section(f.risk),
+            Section("slices", "Groups of records", _groups(f.slices), "Groups"),
+            Section("records", "The riskiest records", _riskiest(found), "Riskiest records"),
+            Section("facts", "About the release", _facts(f), "The release"),
+        ),
+        _terms(f.level),
+        Worst(reason="no score was kept for single records") if found is None else found.worst,
+        {
+            **data.of_attacks(a),
+            "risk": risk_says.as_data(f.risk),
+            "slices": _slices_data(f.slices),
+            "facts": data.facts(f.facts),
+        },
+        {
+            "records.parquet": lambda: records.records_frame(f.records),
+            "roc.csv": lambda: records.roc_frame(f.evaluations),
+        },
+        "Nothing: every part of the suite was played.",
+        (tables.overview(a),),
+    )
+
+
+def riskiest(f: Audit) -> Riskiest | None:
+    """Return the records of the highest risk; by the headline attack's score without a risk."""
+    title = f.headline.attack.title
+    if f.records.risk is not None:
+        return records.riskiest(f.records, "privacy risk score", f.records.risk)
+    if title in f.records.scores:
+        return records.riskiest(f.records, f"score of {title}", f.records.scores[title])
+    return None
+
+
+def _groups(found: SliceTable | Skipped) -> tuple[Block, ...]:
+    if isinstance(found, Skipped):
+        return (Text((f"Not looked at: {found.reason}.",)),)
+    n = len(found.slices)
+    return (
+        Text(
+            (
+                f"Right guesses of {found.attack} in each group. With {count(n)} groups some look "
+                "bad by luck alone, so the intervals are wide enough to hold together at "
+                f"{rate(found.level)}, and a group is marked only if it is more exposed than all "
+                "other records after Holm's correction for the number of groups.",
+            )
+        ),
+        *(_slices(found) if n else (Text(("No group was large enough to judge.",)),)),
+        *((Pairs(tuple((s.name, s.reason) for s in found.skipped)),) if found.skipped else ()),
+    )
+
+
+def _slices(found: SliceTable) -> tuple[Block, ...]:
+    shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
+    table = Table(
+        "slices",
+        "Groups, those that stand out first",
+        (
+            Column("Group"),
+            Column("Right guesses"),
+            Column("Against the others"),
+            Column("Corrected p"),
+            Column("Members"),
+            Column("Non-members"),
+        ),
+        tuple(map(_slice, shown)),
+        at_once=max(10, len(found.announced)),
+    )
+    if len(shown) == len(found.slices):
+        return (table,)
+    n = f"{count(len(shown))} of {count(len(found.slices))} groups are shown; all are in "
+    return (table, Text((f"{n}report.json.",), Tone.NOTE))
+
+
+def _slice(s: Slice) -> Row:
+    return Row(
+        (
+            Cell(f"{s.column} = {s.group}", tags=("stands out",) if s.announced else ()),
+            percent_estimate(s.accuracy, 1),
+            f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
+            p_value(s.p_value),
+            count(s.n_in),
+            count(s.n_out),
+        ),
+        Tone.BEST if s.announced else Tone.PLAIN,
+    )
+
+
+def _riskiest(found: Riskiest | None) -> tuple[Block, ...]:
+    if found is None:
+        return (Text(("No score was kept for single records.",)),)
+    hidden = "" if found.records.contents else "; their contents are not in this file"
+    number = "Score" if found.records.risk is None else "Risk"
+    return (
+        Text(
+            (
+                f"Ranked by {found.by}. Records are named by id{hidden}. A non-member in this list "
+                "is a false alarm.",
+            )
+        ),
+        records.table(found, "Records by falling risk", heads=("Id", number), member=True),
+        Text(
+            (
+                f"{count(len(found.rows))} of {count(found.n)} records are shown; all are in "
+                "records.parquet.",
+            ),
+            Tone.NOTE,
+        ),
+    )
+
+
+def _facts(f: Audit) -> tuple[Block, ...]:
+    if not f.facts:
+        return (Text(("Nothing was measured on the release itself.",)),)
+    return (Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts)),)
+
+
+def either(estimate: Estimate) -> Shown:
+    """Return a number about the release: a share as a percentage, another one as it is."""
+    is_share = estimate.low >= 0 and estimate.high <= 1
+    return percent_estimate(estimate) if is_share else decimal_estimate(estimate, 2)
+
+
+def _terms(level: float) -> tuple[tuple[str, str], ...]:
+    first = ("Member", "Attack", "Shadow model")
+    return (
+        *((name, MEANINGS[name]) for name in first),
+        ("Interval", interval(level)),
+        *((name, meaning) for name, meaning in MEANINGS.items() if name not in first),
+        *risk_says.TERMS,
+    )
+
+
+def _slices_data(found: SliceTable | Skipped) -> Json:
+    if isinstance(found, Skipped):
+        return {"skipped": found.reason}
+    return {
+        "attack": found.attack,
+        "level": float(found.level),
+        "slices": [
+            {
+                "column": s.column,
+                "group": s.group,
+                "n_in": s.n_in,
+                "n_out": s.n_out,
+                "accuracy": estimate_dict(s.accuracy),
+                "excess": float(s.excess),
+                "p_value": float(s.p_value),
+                "announced": bool(s.announced),
+            }
+            for s in found.slices
+        ],
+        "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
+    }

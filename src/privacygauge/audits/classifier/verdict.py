@@ -1,0 +1,103 @@
+"""The verdict on a classifier, in words for somebody who has to decide about a release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.report import direction
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, scale_of
+from privacygauge.report.values import Grade, Verdict
+
+MATTERS = (
+    "It matters to the people behind the records: whoever holds somebody's record can check "
+    "whether it was in the data, which alone may say that they were a patient, a customer or "
+    "a suspect."
+)
+"""To whom a leak matters."""
+
+REPEAT = (
+    "Repeat the audit whenever the data, the training or the release changes, and keep this report "
+    "with the release."
+)
+"""The last advice."""
+
+
+def verdict(a: Attacks) -> Verdict:
+    """Return the verdict on attacks on a classifier.
+
+    Parameters
+    ----------
+    a : Attacks
+
+    Returns
+    -------
+    Verdict
+        Graded as `judged` does.
+    """
+    found = judged(a)
+    if found.grade == UNTOLD:
+        return untold(found.headline, found.sentences)
+    matters = () if found.grade == NONE else (MATTERS,)
+    return Verdict(
+        found.grade,
+        scale_of(found.grade),
+        found.headline,
+        (*found.sentences, *matters),
+        unsaid(found.grade),
+        advice(a.evaluations, found.grade),
+    )
+
+
+def untold(headline: str, sentences: tuple[str, ...]) -> Verdict:
+    """Return the verdict where attacks take members for non-members."""
+    scale = scale_of(UNTOLD)
+    return Verdict(UNTOLD, scale, headline, sentences, direction.OPEN, direction.ADVICE)
+
+
+def unsaid(grade: Grade) -> str:
+    """Return what a grade does not say."""
+    stronger = "that a stronger attack, or an attacker who knows more, would do no better"
+    if grade == NONE:
+        return f"It does not say that nothing leaks, nor {stronger}."
+    return (
+        "It does not say that the contents of a record can be read from the release, nor "
+        f"{stronger}. It speaks of the average; single records may be more or less exposed."
+    )
+
+
+def advice(evaluations: Sequence[Evaluation], grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    return (
+        *(() if grade == NONE else mending(grade)),
+        *_look_closer(evaluations),
+        REPEAT,
+    )
+
+
+def mending(grade: Grade) -> tuple[str, ...]:
+    """Return what makes a leak smaller, the most urgent first."""
+    hold = "Hold the release back, or limit who may query it, until the leak is smaller."
+    private = (
+        "Train with differential privacy (DP-SGD) where the release has to be public: no other "
+        "defence comes with a guarantee."
+    )
+    return (
+        *((hold,) if grade == LARGE else ()),
+        "Reduce overfitting: stop the training earlier, regularise more (weight decay, dropout), "
+        "or train on more data.",
+        "Look up the riskiest records in the table below. Removing them helps them, not always "
+        "the others: audit again afterwards.",
+        *((private,) if GRADES.index(grade) > GRADES.index(SMALL) else ()),
+    )
+
+
+def _look_closer(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
+    if any(r.fpr == 0.001 and r.resolved for e in evaluations for r in e.tpr_at_fpr):
+        return ()
+    return (
+        "Audit on at least 10,000 non-members, if there are so many: fewer cannot show whether a "
+        "handful of records is badly exposed.",
+    )
