@@ -241,6 +241,14 @@ def test_a_void_result_is_marked(found):
     assert not any("Void:" in card.text for card in found.report().cards)
 
 
+def test_the_use_of_the_table_is_on_the_page(found, text):
+    told = shown(text)
+    for one in found.utility.marginals:
+        assert f"{one.mean:.3f}" in told
+    for one in found.utility.learnt:
+        assert f"{one.classes} classes, guessing gives 0.5" in told
+
+
 # -- the document
 
 
