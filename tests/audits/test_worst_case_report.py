@@ -221,6 +221,11 @@ def test_a_dagger_marks_what_too_few_records_tell():
     assert "\N{DAGGER}" in few.summary()
     assert "\N{DAGGER}" not in example().summary()
     assert few.report().cards[0].doubtful
+    console = Console(width=80, record=True, file=io.StringIO())
+    for found in (few, example()):
+        console.print(found.terminal_summary())
+        told = "too few records to tell: fewer than 10" in " ".join(console.export_text().split())
+        assert told == (found is few)
 
 
 @pytest.mark.slow

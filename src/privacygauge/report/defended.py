@@ -13,11 +13,16 @@ from privacygauge.report import direction
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
 from privacygauge.report.grades import UNTOLD, scale_of
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
-from privacygauge.report.values import Json, Measure, Verdict
+from privacygauge.report.values import Json, Measure, Text, Verdict
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MEMBER = (
+    "A record that the model was trained on. A non-member is a record of the same kind that it was "
+    "not."
+)
+AUC = "The probability that a member scores higher than a non-member. Guessing gives 0.5."
 PROMISE = "by the accountant, for one record added or removed"
 """Whose word a claim is, and of what."""
 
@@ -105,11 +110,19 @@ def ends(name: str, found: Estimate | None) -> dict[str, object]:
     return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
 
 
-def methods(named: Mapping[str, Estimate]) -> tuple[tuple[str, str], ...]:
+def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
     """Return how intervals were made, by what they are of."""
-    return tuple(
-        (name, f"{x.method}, {rate(x.level)}, n = {count(x.n)}") for name, x in named.items()
+    return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
+
+
+def one_by_one(level: float) -> Text:
+    """Return how tables of single attacks are to be read."""
+    told = (
+        f"Attack by attack; each interval stands for itself, at {rate(level)}. Among so many "
+        "numbers some look good or bad by luck alone: the comparison above allows for that, these "
+        "tables do not."
     )
+    return Text((told,))
 
 
 def listed(titles: Iterable[str]) -> str:

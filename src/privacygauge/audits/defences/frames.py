@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.defences.found import (
-    AfterEpoch,
-    BestAttack,
-    ComparedDefence,
-    DefenceAudit,
-)
+from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.defences import AttackedDefence, RiskQuantile, WorstRecord
+from privacygauge.evaluate.defences import AttackedDefence
 from privacygauge.report.defended import claim_columns, claim_dict, ends
 from privacygauge.report.document import estimate_dict
 from privacygauge.report.numbers import key
@@ -158,8 +154,14 @@ def _defence(c: ComparedDefence) -> dict[str, Json]:
         "distance": estimate_dict(judged.distance),
         "costs": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in judged.costs],
         "mean_risk": estimate_dict(judged.risk.mean),
-        "risk_quantiles": {key(q.share): _quantile(q) for q in judged.quantiles},
-        "worst": [_record(r) for r in judged.worst],
+        "risk_quantiles": {
+            key(q.share): {
+                "undefended": estimate_dict(q.undefended),
+                "defended": estimate_dict(q.defended),
+            }
+            for q in judged.quantiles
+        },
+        "worst": [asdict(record) for record in judged.worst],
         "attacks": [_attack(a) for a in judged.attacks],
     }
 
@@ -170,19 +172,6 @@ def _best(b: BestAttack) -> dict[str, Json]:
         "accuracy": estimate_dict(b.accuracy),
         "auc_attack": b.auc_attack,
         "auc": estimate_dict(b.auc),
-    }
-
-
-def _quantile(q: RiskQuantile) -> Json:
-    return {"undefended": estimate_dict(q.undefended), "defended": estimate_dict(q.defended)}
-
-
-def _record(r: WorstRecord) -> Json:
-    return {
-        "id": r.id,
-        "member": bool(r.member),
-        "undefended": float(r.undefended),
-        "defended": float(r.defended),
     }
 
 

@@ -126,36 +126,21 @@ def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_accuracy(f: DefenceAudit, ax: Axes | None = None) -> Axes:
+def plot_accuracy(f: DefenceAudit) -> Axes:
     """Draw the best attack's advantage over the model's accuracy on non-members.
 
-    Parameters
-    ----------
-    f : DefenceAudit
-    ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
-
-    Notes
-    -----
-    Song & Mittal (2021), section 3.2: a defence pays with accuracy, and so does early stopping,
-    whose epochs are joined by a line where they were recorded.
+    A defence pays with accuracy, and so does early stopping, whose epochs are joined by a line
+    where they were recorded (Song & Mittal 2021, section 3.2).
     """
-    ax = axes(ax)
+    ax = axes(None)
     if f.curve:
         _draw_epochs(f.curve, ax)
     return over_accuracy(_plot(f, ax, f.compared[0].before, [c.after for c in f.compared]))
 
 
-def plot_risk(f: DefenceAudit, ax: Axes | None = None) -> Axes:
-    """Draw the distribution of the members' risk without a defence and with each of them.
-
-    Parameters
-    ----------
-    f : DefenceAudit
-    ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
-    """
-    ax = axes(ax)
+def plot_risk(f: DefenceAudit) -> Axes:
+    """Draw the distribution of the members' risk without a defence and with each of them."""
+    ax = axes(None)
     curves = [("no defence", f.risk, INK)]
     for i, c in enumerate(f.compared):
         curves.append((short(c.title), c.judged.risk, SERIES[i % len(SERIES)]))

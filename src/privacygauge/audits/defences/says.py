@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from privacygauge.audits.asking import with_low
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.frames import data, defences_frame, epochs_frame
 from privacygauge.audits.defences.plots import marked
@@ -12,7 +13,7 @@ from privacygauge.audits.defences.sections import claim, right, sections, stoppe
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.measures import GUESSING
-from privacygauge.report.defended import limited
+from privacygauge.report.defended import AUC, MEMBER, limited
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -23,25 +24,12 @@ from privacygauge.report.numbers import (
     rate,
     shortened,
 )
-from privacygauge.report.values import (
-    About,
-    Cell,
-    Column,
-    Content,
-    Measure,
-    Report,
-    Table,
-    Worst,
-)
+from privacygauge.report.values import About, Cell, Column, Content, Measure, Report, Table, Worst
 
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = tuple(
-    name
-    for metric in ("accuracy", "auc", "accuracy-left", "auc-left")
-    for name in (metric, f"{metric}.low")
-)
+METRICS = with_low("accuracy", "auc", "accuracy-left", "auc-left")
 """What a release can be held to: the least private of the defences and, left, the most private."""
 
 
@@ -199,33 +187,22 @@ def _limits(f: DefenceAudit) -> tuple[Measure, ...]:
         ),
         limited("accuracy", f"Right guesses {which}", accuracies, right, GUESSING, turned),
         limited(
-            "auc",
-            f"AUC {which}",
-            [c.left.auc for c in f.compared],
-            decimal_estimate,
-            "0.5",
-            turned,
+            "auc", f"AUC {which}", [c.left.auc for c in f.compared], decimal_estimate, "0.5", turned
         ),
     )
 
 
 def _overview(f: DefenceAudit) -> Table:
-    first = f.compared[0].before
-    notes = (
-        *(
-            ("\N{DAGGER} can be undone by who knows it: counts as no defence.",)
-            if any(c.undone for c in f.compared)
-            else ()
+    title, first = "Right guesses of the best attack; guessing gives 50%", f.compared[0].before
+    notes = {
+        "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
+            c.undone for c in f.compared
         ),
-        *(
-            ("Stopped early: the undefended training, stopped at the same accuracy.",)
-            if f.curve
-            else ()
-        ),
-    )
+        "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
+    }
     return Table(
         "overview",
-        "Right guesses of the best attack; guessing gives 50%",
+        title,
         (
             Column("Defence"),
             Column("Adaptive"),
@@ -246,7 +223,7 @@ def _overview(f: DefenceAudit) -> Table:
                 for c in f.compared
             ),
         ),
-        " ".join(notes),
+        " ".join((f"{title}.", *(note for note, holds in notes.items() if holds))),
     )
 
 
@@ -267,55 +244,28 @@ def _terms(f: DefenceAudit) -> tuple[tuple[str, str], ...]:
         if f.n_shadows
         else "A change of the model's answers before anybody sees them. The model stays as it is."
     )
-    return (("Defence", defence), *_TERMS)
+    return (("Defence", defence), *_TERMS.items())
 
 
-_TERMS = (
-    (
-        "Member",
-        "A record that the model was trained on. A non-member is a record of the same kind that it "
-        "was not.",
-    ),
-    ("Attack", "A way to guess from an answer whether a record is a member."),
-    (
-        "Shadow model",
-        "A model that the attacker trains on data of its own, to learn how members and non-members "
-        "look.",
-    ),
-    (
-        "Adaptive",
-        "The attacker knows the defence and uses it on the shadow model before learning. What "
-        "counts.",
-    ),
-    ("Non-adaptive", "The attacker learnt on undefended answers. Flatters the defence."),
-    (
-        "Right guesses",
-        "Balanced accuracy: members and non-members count the same. Guessing gives 50%.",
-    ),
-    (
-        "Advantage",
-        "True-positive rate minus false-positive rate: 0 for guessing, 100 points for always being "
-        "right.",
-    ),
-    ("AUC", "The probability that a member scores higher than a non-member. Guessing gives 0.5."),
-    (
-        "Mean change",
-        "How far released answers are from the true ones: the sum of the absolute differences of "
-        "all probabilities, between 0 and 2.",
-    ),
-    (
-        "Can be undone",
-        "The true answers follow from the released ones for whoever knows the parameter, such as a "
-        "temperature.",
-    ),
-    (
-        "Privacy risk score",
-        "The probability that a record is a member, given what the attacker sees, at even odds "
-        "beforehand.",
-    ),
-    (
-        "Bonferroni",
-        "Who looks often finds something by luck. The error is shared among all looks, so that all "
-        "of them hold together.",
-    ),
-)
+_TERMS = {
+    "Member": MEMBER,
+    "Attack": "A way to guess from an answer whether a record is a member.",
+    "Shadow model": "A model that the attacker trains on data of its own, to learn how members and "
+    "non-members look.",
+    "Adaptive": "The attacker knows the defence and uses it on the shadow model before learning. "
+    "What counts.",
+    "Non-adaptive": "The attacker learnt on undefended answers. Flatters the defence.",
+    "Right guesses": "Balanced accuracy: members and non-members count the same. Guessing gives "
+    "50%.",
+    "Advantage": "True-positive rate minus false-positive rate: 0 for guessing, 100 points for "
+    "always being right.",
+    "AUC": AUC,
+    "Mean change": "How far released answers are from the true ones: the sum of the absolute "
+    "differences of all probabilities, between 0 and 2.",
+    "Can be undone": "The true answers follow from the released ones for whoever knows the "
+    "parameter, such as a temperature.",
+    "Privacy risk score": "The probability that a record is a member, given what the attacker "
+    "sees, at even odds beforehand.",
+    "Bonferroni": "Who looks often finds something by luck. The error is shared among all looks, "
+    "so that all of them hold together.",
+}

@@ -6,7 +6,7 @@ from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.defences import AttackedDefence
-from privacygauge.report.defended import claim_shown, methods
+from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -226,13 +226,7 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
 def _each(f: DefenceAudit) -> tuple[Block, ...]:
     ordered = sorted(f.compared, key=lambda c: c is not f.best)
     return (
-        Text(
-            (
-                f"Attack by attack; each interval stands for itself, at {rate(f.level)}. Among so "
-                "many numbers some look good or bad by luck alone: the comparison above allows for "
-                "that, these tables do not.",
-            )
-        ),
+        one_by_one(f.level),
         *(
             Folded(shortened(c.title), _in_full(f, c, number), c is f.best)
             for number, c in enumerate(ordered, 1)
@@ -287,41 +281,28 @@ def _played(f: DefenceAudit) -> tuple[Block, ...]:
     c = f.compared[0]
     one = c.judged.attacks[0]
     models = f"{count(f.n_shadows)} shadow model{'' if f.n_shadows == 1 else 's'}"
-    return (
-        Text(
-            (
-                f"A target and {models} were trained without a defence, and again with each "
-                f"defence at training, {_TRAINED}"
-                if f.n_shadows
-                else _ANSWERS,
-            )
-        ),
-        Pairs(
-            (
-                ("Defences were fitted", f"{f.fitted.capitalize()}."),
-                (
-                    "Each record",
-                    "was asked about once. Where a defence draws at random, whoever gets several "
-                    "answers about one record learns more.",
-                ),
-                (
-                    "Attacks",
-                    f"{count(f.n_attacks)}, the same in every game; each learns on the shadow "
-                    "model's records and is judged on the target's.",
-                ),
-                *methods(
-                    {
-                        "Right guesses, in the comparison": c.adaptive.accuracy,
-                        "AUC, in the comparison": c.adaptive.auc,
-                        "Right guesses, attack by attack": one.adaptive.accuracy,
-                        "Points lost": one.lost,
-                        "AUC, attack by attack": one.adaptive.auc,
-                        "The model's accuracy": c.after,
-                        "Mean change of an answer": c.judged.distance,
-                        **({"Early stopping": f.curve[0].best.accuracy} if f.curve else {}),
-                        "Quantiles of the risk": c.judged.quantiles[0].defended,
-                    }
-                ),
-            )
-        ),
+    trained = (
+        f"A target and {models} were trained without a defence, and again with each defence at "
+        f"training, {_TRAINED}"
     )
+    rows = {
+        "Defences were fitted": f"{f.fitted.capitalize()}.",
+        "Each record": "was asked about once. Where a defence draws at random, whoever gets "
+        "several answers about one record learns more.",
+        "Attacks": f"{count(f.n_attacks)}, the same in every game; each learns on the shadow "
+        "model's records and is judged on the target's.",
+        **methods(
+            {
+                "Right guesses, in the comparison": c.adaptive.accuracy,
+                "AUC, in the comparison": c.adaptive.auc,
+                "Right guesses, attack by attack": one.adaptive.accuracy,
+                "Points lost": one.lost,
+                "AUC, attack by attack": one.adaptive.auc,
+                "The model's accuracy": c.after,
+                "Mean change of an answer": c.judged.distance,
+                **({"Early stopping": f.curve[0].best.accuracy} if f.curve else {}),
+                "Quantiles of the risk": c.judged.quantiles[0].defended,
+            }
+        ),
+    }
+    return Text((trained if f.n_shadows else _ANSWERS,)), Pairs(tuple(rows.items()))

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.defences.found import (
-    AfterEpoch,
-    BestAttack,
-    ComparedDefence,
-    DefenceAudit,
-)
+from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.defended import PROMISE, claim_shown, untold
 from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, grade_of

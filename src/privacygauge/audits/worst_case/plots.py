@@ -41,22 +41,9 @@ def plots(f: WorstCaseComparison) -> tuple[Plot, ...]:
     return groups, accuracy
 
 
-def plot_groups(f: WorstCaseComparison, ax: Axes | None = None) -> Axes:
-    """Draw what the best attack finds of canaries and of ordinary records, training by training.
-
-    Parameters
-    ----------
-    f : WorstCaseComparison
-    ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Filled: canaries. Hollow: ordinary records. Bars are intervals that hold together. The
-        numbers are those of ``trainings.csv``.
-    """
-    ax = axes(ax)
+def plot_groups(f: WorstCaseComparison) -> Axes:
+    """Draw what the best attack finds of either group, training by training: ``trainings.csv``."""
+    ax = axes(None)
     for place, training in enumerate(f.trainings):
         for group, found in enumerate(_both(f, training)):
             _bar(ax, found, place - _APART + 2 * _APART * group, group)
@@ -68,23 +55,10 @@ def plot_groups(f: WorstCaseComparison, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_accuracy(f: WorstCaseComparison, ax: Axes | None = None) -> Axes:
-    """Draw what the best attack finds over the models' accuracy on records they did not see.
-
-    Parameters
-    ----------
-    f : WorstCaseComparison
-    ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Filled: canaries, with intervals that hold together. Hollow: ordinary records. Down is
-        private, right is accurate.
-    """
+def plot_accuracy(f: WorstCaseComparison) -> Axes:
+    """Draw what the best attack finds over the models' accuracy on records they did not see."""
     points = [_point(training, *_both(f, training)) for training in f.trainings]
-    ax = over_accuracy(plot_points(points, ax, 100 * f.fpr))
+    ax = over_accuracy(plot_points(points, None, 100 * f.fpr))
     ax.set(ylabel=f"Found at {rate(f.fpr)} false alarms, %", ylim=(-2, 102))
     return ax
 

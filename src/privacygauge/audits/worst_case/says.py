@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison
+from privacygauge.audits.asking import with_low
+from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.defended import (
-    claim_columns,
-    claim_dict,
-    ends,
-    limited,
-)
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
 from privacygauge.report.document import estimate_dict
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -30,26 +26,14 @@ from privacygauge.report.numbers import (
     rate,
     tpr_estimate,
 )
-from privacygauge.report.values import (
-    About,
-    Column,
-    Json,
-    Measure,
-    Report,
-    Table,
-    Worst,
-)
+from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
 
-METRICS = tuple(
-    name
-    for metric in ("tpr", *_AT_FPRS, "auc", "tpr-left", "auc-left")
-    for name in (metric, f"{metric}.low")
-)
+METRICS = with_low("tpr", *_AT_FPRS, "auc", "tpr-left", "auc-left")
 """What a release can be held to: the least private of the defences and, left, the most private."""
 
 
@@ -64,7 +48,7 @@ def report(f: WorstCaseComparison) -> Report:
         verdict(f),
         (*_cards(f), *_limits(f)),
         sections(f),
-        _TERMS,
+        tuple(_TERMS.items()),
         Worst(reason="canaries stand in for the records that are most at risk"),
         _data(f),
         {"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
@@ -196,9 +180,11 @@ def _shown_at(fpr: float) -> Callable[[Estimate], Shown]:
 
 
 def _overview(f: WorstCaseComparison) -> Table:
+    title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
+    dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
     return Table(
         "overview",
-        f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many",
+        title,
         (
             Column("Training"),
             Column("Canaries found"),
@@ -214,43 +200,25 @@ def _overview(f: WorstCaseComparison) -> Table:
             )
             for t in f.trainings
         ),
+        f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}",
     )
 
 
-_TERMS = (
-    (
-        "Canary",
-        "A record drawn at random that got a wrong label. A model can follow it only by learning "
-        "that record by heart, as it does with records that are unlike all others.",
-    ),
-    (
-        "Ordinary record",
-        "A record with its own label whose membership is asked about in the same models.",
-    ),
-    (
-        "Member",
-        "A record that a model was trained on. A non-member is a record of the same kind that it "
-        "was not.",
-    ),
-    (
-        "Defence at training",
-        "Another way to train the model, such as stopping early or adding noise.",
-    ),
-    (
-        "Found at 1% false alarms",
-        "The share of the members that an attack names while it accuses 1% of the non-members "
-        "falsely: the true-positive rate at that false-positive rate. Guessing finds 1%.",
-    ),
-    (
-        "AUC",
-        "The probability that a member scores higher than a non-member. Guessing gives 0.5.",
-    ),
-    (
-        "Hold together",
-        "Who looks often finds something by luck. The error is shared among all looks "
-        "(Bonferroni), so that all of them are right at once with the stated probability.",
-    ),
-)
+_TERMS = {
+    "Canary": "A record drawn at random that got a wrong label. A model can follow it only by "
+    "learning that record by heart, as it does with records that are unlike all others.",
+    "Ordinary record": "A record with its own label whose membership is asked about in the same "
+    "models.",
+    "Member": MEMBER,
+    "Defence at training": "Another way to train the model, such as stopping early or adding "
+    "noise.",
+    "Found at 1% false alarms": "The share of the members that an attack names while it accuses 1% "
+    "of the non-members falsely: the true-positive rate at that false-positive rate. Guessing "
+    "finds 1%.",
+    "AUC": AUC,
+    "Hold together": "Who looks often finds something by luck. The error is shared among all looks "
+    "(Bonferroni), so that all of them are right at once with the stated probability.",
+}
 
 
 def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComp
 from privacygauge.audits.worst_case.plots import plots
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.defended import claim_shown, methods
+from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -140,13 +140,7 @@ def _places(f: WorstCaseComparison) -> tuple[Block, ...]:
 def _each(f: WorstCaseComparison) -> tuple[Block, ...]:
     ordered = sorted(f.trainings, key=lambda t: t is not f.best)
     return (
-        Text(
-            (
-                f"Attack by attack; each interval stands for itself, at {rate(f.level)}. Among so "
-                "many numbers some look good or bad by luck alone: the comparison above allows for "
-                "that, these tables do not.",
-            )
-        ),
+        one_by_one(f.level),
         *(
             Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
             for number, t in enumerate(ordered, 1)
@@ -171,35 +165,23 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
-    found = f.none.found.canaries
+    none, found = f.none, f.none.found.canaries
     alone = found.attacks[0]
-    return (
-        Text((_PLAYED,)),
-        Pairs(
-            (
-                ("Wrong label", f"{f.none.found.label.capitalize()}."),
-                (
-                    "The verdict's rate",
-                    f"{rate(f.fpr)} false alarms: the lowest that was asked for of which so many "
-                    "records tell, and the highest where they tell of none. The intervals allow "
-                    "for this choice.",
-                ),
-                (
-                    "Attacks",
-                    f"{count(f.n_attacks)}, the same on every training and both groups.",
-                ),
-                *methods(
-                    {
-                        "Canaries found, in the comparison": f.none.canaries(f.fpr).estimate,
-                        "Ordinary records found, in the comparison": f.none.ordinary(
-                            f.fpr
-                        ).estimate,
-                        "AUC, in the comparison": found.highest_auc,
-                        "Canaries found, attack by attack": alone.rates[0].estimate,
-                        "AUC, attack by attack": alone.auc,
-                        "The models' accuracy": f.none.accuracy,
-                    }
-                ),
-            )
+    rows = {
+        "Wrong label": f"{none.found.label.capitalize()}.",
+        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest that was asked for of which "
+        "so many records tell, and the highest where they tell of none. The intervals allow for "
+        "this choice.",
+        "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
+        **methods(
+            {
+                "Canaries found, in the comparison": none.canaries(f.fpr).estimate,
+                "Ordinary records found, in the comparison": none.ordinary(f.fpr).estimate,
+                "AUC, in the comparison": found.highest_auc,
+                "Canaries found, attack by attack": alone.rates[0].estimate,
+                "AUC, attack by attack": alone.auc,
+                "The models' accuracy": none.accuracy,
+            }
         ),
-    )
+    }
+    return Text((_PLAYED,)), Pairs(tuple(rows.items()))

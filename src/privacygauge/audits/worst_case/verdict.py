@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.worst_case.found import (
-    NO_DEFENCE,
-    AttackedTraining,
-    WorstCaseComparison,
-)
+from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
