@@ -22,7 +22,6 @@ from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -111,7 +110,3 @@ class CandidateAudit(Reported):
         from privacygauge.audits.classifier.candidates_say import report
 
         return report(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every target: PDTP, and each attack's accuracy with its interval."""
-        return super().to_frame()
