@@ -32,7 +32,7 @@ from privacygauge.classifier.shadows import membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.cli.models import logistic, naive_bayes
+from privacygauge.audits.named_models import logistic, naive_bayes
 from privacygauge.core.game import Attack, Observation
 from privacygauge.runs.execute import _Tally, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task

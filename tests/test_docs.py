@@ -205,7 +205,7 @@ def output(*arguments: str) -> str:
 def demo():
     """Return the audit of `privacygauge demo`."""
     import privacygauge as pg
-    from privacygauge.cli.models import forest
+    from privacygauge.audits.named_models import forest
     from privacygauge.datasets.digits import digits
 
     # One after the other: starting processes takes longer than the forests do.

@@ -18,21 +18,33 @@ if TYPE_CHECKING:
     from privacygauge.audits.classifier.models import Fitted, audit_model, audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
-    from privacygauge.audits.defences.epochs import audit_dp_sgd, risk_by_epoch
-    from privacygauge.audits.defences.play import DefenceAudit, audit_defences, audit_defended
+    from privacygauge.audits.defences.epochs import risk_by_epoch
+    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.defences.play import audit_defences, audit_defended
     from privacygauge.audits.defences.training import audit_training_defences
-    from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
-    from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
-    from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
-    from privacygauge.audits.holdout_bound.play import HoldoutBounds, holdout_bounds
+    from privacygauge.audits.dtp.found import DtpAudit
+    from privacygauge.audits.dtp.play import audit_dtp
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.play import audit_synthetic
+    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.play import attack_holdout
+    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
+    from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.language.models import audit_causal, audit_masked
-    from privacygauge.audits.language.play import LanguageAudit, audit_language
-    from privacygauge.audits.leaderboard.play import LeaderboardAudit, audit_leaderboard
+    from privacygauge.audits.language.play import audit_language
+    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
+    from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
-    from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
-    from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
-    from privacygauge.audits.worst_case.single import WorstCaseAudit, audit_worst_case
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.audits.vulnerable.found import VulnerableRecords
+    from privacygauge.audits.vulnerable.play import vulnerable_records
+    from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
+    from privacygauge.audits.worst_case.play import compare_worst_cases
+    from privacygauge.audits.worst_case.single import audit_worst_case
     from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
     from privacygauge.classifier.defences.adversarial_regularisation import (
         AdversarialRegularisation,
@@ -70,7 +82,8 @@ if TYPE_CHECKING:
     from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
     from privacygauge.classifier.files import load_predictions, save_predictions
     from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
-    from privacygauge.classifier.networks import MLP, Networks
+    from privacygauge.classifier.networks.factories import MLP
+    from privacygauge.classifier.networks.trainer import Networks
     from privacygauge.classifier.pool import Pool
     from privacygauge.classifier.predictions import Predictions, predictions
     from privacygauge.classifier.suite import pool_attacks, prediction_attacks
@@ -87,19 +100,19 @@ if TYPE_CHECKING:
     from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
     from privacygauge.evaluate.roc import auc, roc
     from privacygauge.language.training import train_further, train_reference
-    from privacygauge.register.reports import RiskRegister, model_card, risk_register
+    from privacygauge.register.found import RiskRegister
+    from privacygauge.register.play import model_card, risk_register
     from privacygauge.synthetic.distance import Cosine, Minkowski
     from privacygauge.synthetic.frames import read_table
     from privacygauge.synthetic.generators.command import Command
     from privacygauge.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
     from privacygauge.synthetic.schema import Schema
-    from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
     "Audit": "audits.classifier.found",
     "CandidateAudit": "audits.classifier.found",
-    "DefenceAudit": "audits.defences.play",
+    "DefenceAudit": "audits.defences.found",
     "audit_defences": "audits.defences.play",
     "audit_defended": "audits.defences.play",
     "AgainstAttacker": "classifier.defences.training",
@@ -118,13 +131,13 @@ _HOME = {
     "Rounding": "classifier.defences.perturbations",
     "Temperature": "classifier.defences.perturbations",
     "TopK": "classifier.defences.perturbations",
-    "audit_dp_sgd": "audits.defences.epochs",
+    "audit_dp_sgd": "audits.privacy_claim.dp_sgd",
     "risk_by_epoch": "audits.defences.epochs",
     "ShadowModule": "audits.classifier.white_box",
     "audit_white_box": "audits.classifier.white_box",
-    "WorstCaseAudit": "audits.worst_case.single",
+    "WorstCaseAudit": "audits.worst_case.found",
     "audit_worst_case": "audits.worst_case.single",
-    "WorstCaseComparison": "audits.worst_case.play",
+    "WorstCaseComparison": "audits.worst_case.found",
     "compare_worst_cases": "audits.worst_case.play",
     "LeastLikelyLabel": "classifier.mislabelled",
     "UniformLabel": "classifier.mislabelled",
@@ -134,13 +147,13 @@ _HOME = {
     "AdversarialRegularisation": "classifier.defences.adversarial_regularisation",
     "DpSgd": "classifier.defences.dp_sgd",
     "EarlyStopping": "classifier.defences.early_stopping",
-    "DtpAudit": "audits.dtp.play",
+    "DtpAudit": "audits.dtp.found",
     "Fitted": "audits.classifier.models",
-    "HoldoutAudit": "audits.holdout_attack.play",
-    "HoldoutBounds": "audits.holdout_bound.play",
-    "LanguageAudit": "audits.language.play",
-    "ReleasedAudit": "audits.released_table.play",
-    "SyntheticAudit": "audits.generator.play",
+    "LanguageAudit": "audits.language.found",
+    "HoldoutAudit": "audits.holdout_attack.found",
+    "HoldoutBounds": "audits.holdout_bound.found",
+    "ReleasedAudit": "audits.released_table.found",
+    "SyntheticAudit": "audits.generator.found",
     "attack_holdout": "audits.holdout_attack.play",
     "audit_candidates": "audits.classifier.candidates",
     "audit_classifier": "audits.classifier.predictions",
@@ -152,16 +165,16 @@ _HOME = {
     "train_reference": "language.training",
     "audit_model": "audits.classifier.models",
     "audit_pool": "audits.classifier.models",
-    "LeaderboardAudit": "audits.leaderboard.play",
+    "LeaderboardAudit": "audits.leaderboard.found",
     "audit_leaderboard": "audits.leaderboard.play",
     "ClaimAudit": "audits.privacy_claim.found",
     "ManyRuns": "audits.privacy_claim.play",
     "OneRun": "audits.privacy_claim.play",
     "audit_privacy_claim": "audits.privacy_claim.play",
     "PrivacyClaim": "evaluate.claim",
-    "RiskRegister": "register.reports",
-    "model_card": "register.reports",
-    "risk_register": "register.reports",
+    "RiskRegister": "register.found",
+    "model_card": "register.play",
+    "risk_register": "register.play",
     "audit_released": "audits.released_table.play",
     "audit_synthetic": "audits.generator.play",
     "holdout_bounds": "audits.holdout_bound.play",
@@ -180,8 +193,8 @@ _HOME = {
     "SharedDesign": "classifier.candidates",
     "load_predictions": "classifier.files",
     "save_predictions": "classifier.files",
-    "MLP": "classifier.networks",
-    "Networks": "classifier.networks",
+    "MLP": "classifier.networks.factories",
+    "Networks": "classifier.networks.trainer",
     "Predictions": "classifier.predictions",
     "predictions": "classifier.predictions",
     "pool_attacks": "classifier.suite",
@@ -213,8 +226,8 @@ _HOME = {
     "PrivBayes": "synthetic.generators.generator",
     "SynthPop": "synthetic.generators.generator",
     "Schema": "synthetic.schema",
-    "VulnerableRecords": "synthetic.vulnerability",
-    "vulnerable_records": "synthetic.vulnerability",
+    "VulnerableRecords": "audits.vulnerable.found",
+    "vulnerable_records": "audits.vulnerable.play",
 }
 
 __all__ = [

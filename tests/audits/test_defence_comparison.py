@@ -9,6 +9,7 @@ from scipy.stats import binom
 from privacygauge.audits.attacks import audit
 from privacygauge.audits.defences import comparison as defence_comparison
 from privacygauge.audits.defences.comparison import best_attack, can_be_undone
+from privacygauge.audits.defences.found import BestAttack
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.game import PredictionGame
@@ -17,10 +18,9 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
-from privacygauge.report.defences.findings import BestAttack
+from tests.audits.example_defences import example
 from tests.classifier.defences.catalogue import DEFENCES, label
 from tests.classifier.made import made_up
-from tests.report.example_defences import example
 
 ATTACKS = tuple(Threshold(x) for x in ("correctness", "confidence", "entropy"))
 

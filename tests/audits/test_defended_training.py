@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from privacygauge.audits.defences.found import AfterEpoch
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import (
@@ -22,7 +23,6 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.report.defences.findings import AfterEpoch
 from tests.classifier.trainers import Counted, Noisy, records
 
 ATTACKS = (Threshold("confidence", per_class=False), Threshold("correctness"), CalibratedOnline())
@@ -206,4 +206,4 @@ def test_reference_records_are_kept_apart():
     x, y = records(100)
     found = audit_training_defences(nets, x, y, [AgainstAttacker()], n_shadows=1, attacks=ATTACKS)
     assert found.n_in + found.n_out == 80
-    assert found.provenance["reference records"] == "20"
+    assert found.origin.provenance["reference records"] == "20"

@@ -11,21 +11,21 @@ from hypothesis import strategies as st
 import privacygauge as pg
 from privacygauge.audits.holdout_attack.attacks import ATTACKS
 from privacygauge.audits.holdout_attack.files import read_labels, read_logits
-from privacygauge.audits.holdout_designed import (
-    designed_bias,
-    designed_points,
-    designed_submissions,
-    settled,
-)
+from privacygauge.audits.holdout_bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds
 from privacygauge.holdout.analysts import by_guard, play, trials, uniform_holdout
 from privacygauge.holdout.closed_form import nb_bias
 from privacygauge.holdout.designed import DesignedQueries
+from privacygauge.holdout.designed_bias import (
+    designed_bias,
+    designed_points,
+    designed_submissions,
+    settled,
+)
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.oracle import Holdout
-from privacygauge.report.holdout.bound.verdict import OPEN, SAFE, SOUND, UNKNOWN, WORN, grade
 from tests.thorough import times
 
 RNG = np.random.default_rng

@@ -14,12 +14,12 @@ import privacygauge as pg
 from privacygauge.audits.language.facts import controls_of
 from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.units import thresholds_named
+from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.language.scores import LONG, SHORT, text_scores
 from privacygauge.language.thresholds import cut_at_share
-from privacygauge.report.language.verdict import UNKNOWN, verdict
-from privacygauge.report.verdict import GRADES, LARGE, NONE
+from privacygauge.report.grades import GRADES, LARGE, NONE, UNTOLD
 from tests.language.made_scores import few_scores, made_scores, sized_scores
 from tests.report.test_document import strict
 from tests.thorough import times
@@ -173,10 +173,11 @@ def test_a_planted_shift_makes_the_test_dishonest(leak):
     found = audit_language(made(leak=leak, shift=0.7))
     assert {"reference"} <= set(found.controls.fired)
     told = verdict(found)
-    assert told.grade == UNKNOWN
+    assert told.grade == UNTOLD
     assert "not honest" in told.headline
+    assert all(name in told.headline for name in found.controls.void)
     assert told.sentences[0].startswith("The reference model, which saw none of the samples")
-    assert "NOT HONEST" in repr(found)
+    assert "not honest" in repr(found)
     assert ("still tells them apart" in " ".join(told.sentences)) == (leak > 0)
 
 
@@ -186,7 +187,7 @@ def test_words_that_give_members_away_fire_the_blind_control(leaking):
     texts = tuple(f"{word} {row}" for row, word in enumerate(words))
     found = audit_language(replace(leaking, text=texts))
     assert found.controls.fired == ("blind",)
-    assert verdict(found).grade == UNKNOWN
+    assert verdict(found).grade == UNTOLD
     alike = tuple(f"note {row % 7}" for row in range(len(leaking)))
     controls = controls_of(replace(leaking, text=alike), 0, 0.95)
     assert not isinstance(controls.blind, Skipped)
@@ -198,7 +199,7 @@ def test_unequal_numbers_of_texts_are_said_and_allowed_for():
     found = audit_language(leaking)
     assert found.controls.fired == ("sizes",)
     assert found.controls.void == ()
-    assert "NOT HONEST" not in repr(found)
+    assert "not honest" not in repr(found)
     told = verdict(found)
     assert told.grade == LARGE
     assert "beside membership and their numbers of texts" in " ".join(told.sentences)
@@ -208,7 +209,10 @@ def test_unequal_numbers_of_texts_are_said_and_allowed_for():
     document = strict(found.to_json())
     assert document["controls"]["sizes"]["fires"]
     assert document["controls"]["honest"]
-    assert "Control: sizes" in found.summary()
+    (line,) = [x for x in found.summary().splitlines() if x.startswith("Number of texts alone")]
+    assert line.endswith("Says FIRES")
+    # The numbers stand: only the other controls void them.
+    assert "A control fired" not in found.report().intro
 
 
 def test_the_seed_draws_the_texts_and_nothing_else_changes():
@@ -374,4 +378,4 @@ def test_names_of_thresholds():
 
 def test_the_public_name():
     assert pg.audit_language is audit_language
-    assert set(GRADES).isdisjoint({UNKNOWN})
+    assert set(GRADES).isdisjoint({UNTOLD})

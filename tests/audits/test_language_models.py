@@ -94,8 +94,8 @@ def test_a_planted_leak_is_found_and_no_control_fires(pair):
     assert reference.auc.low < 0.5 < reference.auc.high
     assert attack(audit, "likelihood-ratio").auc.low > reference.auc.high
     assert not isinstance(audit.controls.blind, Skipped)
-    assert audit.provenance["target"].startswith("target sha256:")
-    assert json.loads(audit.provenance["masks"])["pattern"] == "balanced"
+    assert audit.origin.provenance["target"].startswith("target sha256:")
+    assert json.loads(audit.origin.provenance["masks"])["pattern"] == "balanced"
 
 
 @pytest.mark.slow

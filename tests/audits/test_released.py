@@ -16,11 +16,11 @@ from privacygauge.audits.released_table import facts
 from privacygauge.audits.released_table.membership import audit_membership, cross_fitted
 from privacygauge.audits.released_table.play import _risks, audit_released
 from privacygauge.audits.released_table.risk import correlation_of, excess, release_risk, risk_of
+from privacygauge.audits.released_table.verdict import grades, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.report.synthetic.released.verdict import UNKNOWN, grades, same_source, verdict
-from privacygauge.report.verdict import GRADES, NONE
+from privacygauge.report.grades import GRADES, NONE, UNTOLD
 from privacygauge.synthetic.generators.generator import BayNet
 from privacygauge.synthetic.released.copies import copies
 from privacygauge.synthetic.released.hits import Hits
@@ -261,8 +261,8 @@ def test_nothing_is_found_where_there_is_nothing():
         found = audit_released(
             tables.real, tables.synthetic, tables.holdout, attempts=200, seed=seed
         )
-        different += not same_source(found)
-        grave += same_source(found) and verdict(found).grade not in GRADES[:2]
+        different += not found.same_source
+        grave += found.same_source and verdict(found).grade not in GRADES[:2]
     # At most 5% of either are wanted: more than 8 of 60 come of it in 1 of 300.
     assert different <= 8
     assert grave <= 8
@@ -276,7 +276,7 @@ def test_a_holdout_of_other_people_voids_the_attacks():
     assert found.blind.auc.low > 0.5
     assert "not from the same source" in found.warnings[0]
     told = verdict(found)
-    assert told.grade == UNKNOWN
+    assert told.grade == UNTOLD
     assert "void" in told.sentences[0]
 
 
@@ -286,13 +286,13 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     assert alone.evaluations == ()
     assert (alone.headline, alone.blind, alone.records) == (None, None, None)
     assert all(risk.control is None and risk.risk is None for risk in alone.risks)
-    assert verdict(alone).grade == UNKNOWN
+    assert verdict(alone).grade == UNTOLD
     assert len(alone.copies) == 2
     far = tables.synthetic.values.copy()
     far[:, 2] = far[::-1, 2]  # no copies any more
     quiet = audit_released(tables.real, Table(tables.schema, far), attempts=50, label="sex")
-    assert verdict(quiet).grade == UNKNOWN
-    assert "no verdict of safety" in verdict(quiet).sentences[-1]
+    assert verdict(quiet).grade == UNTOLD
+    assert "no verdict of safety" in verdict(quiet).unsaid
 
 
 @pytest.mark.slow

@@ -10,13 +10,13 @@ from scipy.stats import binom
 
 from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.audits.worst_case.single import audit_worst_case
+from privacygauge.audits.worst_case.verdict import grade_of_training
 from privacygauge.classifier.defences.adversarial_regularisation import HeldBack
 from privacygauge.classifier.defences.training import OtherTraining, Private
 from privacygauge.classifier.mislabelled import LeastLikelyLabel
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.errors import InputError
-from privacygauge.report.verdict import NONE
-from privacygauge.report.worst_case.verdict import grade_of_training
+from privacygauge.report.grades import NONE
 from privacygauge.runs.store import read_run
 from tests.audits.test_worst_case import FEW, Known, clear_records
 from tests.classifier.trainers import Counted
@@ -221,12 +221,12 @@ def test_what_cannot_be_is_refused(defences, more, message):
 def test_what_is_told_holds_every_training():
     found = found_of(QUIET, DEAF)
     told = json.loads(found.to_json())
-    assert told["schema"] == "privacygauge/worst-case/1"
+    assert told["kind"] == "worst-case"
     assert [t["title"] for t in told["trainings"]] == ["no defence", "quiet", "deaf"]
     frame = found.to_frame()
     assert len(frame) == 3 * 2 * 2
     assert set(frame["training"]) == {"no defence", "quiet", "deaf"}
-    assert repr(found).startswith("<WorstCaseComparison of 3 trainings: TPR at ")
+    assert repr(found).startswith("<WorstCaseComparison: ")
 
 
 @pytest.mark.slow

@@ -13,8 +13,17 @@ import pytest
 import typer
 
 from privacygauge.audits.classifier import says as attacks
-from privacygauge.audits.privacy_claim import says
-from privacygauge.cli import completion, gate
+from privacygauge.audits.defences import says as of_defences
+from privacygauge.audits.dtp import says as dtp
+from privacygauge.audits.generator import says as generator
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
+from privacygauge.audits.language import says as language
+from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
+from privacygauge.audits.privacy_claim import asks
+from privacygauge.audits.released_table import says as table
+from privacygauge.audits.worst_case import says as of_worst_cases
+from privacygauge.cli import completion
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
 
@@ -87,16 +96,16 @@ def test_only_what_begins_like_the_word_is_offered():
 @pytest.mark.parametrize(
     ("command", "metrics"),
     [
+        ("dtp", dtp.METRICS),
+        ("language", language.METRICS),
         ("classifier", attacks.METRICS),
         ("demo", attacks.METRICS),
-        ("dtp", gate.METRICS_OF_DTP),
-        ("language", gate.METRICS_OF_LANGUAGE),
-        ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
-        ("holdout attack", gate.METRICS_OF_ATTACK),
-        ("holdout bound", gate.METRICS_OF_BOUND),
-        ("holdout log", gate.METRICS_OF_LOG),
-        ("dp-audit", says.METRICS),
-        ("worst-case", gate.METRICS_OF_WORST_CASE),
+        ("synthetic", {*generator.METRICS, *table.METRICS}),
+        ("dp-audit", asks.METRICS),
+        ("holdout attack", OF_ATTACK),
+        ("holdout bound", OF_BOUND),
+        ("holdout log", OF_LOG),
+        ("worst-case", of_worst_cases.METRICS),
         ("register", registers.METRICS),
     ],
 )
@@ -105,7 +114,7 @@ def test_metrics_are_those_of_the_command(command, metrics):
 
 
 def test_the_metrics_of_every_command_are_written_down_right():
-    assert set(completion.METRICS["defend"]) == set(gate.METRICS_OF_DEFENCES)
+    assert set(completion.METRICS["defend"]) == set(of_defences.METRICS)
 
 
 def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
@@ -117,8 +126,8 @@ def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
     from privacygauge.audits.holdout_attack.attacks import ATTACKS
     from privacygauge.audits.language.units import THRESHOLDS
+    from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
-    from privacygauge.cli.models import ESTIMATORS, NETWORKS
     from privacygauge.cli.worst_case_request import WRONG_LABELS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
     from privacygauge.holdout.guards import GUARDS

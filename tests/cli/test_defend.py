@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from privacygauge.classifier.files import save_predictions
 from privacygauge.cli.defend import defend
 from privacygauge.errors import InputError
+from tests.audits.example_defences import ATTACKS
 from tests.classifier.made import made_up
-from tests.report.example_defences import ATTACKS
 
 app = typer.Typer()
 app.command()(defend)
@@ -46,7 +46,7 @@ def test_the_json_that_others_read(files):
     )  # fmt: skip
     assert result.exit_code == 0, result.exception
     found = json.loads(result.stdout)
-    assert (found["schema"], found["command"]) == ("privacygauge/1", "defend")
+    assert (found["schema"], found["command"]) == ("privacygauge/2", "defend")
     assert [d["name"] for d in found["defences"]] == ["rounding", "label-only", "temperature"]
     assert found["fitted"] == "on records of the owner that are not judged"
     assert found["provenance"]["owner target"].startswith("owner-target.npz sha256:")

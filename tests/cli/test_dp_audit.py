@@ -6,14 +6,10 @@ import json
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
-from privacygauge.cli.dp_audit import dp_audit
+from privacygauge.cli.main import app
 from privacygauge.errors import InputError
-
-app = typer.Typer()
-app.command()(dp_audit)
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +22,7 @@ def canaries(tmp_path_factory):
 
 
 def done(*arguments):
-    return CliRunner().invoke(app, [str(x) for x in arguments])
+    return CliRunner().invoke(app, ["dp-audit", *map(str, arguments)])
 
 
 def test_the_json_that_others_read(canaries):

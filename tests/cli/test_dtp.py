@@ -56,7 +56,7 @@ def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
     assert found["pdtp"]["max"] == pytest.approx(max(values), abs=1e-9)
     assert found["pdtp"]["mean"] == pytest.approx(np.mean(values), abs=1e-9)
     assert found["pdtp"]["above_1"] == sum(v > 1 for v in values)
-    assert found["verdict"] == ("do not publish" if found["dtp"]["lower"] > 1 else "publish")
+    assert found["decision"] == ("do not publish" if found["dtp"]["lower"] > 1 else "publish")
 
 
 @pytest.mark.slow
@@ -161,5 +161,5 @@ def test_a_class_of_one_record_is_infinite_and_no_exception(tmp_path, capsys):
     found = json.loads(done.stdout)
     assert found["pdtp"]["max"] is None
     assert found["pdtp"]["infinite"] == 1
-    assert found["verdict"] == "do not publish"
+    assert found["decision"] == "do not publish"
     assert any("rows 3" in line for line in found["warnings"])

@@ -46,7 +46,7 @@ def test_bound_has_the_keys_of_the_interface(capsys, tmp_path, monkeypatch):
     done = run_inside(bound("--queries", 500, "--json", "-"), capsys)
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    assert found["schema"] == "privacygauge/1"
+    assert found["kind"] == "holdout-bound"
     assert {key: found[key] for key in KEYS} == {
         key: getattr(bounds(2_000, 3, 500), key) for key in KEYS
     }

@@ -57,7 +57,7 @@ def test_the_json_that_others_read(made, file, capsys):
     assert list(made.columns) == COLUMNS
     arguments = ("--threshold", "population", "--fpr", "0.1", "--json", "-")
     found = report(run_inside(("language", "--scores", file, *arguments), capsys))
-    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/1", "language", 0)
+    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/2", "language", 0)
     assert [(a["name"], a["variant"]) for a in found["attacks"]] == [
         ("likelihood-ratio", "population, FPR 10%"),
         ("loss", "population, FPR 10%"),
@@ -117,7 +117,8 @@ def test_no_limit_holds_where_the_test_is_not_honest(shifted, capsys):
     given = ("language", "--scores", shifted, "--json", "-", "--fail-above", "auc=1")
     done = run_inside(given, capsys)
     assert done.returncode == 3
-    assert "the test is not honest (fired: reference" in done.stderr
+    assert "The test is not honest (fired: reference" in done.stderr
+    assert "no limit can be checked" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -92,8 +92,8 @@ def test_the_energies_are_kept_beside_the_run(done):
     found, run = done
     again = audit_language(run.parent / "energies.parquet")
     assert [x.auc for x in again.evaluations] == [x.auc for x in found.evaluations]
-    assert found.provenance["members"].startswith("members.jsonl sha256:")
-    assert found.command == "language"
+    assert found.origin.provenance["members"].startswith("members.jsonl sha256:")
+    assert found.origin.command == "language"
 
 
 @pytest.mark.slow

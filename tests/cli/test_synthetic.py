@@ -37,7 +37,7 @@ def test_the_json_that_others_read(table, capsys):
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/1", "synthetic", 0)
+    assert (found["schema"], found["command"], found["seed"]) == ("privacygauge/2", "synthetic", 0)
     assert [target["row"] for target in found["targets"]] == [10, 20]
     names = [attack["name"] for attack in found["attacks"]]
     assert "query-based" in names

@@ -6,20 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
-from privacygauge.core.estimate import Estimate
-from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.defences import (
-    AttackedDefence,
-    DefenceFindings,
-    JudgedDefence,
     accuracy_lost,
     quantile,
     risk_quantiles,
 )
-from privacygauge.evaluate.evaluation import Evaluation, evaluate
 from privacygauge.evaluate.risk import assess_risk
 from tests.laws.draws import SEEDS, both_kinds, few_values
 from tests.thorough import times
@@ -143,41 +137,3 @@ def test_quantiles_of_the_risk_are_those_of_the_members_scores():
     for q in found:
         assert q.undefended == quantile(before.member_scores, q.share, 0.9)
         assert q.defended == quantile(after.member_scores, q.share, 0.9)
-
-
-def test_every_defence_attack_and_adversary_has_a_line():
-    rng = np.random.default_rng(4)
-    secret = np.arange(40) < 20
-
-    def judged() -> Evaluation:
-        transcript = Transcript(rng.normal(size=40) + secret, secret)
-        return evaluate("loss", transcript, Cut(0.5).decide(transcript), 0.9, thresholds="global")
-
-    def defence(name: str, variant: str) -> JudgedDefence:
-        attacks = tuple(
-            AttackedDefence(judged(), judged(), judged(), Estimate(0, 0, 0, 0.9, 40, ""))
-            for _ in range(2)
-        )
-        rest = dict.fromkeys(("headline", "costs", "distance", "risk", "quantiles", "worst"))
-        return JudgedDefence(name, variant, attacks, **rest)
-
-    defences = defence("rounding", "1 digit"), defence("label only", "")
-    lines = DefenceFindings(None, None, defences, 0, 0.9).lines()
-    evaluations = [
-        (judged.title, adversary, evaluation)
-        for judged in defences
-        for attacked in judged.attacks
-        for adversary, evaluation in zip(
-            ("undefended", "non-adaptive", "adaptive"),
-            (attacked.undefended, attacked.non_adaptive, attacked.adaptive),
-            strict=True,
-        )
-    ]
-    assert {x["defence"] for x in lines} == {"rounding (1 digit)", "label only"}
-    for line, (title, adversary, found) in zip(lines, evaluations, strict=True):
-        assert (line["defence"], line["attack"]) == (title, "loss (global)")
-        assert (line["adversary"], line["n"], line["level"]) == (adversary, 40, 0.9)
-        for name, estimate in (("accuracy", found.accuracy), ("auc", found.auc)):
-            ends = line[name], line[f"{name} low"], line[f"{name} high"]
-            assert ends == (estimate.value, estimate.low, estimate.high)
-            assert line[f"{name} method"] == estimate.method

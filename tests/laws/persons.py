@@ -16,7 +16,6 @@ from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.release import coin_flips
-from privacygauge.report.defences import verdict as verdict_of_defences
 from privacygauge.report.grades import GRADES
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.tables import Released
@@ -81,7 +80,7 @@ def of_defences(sizes: str, rng: Rng, seed: int) -> bool:
     given = {**answers(unit, rng), "member": member, "unit": unit}
     shadow = {**answers(other, rng), "member": known}
     audit = pg.audit_defences(given, shadow, [pg.LabelOnly()], attacks=METRICS[:1], seed=seed)
-    assert verdict_of_defences(audit).grade
+    assert audit.report().verdict.grade
     lost = [attacked.lost for judged in audit.defences for attacked in judged.attacks]
     return audit.undefended.accuracy.low > 0.5 or any(e.low > 0.5 for e in lost)
 

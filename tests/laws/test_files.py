@@ -32,7 +32,7 @@ from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.server.bodies import NPY, labels_in
 from privacygauge.language.score_files import load_text_scores
 from privacygauge.language.text_files import load_texts
-from privacygauge.register.reports import read_line
+from privacygauge.register.play import read_line
 from privacygauge.runs.plan import Plan
 from privacygauge.runs.store import Run, open_run, read_run
 from privacygauge.synthetic.frames import read_schema, read_table

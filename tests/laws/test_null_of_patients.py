@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
-from privacygauge.audits.language.play import LanguageAudit, audit_language
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Skipped
-from privacygauge.report.language.verdict import UNKNOWN, verdict
-from privacygauge.report.verdict import NONE
+from privacygauge.report.grades import NONE, UNTOLD
 from tests.language.made_scores import Sizes, sized_scores
 from tests.thorough import quarter
 
@@ -40,7 +41,7 @@ def audited(
 
 def alarms(found: LanguageAudit) -> set[str]:
     """Return which numbers of an audit say that there is a leak, or that chance is left out."""
-    result = {"verdict"} if verdict(found).grade not in (NONE, UNKNOWN) else set()
+    result = {"verdict"} if verdict(found).grade not in (NONE, UNTOLD) else set()
     result |= {"control"} if set(found.controls.fired) - {"sizes"} else set()
     for unit in (found.samples, found.patients):
         assert not isinstance(unit, Skipped)
@@ -87,4 +88,4 @@ def test_a_leak_is_found_as_far_as_the_texts_that_are_compared_show_it(
     assert covered >= binom.ppf(1e-4, games, 0.95)
     error = np.std([area.value for area in areas]) / np.sqrt(games)
     assert abs(np.mean([area.value for area in areas]) - truth) < 4.5 * error
-    assert sum(verdict(audit).grade not in (NONE, UNKNOWN) for audit in found) >= 0.9 * games
+    assert sum(verdict(audit).grade not in (NONE, UNTOLD) for audit in found) >= 0.9 * games

@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
@@ -23,12 +24,22 @@ from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
-from privacygauge.register.reports import line_of
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.history.record import History, in_time
+from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded
 from privacygauge.report.values import Origin, Report, Severity
+from tests.audits import example_defences as defended
+from tests.audits import example_generator as generator
+from tests.audits import example_trained_defences as trained
+from tests.audits import example_worst_case as worst
+from tests.audits import test_released_report as released_report
+from tests.audits.example_dtp import example as dtp
 from tests.classifier.made import made_up
 from tests.classifier.trainers import records
+from tests.language.made_scores import made_scores
+from tests.laws import turned
 from tests.report.test_html import Page
 
 BAD = '</desc></svg><script>alert(1)</script>$x_\u202e\x1b[31m"'
@@ -40,11 +51,38 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     return {"score": rng.normal(size=n) + leak * member, "member": member}
 
 
+def hostile_table(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({BAD: rng.choice(["a", BAD], n), "pay": rng.normal(size=n)})
+
+
+def language(leak: float, shift: float = 0.0) -> pg.LanguageAudit:
+    made = made_scores(
+        np.random.default_rng(3), patients=(30, 30, 30), sizes=(1, 8), leak=leak, shift=shift
+    )
+    return pg.audit_language(made)
+
+
+def submissions(queries: int = 60) -> History:
+    sizes = {"n": 400, "m": 2, "teams": 3, "submissions": 8}
+    return attacked_history(np.random.default_rng(0), "nb", queries=queries, **sizes)
+
+
+def untestable() -> History:
+    bare = replace(submissions(), answers=None, labels=None, n_classes=None)
+    return replace(bare, scores=np.minimum(bare.scores + 0.0011, 1))
+
+
+def attack(*guards: str, trials: int = 3) -> pg.HoldoutAudit:
+    labels = np.random.default_rng(0).integers(0, 2, 100)
+    return pg.attack_holdout(labels, 40, attacks=["nb", "scan"], guards=guards, trials=trials)
+
+
 def of_records(leak: float, n: int = 400) -> Report:
     return pg.audit_classifier(made_up(n, leak=leak, seed=1), seed=0).report()
 
 
-def turned() -> Report:
+def of_swapped_sides() -> Report:
     target, shadow = made_up(1000, leak=3.0, seed=1), made_up(1000, leak=3.0, seed=2)
     swapped = replace(target, member=~target.member)
     return pg.audit_classifier(swapped, shadow, seed=0).report()
@@ -65,9 +103,69 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a claim, many runs": lambda: pg.audit_privacy_claim(
         canaries(1.0), 3.0, 1e-5, design=ManyRuns()
     ).report(),
+    "a language model, a leak": lambda: language(leak=1.0).report(),
+    "a language model, no leak": lambda: language(leak=0.0).report(),
+    "a language model, a control fired": lambda: language(shift=1.0, leak=1.0).report(),
+    "a language model, reversed": lambda: language(leak=-1.0).report(),
+    "a language model, energies alone": lambda: pg.audit_language(
+        {
+            "sample": range(8),
+            "energy_target": [1.0, 1.1, 1.4, 1.2, 1.3, 1.6, 1.5, 1.7],
+            "member": [1, 1, 1, 1, 0, 0, 0, 0],
+        }
+    ).report(),
+    "dtp, above the limit": lambda: dtp(200).report(),
+    "dtp, certified": lambda: dtp(
+        200, scale=0.02, indirect=0, upper="exact", extras=False
+    ).report(),
+    "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
+    "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
+    "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
+    "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
+    "an honest history": lambda: pg.audit_leaderboard(
+        honest_history(np.random.default_rng(1), n=400, teams=3, submissions=8)
+    ).report(),
+    "a history without a test": lambda: pg.audit_leaderboard(untestable()).report(),
+    "two submissions": lambda: pg.audit_leaderboard(
+        in_time([1, 2], ["a", "a"], [0.5, 0.6], n=100)
+    ).report(),
+    "a test set with too many submissions": lambda: pg.holdout_bounds(10_000, 2, 2_000).report(),
+    "a test set that is safe": lambda: pg.holdout_bounds(10**9, 2, 1).report(),
+    "a test set behind a ladder": lambda: pg.holdout_bounds(10**5, 10, 50, guard="ladder").report(),
+    "a test set, simulated": lambda: pg.holdout_bounds(
+        300, 2, 60, guard="noise:0.01", simulate=3
+    ).report(),
+    "a test set of one example": lambda: pg.holdout_bounds(1, 2, 1).report(),
+    "a test set that is attacked": lambda: attack("exact", "ladder").report(),
+    "a test set that is attacked in vain": lambda: attack("ladder").report(),
+    "a test set that is attacked once": lambda: attack("exact", trials=1).report(),
+    "defences": lambda: defended.example.__wrapped__().report(),
+    "defences without a leak": lambda: defended.example.__wrapped__(0.0).report(),
+    "defences at training": lambda: trained.example.__wrapped__().report(),
+    "defences, reversed": lambda: turned.defended(turned.SCORES, 1.5, 0).report(),
+    "worst cases compared": lambda: worst.example().report(),
+    "a worst case alone": lambda: worst.compared(worst.NONE).report(),
+    "a worst case of too few": lambda: worst.compared(worst.FEW).report(),
+    "worst cases without a leak": lambda: worst.compared(worst.PRIVATE, worst.PRIVATE).report(),
+    "worst cases, reversed": lambda: turned.worst_case(turned.SCORES, 1.5, 0).report(),
+    "a generator": lambda: generator.example().report(),
+    "a generator that leaks nothing": lambda: generator.example(4, shift=0.0, tests=60).report(),
+    "a generator, reversed": lambda: generator.example(3, shift=-1.0).report(),
+    "a generator, one record": lambda: generator.example(
+        1, tests=60, shadows=60, attacks=generator.ATTACKS[:1], extras=False
+    ).report(),
+    "a released table": lambda: released_report.audited().report(),
+    "a released table, no leak": lambda: released_report.harmless(
+        released_report.audited()
+    ).report(),
+    "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
+    "vulnerable records, two of them": lambda: pg.vulnerable_records(
+        hostile_table(2), k=1
+    ).report(),
     "a classifier that leaks": lambda: of_records(3.0),
     "a classifier without a leak": lambda: of_records(0.0),
-    "a classifier, reversed": turned,
+    "a classifier, reversed": of_swapped_sides,
     "a classifier, few records": lambda: of_records(1.0, 24),
     "single candidates": lambda: of_candidates(0),
     "single candidates, measured": lambda: of_candidates(1),
@@ -130,8 +228,9 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
     line = line_of(render.as_json(report), "release")
     assert set(line.measures) <= set(report.numbers)
     assert all(line.measures[key] == report.numbers[key] for key in line.measures)
-    assert line.told.judged.severity == report.verdict.grade.severity.value
-    assert line.told.judged.headline == report.verdict.headline
+    assert line.severity is report.verdict.grade.severity
+    assert line.severity == report.verdict.grade.severity
+    assert line.headline == report.verdict.headline
     for measure in (measure for measure in report.measures if measure.gate):
         told = exceeded(report, [Limit(measure.name, -1.0)])
         assert any(measure.name in text for text in told)
@@ -143,6 +242,12 @@ def test_no_limit_is_kept_where_nothing_can_be_told(name):
     kept = not exceeded(report, [Limit(report.main.name, 1e9)])
     assert kept == (report.verdict.grade.severity is not Severity.UNTOLD)
     assert exceeded(report, []) == []
+
+
+@each
+def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
+    report = of(name)
+    assert not report.data.keys() & render.document(replace(report, data={})).keys()
 
 
 @each

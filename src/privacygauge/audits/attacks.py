@@ -9,6 +9,7 @@ import numpy as np
 from joblib import Parallel, cpu_count, delayed
 
 from privacygauge.core import seeds
+from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.transcript import TIED, tied
@@ -68,13 +69,19 @@ def audit(
 
 
 def _require_pairs(rounds: Sequence[Round]) -> None:
-    """Refuse targets of which one side has fewer than two: one says nothing of the others."""
+    """Refuse targets of which one side has fewer than two units: one says nothing of others."""
     secret = np.concatenate([dealt.secret for dealt in rounds])
-    n_in, n_out = int(np.count_nonzero(secret)), int(np.count_nonzero(~secret))
+    unit = np.concatenate([dealt.unit for dealt in rounds])
+    n_in, n_out = (_few(unit[side]) for side in (secret, ~secret))
     if min(n_in, n_out) < 2:
         raise InputError(
             f"at least 2 members and 2 non-members are needed, got {n_in} and {n_out}: give more"
         )
+
+
+def _few(unit: Ints) -> int:
+    """Return the number of different units: 0, 1, or 2 for more."""
+    return min(len(unit), 1) + int(len(unit) > 1 and bool((unit != unit[0]).any()))
 
 
 def _audit_one(attack: Attack, rounds: Sequence[Round], seed: int, level: float) -> Result:

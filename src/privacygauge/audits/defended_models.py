@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -44,6 +45,18 @@ class Defended:
     defence: Defence | TrainingDefence
     models: TrainedAlike
     claim: PrivacyClaim | None = None
+
+
+class Named(Protocol):
+    """What has the name and the parameters of a defence."""
+
+    @property
+    def name(self) -> str:
+        """The defence's name in tables and files."""
+
+    @property
+    def variant(self) -> str:
+        """Its parameters in a few words; empty where there are none."""
 
 
 def as_defence(
@@ -126,3 +139,13 @@ def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> Priv
         return None
     delta = defence.at_delta(of)
     return PrivacyClaim(trainer.epsilon(delta), delta)
+
+
+def require_different(defences: Sequence[Named]) -> None:
+    """Refuse defences that nobody could tell apart, and none at all."""
+    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
+    if not titles:
+        raise InputError("at least one defence is needed, got none")
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise InputError(f"two defences are called {twice!r}: leave one of them out")

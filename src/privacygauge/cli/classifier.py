@@ -242,7 +242,7 @@ def _from_predictions(
 ) -> Audit:
     from privacygauge.audits.classifier.models import audit_pool
     from privacygauge.audits.classifier.predictions import audit_classifier
-    from privacygauge.cli.provenance import file_hashes
+    from privacygauge.audits.provenance import file_hashes
 
     files = file_hashes({"target": target, "shadow": shadow, "pool": pool})
     if pool is not None:

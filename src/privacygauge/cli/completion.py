@@ -111,7 +111,10 @@ BACKENDS = ("loky", "threading", "dask", "ray")
 _ATTACKS = ("accuracy", "advantage", "auc", "epsilon", "risk", "tpr@0.1", "tpr@0.01", "tpr@0.001")
 _LANGUAGE = (*(name for name in _ATTACKS if name != "risk"), "patient-auc", "patient-accuracy")
 _GENERATOR = ("auc", "worst", "epsilon")
-_TABLE = ("accuracy", "auc", "epsilon", "singling-out", "linkability", "inference")
+_TABLE = (
+    *("beyond", "accuracy", "auc", "epsilon", "copies"),
+    *("singling-out", "linkability", "inference"),
+)
 
 
 def _with_low(*names: str) -> tuple[str, ...]:
@@ -121,8 +124,10 @@ def _with_low(*names: str) -> tuple[str, ...]:
 METRICS: dict[str, tuple[str, ...]] = {
     "demo": _with_low(*_ATTACKS),
     "classifier": _with_low(*_ATTACKS),
-    "defend": _with_low("accuracy", "auc"),
-    "worst-case": _with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc"),
+    "defend": _with_low("accuracy", "auc", "accuracy-left", "auc-left"),
+    "worst-case": _with_low(
+        "tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left"
+    ),
     "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
     "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
     "language": _with_low(*_LANGUAGE),
@@ -132,7 +137,8 @@ METRICS: dict[str, tuple[str, ...]] = {
     "dp-audit": ("epsilon", "epsilon-gaussian"),
     "register": (
         "severity",
-        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
+        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "tpr"),
+        *_with_low("accuracy-left", "tpr-left", "auc-left", "patient-accuracy", "patient-auc"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

@@ -12,7 +12,7 @@ from privacygauge.cli import completion, options
 from privacygauge.cli.runs import RUN
 
 if TYPE_CHECKING:
-    from privacygauge.audits.defences.play import DefenceAudit
+    from privacygauge.audits.defences.found import DefenceAudit
     from privacygauge.classifier.defences.defence import Defence
 
 
@@ -119,8 +119,9 @@ def defend(
             metavar="METRIC=VALUE",
             autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC of the best attack is above VALUE behind "
-            "any of the defences: accuracy or auc; add .low to look at the lower end of the "
-            "interval (accuracy.low=0.6). May be given several times.",
+            "any of the defences: accuracy or auc; behind the best of them: accuracy-left or "
+            "auc-left. Add .low to look at the lower end of the interval (accuracy.low=0.6). May "
+            "be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -131,11 +132,12 @@ def defend(
 
     Example: privacygauge defend --data people.csv --label income --defence dropout:0.5,dp-sgd:8
     """
+    from privacygauge.audits.defences.says import METRICS
     from privacygauge.cli import backends
-    from privacygauge.cli.gate import METRICS_OF_DEFENCES, exceeded_by_defences, parse_limits
     from privacygauge.cli.output import destination, emit
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_DEFENCES)
+    limits = parsed_limits(fail_above, METRICS)
     names = options.names_in(defence)
     _require_some(names)
     if data is None:
@@ -166,7 +168,7 @@ def defend(
         run = None if folder is None else folder / RUN
         with backends.backend(backend):
             audit = defend_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_defences(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))
 
 
 @dataclass(frozen=True)
@@ -189,8 +191,8 @@ def _from_predictions(
     quiet: bool,
 ) -> DefenceAudit:
     from privacygauge.audits.defences.play import audit_defences
+    from privacygauge.audits.provenance import file_hashes
     from privacygauge.cli.progress import bar
-    from privacygauge.cli.provenance import file_hashes
     from privacygauge.errors import InputError
 
     if (files.owner_target is None) != (files.owner_shadow is None):

@@ -7,12 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audits.defences.play import DefenceAudit
+from privacygauge.audits.asking import absolute
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.audits.named_models import NETWORKS
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.user_code import compared_code
 from privacygauge.classifier.tables import Records, load_records
-from privacygauge.cli.models import NETWORKS, absolute
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.cli.training import (
     drawn,
     invocation_of,
@@ -20,7 +22,6 @@ from privacygauge.cli.training import (
     told_how_to_go_on,
     trainer_named,
 )
-from privacygauge.cli.user_code import compared_code
 from privacygauge.cli.ways_cost import cost_teller
 
 

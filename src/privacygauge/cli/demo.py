@@ -24,9 +24,9 @@ def demo(
     """
     from privacygauge.audits.classifier.predictions import audit_classifier
     from privacygauge.audits.classifier.says import METRICS
+    from privacygauge.audits.named_models import forest
     from privacygauge.classifier.files import save_predictions
     from privacygauge.classifier.training import train_predictions
-    from privacygauge.cli.models import forest
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.progress import bar
     from privacygauge.datasets.digits import digits

@@ -178,13 +178,14 @@ def dtp(
 
     Example: privacygauge dtp --data people.csv --label income --model logistic --bin 0
     """
+    from privacygauge.audits.dtp.says import METRICS
     from privacygauge.cli import backends
     from privacygauge.cli.dtp_request import DtpRequest, dtp_of_request
-    from privacygauge.cli.gate import METRICS_OF_DTP, exceeded_by_dtp, parse_limits
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.runs import RUN
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_DTP)
+    limits = parsed_limits(fail_above, METRICS)
     request = DtpRequest(
         model,
         str(data),
@@ -209,4 +210,4 @@ def dtp(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         audit = dtp_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_dtp(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))

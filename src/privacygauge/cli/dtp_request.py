@@ -11,21 +11,22 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.dtp.play import DtpAudit, audit_dtp
+from privacygauge.audits.asking import absolute
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.user_code import compared_code
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.removal import Order
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories, load_records
-from privacygauge.cli.models import absolute
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.cli.training import (
     invocation_of,
     standardised,
     told_how_to_go_on,
     trainer_named,
 )
-from privacygauge.cli.user_code import compared_code
 from privacygauge.core import checks, seeds
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in

@@ -108,12 +108,13 @@ def language(
 
     Example: privacygauge language --scores energies.jsonl --threshold population --fpr 0.1
     """
-    from privacygauge.cli.gate import METRICS_OF_LANGUAGE, exceeded_by_language, parse_limits
+    from privacygauge.audits.language.says import METRICS
     from privacygauge.cli.language_models import language_model_request, language_models_of_request
     from privacygauge.cli.language_request import LanguageRequest, language_of_request, rates_in
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.runs import RUN
     from privacygauge.errors import InputError
+    from privacygauge.report.limits import exceeded, parsed_limits
 
     every = {
         "reference": reference,
@@ -138,7 +139,7 @@ def language(
         return
     if (scores is None) == (target is None):
         raise InputError(_EITHER)
-    limits = parse_limits(fail_above, METRICS_OF_LANGUAGE)
+    limits = parsed_limits(fail_above, METRICS)
     shared = (
         options.names_in(threshold),
         rates_in(options.names_in(fpr)),
@@ -158,4 +159,4 @@ def language(
         found = language_models_of_request(
             request, run, jobs=1 if jobs is None else jobs, quiet=quiet
         )
-    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_language(found, limits)))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded(found.report(), limits)))

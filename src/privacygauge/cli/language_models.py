@@ -11,10 +11,10 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
+from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.models import audit_causal, audit_masked
-from privacygauge.audits.language.play import LanguageAudit
+from privacygauge.audits.provenance import file_hashes
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.core.checks import listed
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from privacygauge.audits.language.play import LanguageAudit, audit_language
-from privacygauge.cli.provenance import file_hashes
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.provenance import file_hashes
 from privacygauge.errors import InputError
 from privacygauge.language.thresholds import FPRS
 

@@ -10,9 +10,10 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from privacygauge.cli.classifier import classifier
+from privacygauge.cli.command import add
+from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend import defend
 from privacygauge.cli.demo import demo
-from privacygauge.cli.dp_audit import dp_audit
 from privacygauge.cli.dtp import dtp
 from privacygauge.cli.holdout.app import app as holdout
 from privacygauge.cli.language import app as language
@@ -70,7 +71,8 @@ app.command()(vulnerable)
 app.command()(synthetic)
 app.add_typer(language)
 app.add_typer(holdout)
-app.command("dp-audit")(dp_audit)
+for found in COMMANDS:
+    add(app, found)
 app.command()(register)
 app.command()(reproduce)
 app.command()(resume)

@@ -37,7 +37,7 @@ def model_card(
         Where to write it.
     """
     from privacygauge.cli.output import emit_text
-    from privacygauge.register.reports import card_of
+    from privacygauge.register.play import card_of
     from privacygauge.runs.atomic import check_writable
 
     if out is not None:
@@ -59,7 +59,8 @@ def refuse_with(options: dict[str, object]) -> None:
 def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
     """Return what the report says that stands in a folder or above it; else of the run there."""
     from privacygauge.errors import InputError
-    from privacygauge.register.reports import REPORT, line_of, read_line
+    from privacygauge.register.line import line_of
+    from privacygauge.register.play import REPORT, read_line
 
     for folder in (run, own):
         if (folder / REPORT).is_file():

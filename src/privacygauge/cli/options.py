@@ -3,11 +3,55 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from privacygauge.cli import completion
+
+RESULTS = "Results"
+"""The heading of options that say where results go."""
+
+WORKERS = "Workers"
+"""The heading of options that say who does the work."""
+
+
+def out(folder: str | None) -> Any:
+    """Return the option of ``--out``, whose default is `folder`."""
+    usual = f"{folder}, or none with --json" if folder else "none"
+    return typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Folder for report.html, report.json and tables; what is there is replaced. Default: "
+        f"{usual}.",
+        show_default=False,
+        rich_help_panel=RESULTS,
+    )
+
+
+JSON = typer.Option(
+    "--json",
+    metavar="FILE|-",
+    help="Write the report as JSON to this file, or to the standard output.",
+    show_default=False,
+    rich_help_panel=RESULTS,
+)
+QUIET = typer.Option(
+    "--quiet", "-q", help="Print neither table nor progress.", rich_help_panel=RESULTS
+)
+JOBS = typer.Option(
+    "--jobs",
+    metavar="N",
+    help="Number of jobs at the same time; -1: one per core.",
+    rich_help_panel=WORKERS,
+)
+BACKEND = typer.Option(
+    "--backend",
+    metavar="NAME[=ADDRESS]",
+    autocompletion=completion.names(*completion.BACKENDS),
+    help="Where jobs run: loky (processes here), threading, dask or ray.",
+    rich_help_panel=WORKERS,
+)
 
 Out = Annotated[
     Path | None,

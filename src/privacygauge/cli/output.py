@@ -11,18 +11,25 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from privacygauge.audits.rendered import Rendered
+from privacygauge.report import render
 from privacygauge.report.reported import Reported
+from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable, write_all
 
 
-def destination(out: Path | None, json: str | None, default: str) -> Path | None:
+def destination(out: Path | None, json: str | None, default: str | None) -> Path | None:
     """Return the folder to write to, checked to be writable; None where JSON alone is asked for."""
-    folder = out if out is not None or json is not None else Path(default)
+    usual = None if default is None else Path(default)
+    folder = out if out is not None or json is not None else usual
     if folder is not None:
         check_writable(folder)
     check_json(json)
     return folder
+
+
+def told(line: str) -> None:
+    """Print a line for people, apart from results."""
+    print(line, file=sys.stderr, flush=True)
 
 
 def check_json(json: str | None) -> None:
@@ -62,22 +69,34 @@ def _shown(value: object) -> Text:
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
+def emit_report(
+    report: Report,
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+    failures: Sequence[str],
+    stem: str = "report",
+) -> int:
+    """Write and print a report and the limits that it exceeds; return the exit code."""
+    if folder is not None:
+        render.write(report, folder, stem)
+    if json is not None:
+        emit_text(render.as_json(report), json)
+    if not quiet and json != "-":
+        Console().print(render.terminal(report))
+        if folder is not None:
+            print(f"{stem.capitalize()}: {folder / f'{stem}.html'}")
+    for line in failures:
+        print(f"privacygauge: {line}", file=sys.stderr)
+    return 3 if failures else 0
+
+
 def emit(
-    audit: Rendered | Reported,
+    audit: Reported,
     folder: Path | None,
     json: str | None,
     quiet: bool,
     failures: Sequence[str] = (),
 ) -> int:
     """Write and print an audit and the limits that it exceeds; return the exit code."""
-    if folder is not None:
-        audit.write(folder)
-    if json is not None:
-        emit_text(audit.to_json(), json)
-    if not quiet and json != "-":
-        Console().print(audit.terminal_summary())
-        if folder is not None:
-            print(f"Report: {folder / 'report.html'}")
-    for line in failures:
-        print(f"privacygauge: {line}", file=sys.stderr)
-    return 3 if failures else 0
+    return emit_report(audit.report(), folder, json, quiet, failures)

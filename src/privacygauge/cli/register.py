@@ -10,7 +10,7 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.register.reports import RiskRegister
+    from privacygauge.register.found import RiskRegister
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -20,9 +20,20 @@ METRICS = (
     SEVERITY,
     *(
         name
-        for metric in ("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr")
+        for metric in (
+            "accuracy",
+            "auc",
+            "worst",
+            "beyond",
+            "bias",
+            "tpr",
+            "accuracy-left",
+            "tpr-left",
+            "auc-left",
+        )
         for name in (metric, f"{metric}.low")
     ),
+    *("patient-accuracy", "patient-accuracy.low", "patient-auc", "patient-auc.low"),
     "epsilon",
     "dtp",
     "dtp-upper",
@@ -96,20 +107,22 @@ def register(
 
     Example: privacygauge register audits/model audits/table --out register --fail-above severity=1
     """
-    from privacygauge.cli.gate import parse_limits
-    from privacygauge.cli.output import destination
-    from privacygauge.register.reports import risk_register
+    from privacygauge.cli.output import destination, emit_report
+    from privacygauge.register.found import STEM
+    from privacygauge.register.play import risk_register
+    from privacygauge.report.limits import parsed_limits
 
-    limits = parse_limits(fail_above, METRICS)
+    limits = parsed_limits(fail_above, METRICS)
     folder = destination(out, json, "privacygauge-register")
     found = risk_register(named(reports), title=title, level=level)
-    raise typer.Exit(_emit(found, folder, json, quiet, exceeded(found, limits)))
+    failures = exceeded(found, limits)
+    raise typer.Exit(emit_report(found.report(), folder, json, quiet, failures, STEM))
 
 
 def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
     from privacygauge.errors import InputError
-    from privacygauge.register.reports import names_of
+    from privacygauge.register.play import names_of
 
     pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
     given = [name for name, _ in pairs if name is not None]
@@ -130,16 +143,15 @@ def _pair(text: str) -> tuple[str | None, str]:
 
 
 def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
-    from privacygauge.register.line import UNTOLD
-    from privacygauge.register.verdict import SCALE
-    from privacygauge.report.verdict import UNKNOWN
+    from privacygauge.register.says import SCALE
+    from privacygauge.report.values import Severity
 
     lines, told = [], 0
     for line in found.lines:
-        severity, measures = line.told.judged.severity, line.measures
+        severity, measures = line.severity, dict(line.measures)
         # A number below its limit is no evidence there.
-        void = line.told.judged.grade == UNKNOWN and limit.metric in measures
-        if void or (limit.metric == SEVERITY and severity == UNTOLD):
+        asked = limit.metric in (SEVERITY, *measures)
+        if severity is Severity.UNTOLD and asked:
             told += 1
             lines.append(
                 f"{line.name}: {severity}, so the limit of {limit.metric} cannot be checked"
@@ -156,25 +168,3 @@ def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
     if not told:
         return [f"{limit.metric} was not computed by any audit, so its limit cannot be checked"]
     return lines
-
-
-def _emit(
-    found: RiskRegister, folder: Path | None, json: str | None, quiet: bool, failures: list[str]
-) -> int:
-    import sys
-
-    from rich.console import Console
-
-    from privacygauge.cli.output import emit_text
-
-    if folder is not None:
-        found.write(folder)
-    if json is not None:
-        emit_text(found.to_json(), json)
-    if not quiet and json != "-":
-        Console().print(found.terminal_summary())
-        if folder is not None:
-            print(f"Register: {folder / 'register.html'}")
-    for line in failures:
-        print(f"privacygauge: {line}", file=sys.stderr)
-    return 3 if failures else 0

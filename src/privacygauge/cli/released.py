@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.released_table.play import ReleasedAudit, audit_released
-from privacygauge.cli.provenance import file_hashes
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.released_table.found import ReleasedAudit
+from privacygauge.audits.released_table.play import audit_released
 from privacygauge.synthetic.frames import read_frame, read_schema
 from privacygauge.synthetic.table import require_columns
 

@@ -1,43 +1,41 @@
-"""The commands whose runs can be gone on with: how each is taken up, and written."""
+"""The commands whose runs can be resumed: how each is taken up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from privacygauge.audits.asking import Command
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.says import METRICS
-from privacygauge.audits.defences.play import DefenceAudit
-from privacygauge.audits.dtp.play import DtpAudit
-from privacygauge.audits.generator.play import SyntheticAudit
-from privacygauge.audits.holdout_attack.play import HoldoutAudit
-from privacygauge.audits.language.play import LanguageAudit
-from privacygauge.audits.worst_case.play import WorstCaseComparison
+from privacygauge.audits.classifier.says import METRICS as OF_CLASSIFIER
+from privacygauge.audits.defences.found import DefenceAudit
+from privacygauge.audits.defences.says import METRICS as OF_DEFENCES
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.says import METRICS as OF_DTP
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.says import METRICS as OF_GENERATOR
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
+from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.says import METRICS as OF_LANGUAGE
+from privacygauge.audits.work import Work
+from privacygauge.audits.worst_case.found import WorstCaseComparison
+from privacygauge.audits.worst_case.says import METRICS as OF_WORST_CASE
+from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
-from privacygauge.cli.gate import (
-    METRICS_OF_ATTACK,
-    METRICS_OF_DEFENCES,
-    METRICS_OF_DTP,
-    METRICS_OF_LANGUAGE,
-    METRICS_OF_SYNTHETIC,
-    METRICS_OF_WORST_CASE,
-    exceeded_by_attack,
-    exceeded_by_defences,
-    exceeded_by_dtp,
-    exceeded_by_language,
-    exceeded_by_synthetic,
-    exceeded_by_worst_case,
-)
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
+from privacygauge.cli.output import told
+from privacygauge.cli.progress import bar
 from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
-from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.reported import Reported
 
 Request = TypeVar("Request")
 
@@ -48,11 +46,9 @@ class Resumable:
 
     metrics: Collection[str]
     """What its audit may be held to."""
-    audit: Callable[[Mapping[str, Any], Path, int, bool, bool], Any]
+    audit: Callable[[Mapping[str, Any], Path, int, bool, bool], Reported]
     """From the options that the run keeps, its folder, the number of jobs, whether to be quiet, and
     whether the run is finished and no code of its own is run, to the audit."""
-    exceeded: Callable[[Any, tuple[Limit, ...]], list[str]]
-    """Returns a line for every limit that the audit exceeds."""
 
 
 def _read(read: Callable[[Mapping[str, Any]], Request], asked: Mapping[str, Any]) -> Request:
@@ -114,13 +110,26 @@ def _holdout(
     return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
 
 
+def _of(command: Command[Any]) -> Resumable:
+    """Return how a command is taken up that says itself what it asks."""
+
+    def audited(
+        asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
+    ) -> Reported:
+        work = Work(run, run.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
+        return command.play(command.request.kept(asked), work)
+
+    return Resumable(command.metrics, audited)
+
+
 RESUMABLE: Mapping[str, Resumable] = {
-    "classifier": Resumable(METRICS, _classifier, lambda f, limits: exceeded(f.report(), limits)),
-    "defend": Resumable(METRICS_OF_DEFENCES, _defend, exceeded_by_defences),
-    "dtp": Resumable(METRICS_OF_DTP, _dtp, exceeded_by_dtp),
-    "language": Resumable(METRICS_OF_LANGUAGE, _language, exceeded_by_language),
-    "holdout attack": Resumable(METRICS_OF_ATTACK, _holdout, exceeded_by_attack),
-    "synthetic": Resumable(METRICS_OF_SYNTHETIC, _synthetic, exceeded_by_synthetic),
-    "worst-case": Resumable(METRICS_OF_WORST_CASE, _worst_case, exceeded_by_worst_case),
+    **{command.name: _of(command) for command in COMMANDS if command.keeps},
+    "classifier": Resumable(OF_CLASSIFIER, _classifier),
+    "defend": Resumable(OF_DEFENCES, _defend),
+    "dtp": Resumable(OF_DTP, _dtp),
+    "language": Resumable(OF_LANGUAGE, _language),
+    "holdout attack": Resumable(OF_ATTACK, _holdout),
+    "synthetic": Resumable(OF_GENERATOR, _synthetic),
+    "worst-case": Resumable(OF_WORST_CASE, _worst_case),
 }
 """By the name of the command."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,9 +13,8 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.audits.rendered import Rendered
     from privacygauge.cli.resumable import Resumable
-    from privacygauge.report.reported import Reported
+    from privacygauge.report.values import Report
 
 RUN = "run"
 """Folder inside of the report's that keeps what was trained."""
@@ -68,11 +68,12 @@ def resume(
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    from privacygauge.cli.user_code import named_again
+    from privacygauge.audits.user_code import named_again
 
     place, command, asked = _started(run)
     given = {"model": model, "fitted": fitted, "generator": generator}
-    work = partial(command.audit, named_again(asked, given, place), place, jobs, quiet, False)
+    again = named_again(asked, given, place)
+    work = partial(_reported, command, again, place, jobs, quiet, False)
     raise typer.Exit(_written(work, command, place, backend, out, json, quiet, fail_above))
 
 
@@ -131,7 +132,7 @@ def report(
         refuse_with({"--json": json, "--fail-above": fail_above})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
-        model_card(run, own, lambda: _finished_audit(run).to_json(), name, dataset, out)
+        model_card(run, own, lambda: _finished_json(run), name, dataset, out)
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
@@ -139,20 +140,34 @@ def report(
     raise typer.Exit(_written(work, command, place, "loky", out, json, quiet, fail_above))
 
 
-def _finished_audit(run: Path) -> Rendered | Reported:
-    """Return the audit of a finished run; nothing is trained."""
+def _finished_json(run: Path) -> str:
+    """Return the JSON of a finished run's report; nothing is trained."""
+    from privacygauge.report.render import as_json
+
     _, _, work = _finished(run, True)
-    return work()
+    return as_json(work())
 
 
-def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Rendered | Reported]]:
-    """Return a finished run's own folder, its command, and what makes the audit of it.
+def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Report]]:
+    """Return a finished run's own folder, its command, and what makes the report of it.
 
     Nothing is trained, and nothing is imported that the run names.
     """
     _require_finished(run)
     place, command, asked = _started(run)
-    return place, command, partial(command.audit, asked, place, 1, quiet, True)
+    return place, command, partial(_reported, command, asked, place, 1, quiet, True)
+
+
+def _reported(
+    command: Resumable,
+    asked: Mapping[str, Any],
+    place: Path,
+    jobs: int,
+    quiet: bool,
+    recorded: bool,
+) -> Report:
+    found = command.audit(asked, place, jobs, quiet, recorded).report()
+    return replace(found, name=asked.get("title", ""), note=asked.get("note", ""))
 
 
 def _require_finished(run: Path) -> None:
@@ -198,7 +213,7 @@ def runs(
 
 
 def _written(
-    work: Callable[[], Rendered | Reported],
+    work: Callable[[], Report],
     command: Resumable,
     place: Path,
     backend: str,
@@ -209,15 +224,15 @@ def _written(
 ) -> int:
     """Write what an audit finds, and return the exit code."""
     from privacygauge.cli import backends
-    from privacygauge.cli.gate import parse_limits
-    from privacygauge.cli.output import destination, emit
+    from privacygauge.cli.output import destination, emit_report
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, command.metrics)
+    limits = parsed_limits(fail_above, command.metrics)
     usual = place.parent if out is None and json is None else out
     folder = destination(usual, json, "privacygauge-report")
     with backends.backend(backend):
-        found = work()
-    return emit(found, folder, json, quiet, command.exceeded(found, limits))
+        report = work()
+    return emit_report(report, folder, json, quiet, exceeded(report, limits))
 
 
 def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:

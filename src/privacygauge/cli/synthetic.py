@@ -209,8 +209,9 @@ def synthetic(
             autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst "
             "(AUC of the record at most risk) or epsilon; add .low for the lower end of the "
-            "interval. Of a released table: accuracy, auc, epsilon, singling-out, linkability, "
-            "inference. May be given several times.",
+            "interval. Of a released table: beyond (whatever goes furthest beyond the "
+            "holdout), accuracy, auc, epsilon, copies, singling-out, linkability, inference. May "
+            "be given several times.",
             show_default=False,
         ),
     ] = None,
@@ -221,18 +222,13 @@ def synthetic(
 
     Example: privacygauge synthetic people.csv --synthetic released.csv --holdout others.csv
     """
+    from privacygauge.audits.generator.says import METRICS
     from privacygauge.cli import backends
-    from privacygauge.cli.gate import (
-        METRICS_OF_RELEASED,
-        METRICS_OF_SYNTHETIC,
-        exceeded_by_released,
-        exceeded_by_synthetic,
-        parse_limits,
-    )
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.runs import RUN
     from privacygauge.cli.synthetic_request import SyntheticRequest, synthetic_of_request
     from privacygauge.errors import InputError
+    from privacygauge.report.limits import exceeded, parsed_limits
 
     if (generator is None) == (released is None):
         raise InputError(
@@ -243,9 +239,10 @@ def synthetic(
         raise InputError("--holdout goes with --synthetic, a table that was made")
     columns = (options.names_in(continuous), options.names_in(categorical))
     if released is not None:
+        from privacygauge.audits.released_table.says import METRICS as METRICS_OF_TABLE
         from privacygauge.cli.released import ReleasedRequest, released_of_request
 
-        limits = parse_limits(fail_above, METRICS_OF_RELEASED)
+        limits = parsed_limits(fail_above, METRICS_OF_TABLE)
         folder = destination(out, json, "privacygauge-report")
         asked = ReleasedRequest(
             data,
@@ -263,8 +260,8 @@ def synthetic(
             unit,
         )
         audit = released_of_request(asked)
-        raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_released(audit, limits)))
-    limits = parse_limits(fail_above, METRICS_OF_SYNTHETIC)
+        raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))
+    limits = parsed_limits(fail_above, METRICS)
     request = SyntheticRequest(
         str(generator),
         str(data),
@@ -291,4 +288,4 @@ def synthetic(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         found = synthetic_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_synthetic(found, limits)))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded(found.report(), limits)))

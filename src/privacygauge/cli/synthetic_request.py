@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audits.generator.play import SyntheticAudit, audit_synthetic
+from privacygauge.audits.asking import absolute
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.play import audit_synthetic
+from privacygauge.audits.named_models import imported
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.user_code import COMMAND, compared_code, names_code
 from privacygauge.classifier.cost import span
-from privacygauge.cli.models import absolute, imported
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.cli.released import unit_of
 from privacygauge.cli.training import invocation_of, told_how_to_go_on
-from privacygauge.cli.user_code import COMMAND, compared_code, names_code
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.store import plan_in

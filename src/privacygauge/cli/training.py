@@ -12,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from privacygauge.audits.asking import absolute
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import Fitted, audit_model
+from privacygauge.audits.named_models import NETWORKS, imported, named
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.user_code import code_in, compared_code, names_code
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.estimators import as_trainer, n_required
 from privacygauge.classifier.recorded import recorded_target, recorded_trainer
 from privacygauge.classifier.tables import Records, load_records
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.cli.models import NETWORKS, absolute, imported, named
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
-from privacygauge.cli.user_code import code_in, compared_code, names_code
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError

@@ -119,8 +119,9 @@ def worst_case(
             autocompletion=completion.metrics,
             help="Exit with code 3 if METRIC of the canaries is above VALUE with any of the "
             "defences (without one where none is given): tpr (at the verdict's false-positive "
-            "rate), tpr@0.1, tpr@0.01, tpr@0.001 or auc; add .low to look at the lower end of the "
-            "interval (tpr.low=0.05). May be given several times.",
+            "rate), tpr@0.1, tpr@0.01, tpr@0.001 or auc; with the best of them: tpr-left or "
+            "auc-left. Add .low to look at the lower end of the interval (tpr.low=0.05). May be "
+            "given several times.",
             show_default=False,
         ),
     ] = None,
@@ -131,16 +132,17 @@ def worst_case(
 
     Example: privacygauge worst-case --data people.csv --label income --defence dropout:0.5,dp-sgd:8
     """
+    from privacygauge.audits.worst_case.says import METRICS
     from privacygauge.cli import backends
-    from privacygauge.cli.gate import METRICS_OF_WORST_CASE, exceeded_by_worst_case, parse_limits
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.worst_case_request import (
         WorstCaseRequest,
         fprs_in,
         worst_case_of_request,
     )
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_WORST_CASE)
+    limits = parsed_limits(fail_above, METRICS)
     request = WorstCaseRequest(
         str(data),
         options.names_in(defence),
@@ -163,4 +165,4 @@ def worst_case(
     run = None if folder is None else folder / RUN
     with backends.backend(backend):
         found = worst_case_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_worst_case(found, limits)))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded(found.report(), limits)))

@@ -7,14 +7,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from privacygauge.audits.asking import absolute
+from privacygauge.audits.named_models import NETWORKS
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.user_code import compared_code
+from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.judging import FPRS
-from privacygauge.audits.worst_case.play import WorstCaseComparison, compare_worst_cases
+from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel, WrongLabel
 from privacygauge.classifier.tables import load_records
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.cli.models import NETWORKS, absolute
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.cli.training import (
     drawn,
     invocation_of,
@@ -22,7 +25,6 @@ from privacygauge.cli.training import (
     told_how_to_go_on,
     trainer_named,
 )
-from privacygauge.cli.user_code import compared_code
 from privacygauge.cli.ways_cost import cost_teller
 from privacygauge.errors import InputError
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
@@ -11,7 +10,7 @@ from scipy.stats import binom
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
@@ -104,43 +103,6 @@ class JudgedDefence:
     def title(self) -> str:
         """The defence's name with its parameters."""
         return f"{self.name} ({self.variant})" if self.variant else self.name
-
-
-@dataclass(frozen=True, eq=False)
-class DefenceFindings:
-    """Several defences of one model, each judged by adversaries who know it and who do not."""
-
-    undefended: Headline
-    """The best attack on the model as it is, corrected for the choice."""
-    risk: Risk
-    """The privacy risk score on the model as it is."""
-    defences: tuple[JudgedDefence, ...]
-    """In the order they were given."""
-    seed: int
-    """All random draws derive from it."""
-    level: float
-    """Of every interval."""
-    skipped: tuple[Skipped, ...] = ()
-    """Attacks that could not be played."""
-    warnings: tuple[str, ...] = ()
-    """What the reader should know."""
-
-    def lines(self) -> list[dict[str, Any]]:
-        """Return one mapping for every defence, attack and adversary."""
-        return [
-            {
-                "defence": judged.title,
-                "attack": attacked.title,
-                "adversary": adversary,
-                "n": evaluation.accuracy.n,
-                "level": self.level,
-                **_plain("accuracy", evaluation.accuracy),
-                **_plain("auc", evaluation.auc),
-            }
-            for judged in self.defences
-            for attacked in judged.attacks
-            for adversary, evaluation in attacked.by_adversary.items()
-        ]
 
 
 def accuracy_lost(before: Decisions, after: Decisions, level: float = 0.95) -> Estimate:
@@ -238,12 +200,3 @@ def risk_quantiles(before: Risk, after: Risk, level: float = 0.95) -> tuple[Risk
         )
         for share in RISK_QUANTILES
     )
-
-
-def _plain(name: str, estimate: Estimate) -> dict[str, Any]:
-    return {
-        name: estimate.value,
-        f"{name} low": estimate.low,
-        f"{name} high": estimate.high,
-        f"{name} method": estimate.method,
-    }

@@ -13,7 +13,7 @@ from privacygauge.evaluate.claim import divided
 from privacygauge.evaluate.epsilon import audit_epsilon
 from privacygauge.evaluate.evaluation import best_accuracy
 from privacygauge.evaluate.rate_at_fpr import FEW, exposed, may_expose, tprs_at_fprs
-from privacygauge.evaluate.roc import auc, roc
+from privacygauge.evaluate.roc import Roc, auc, roc
 
 Scored = tuple[str, Transcript]
 """An attack's title, and its scores beside the secrets."""
@@ -103,13 +103,13 @@ def inverted_at_one_end(
     seed : int
         As in `audit_epsilon`.
     """
-    told: dict[str, Transcript] = {}
+    told = {title: t for title, t in played if _leaks_turned(t, level)}
     # Both mirrors of all attacks: those of one kind are about the same sides.
     for kind in zip(*(mirrors(t) for _, t in played), strict=True):
         bound, chosen = audit_epsilon(kind, level=level, seed=seed)
-        for place, (mirror, (title, transcript)) in enumerate(zip(kind, played, strict=True)):
-            if (place == chosen and bound.low > 0) or _leaks(mirror, level):
-                told[title] = transcript
+        if bound.low > 0:
+            title, transcript = played[chosen]
+            told[title] = transcript
     each = divided(level, len(played))
     return tuple(Inverted(title, auc(t, each)) for title, t in told.items())
 
@@ -122,9 +122,17 @@ def mirrors(transcript: Transcript) -> tuple[Transcript, Transcript]:
     )
 
 
-def _leaks(transcript: Transcript, level: float) -> bool:
+def _leaks_turned(transcript: Transcript, level: float) -> bool:
+    """Return whether either mirror of a transcript would be called a leak by its scores alone."""
     curve, independent = roc(transcript), transcript.independent
-    if best_accuracy(curve, level, independent=independent).low > 0.5:
+    swapped = Roc(curve.nonmembers, curve.members), independent[::-1]
+    # The best accuracy of both is the same: each threshold cuts both at the same place.
+    if best_accuracy(swapped[0], level, independent=swapped[1]).low > 0.5:
         return True
+    reversed_ = Roc(-curve.members[::-1], -curve.nonmembers[::-1]), independent
+    return any(_exposes(*mirror, level) for mirror in (reversed_, swapped))
+
+
+def _exposes(curve: Roc, independent: tuple[int, int], level: float) -> bool:
     few = [fpr for fpr in FEW if may_expose(curve, fpr)]
     return exposed(tprs_at_fprs(curve, few, level, independent=independent)) is not None

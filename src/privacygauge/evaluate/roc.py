@@ -116,7 +116,8 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     Notes
     -----
     DeLong, DeLong & Clarke-Pearson (1988), the interval made on the logit scale with Student's
-    quantile; rows of one unit are summed before the variance is taken (Obuchowski 1997). With
+    quantile; rows of one unit are summed before the variance is taken (Obuchowski 1997), with
+    fewer degrees of freedom where a few large units carry most of it. With
     no variance to be seen (an area of 0 or 1, or all scores equal) the interval is that of
     min(n_in, n_out) independent pairs.
     """
@@ -177,6 +178,21 @@ def influences(transcript: Transcript, curve: Roc) -> Floats:
 
 
 def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int, float]:
-    of_units = units.sums(transcript.unit, influences(transcript, curve))
-    n = len(of_units)
-    return float(np.sum(of_units**2)) * n / max(n - 1, 1), n, float(max(n - 1, 1))
+    """Return the variance of the area, the number of units and the degrees of freedom.
+
+    A unit that holds much of a side pulls the side's mean towards itself: what it adds is too
+    small by the root of one minus its share (MacKinnon and White 1985, HC2). Where a few units
+    carry most of the variance, it has few degrees of freedom: by the kurtosis of what they add,
+    3 for normal errors of equal units.
+    """
+    part = influences(transcript, curve)
+    for side in (transcript.secret, ~transcript.secret):
+        _, index, size = np.unique(transcript.unit[side], return_inverse=True, return_counts=True)
+        share = (size / len(index))[index]
+        part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
+    squares = units.sums(transcript.unit, part) ** 2
+    n, variance = len(squares), float(squares.sum())
+    if variance == 0.0:
+        return 0.0, n, 1.0
+    df = 3.0 * variance**2 / float(np.sum(squares**2))
+    return variance, n, max(min(df, n - 1.0), 1.0)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.stats import t as student
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
+from privacygauge.evaluate.rates import mean
 from privacygauge.holdout.guards import Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Budget, Holdout, Oracle
@@ -123,12 +122,12 @@ class Trials:
             raise InputError("trials must be at least 1, got 0")
 
     def accuracy(self, level: float = 0.95) -> Estimate:
-        """Return the mean accuracy over trials, with a Student interval."""
-        return _mean(self.accuracies, level)
+        """Return the mean accuracy over trials with Student's interval, unbounded for one trial."""
+        return mean(self.accuracies, level, unit="trials")
 
     def bias(self, level: float = 0.95) -> Estimate:
-        """Return the mean accuracy above the baseline, with a Student interval."""
-        return _mean(self.accuracies - self.baselines, level)
+        """Return the mean accuracy above the baseline, with an interval as of `accuracy`."""
+        return mean(self.accuracies - self.baselines, level, unit="trials")
 
 
 def trials(
@@ -192,13 +191,3 @@ def by_guard(
         for analyst in analysts
         for guard in guards or [Exact()]
     }
-
-
-def _mean(values: Floats, level: float) -> Estimate:
-    checks.level(level)
-    n, mean = len(values), float(values.mean())
-    if n == 1:
-        # One trial says nothing about its spread.
-        return Estimate(mean, -math.inf, math.inf, level, 1, "one trial, no interval")
-    half = float(student.ppf((1 + level) / 2, n - 1) * values.std(ddof=1) / math.sqrt(n))
-    return Estimate(mean, mean - half, mean + half, level, n, "Student interval over trials")

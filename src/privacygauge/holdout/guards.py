@@ -121,6 +121,8 @@ class LaplaceNoise(Memoryless):
 
 GUARDS = "exact, round:2, noise:0.005, laplace:0.005, ladder, ladder:0.01, thresholdout:0.04"
 """Every kind of guard, as it is written on the command line."""
+DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
+"""Guards whose answer is the submission's accuracy with an error: formulas cover them."""
 _PLAIN: dict[str, Guard] = {"exact": Exact(), "ladder": ParameterFreeLadder()}
 _NUMBERED: dict[str, Callable[[float], Guard]] = {
     "noise": GaussianNoise,

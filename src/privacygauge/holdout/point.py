@@ -7,12 +7,14 @@ point of a test set of any size costs k draws.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from scipy.stats import binomtest
 
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
+from privacygauge.evaluate.rates import share
 from privacygauge.holdout.label_sums import label_sums
 from privacygauge.holdout.naive_bayes import largest, log_odds
 
@@ -44,14 +46,13 @@ def simulated(
     batch = max(1, _BATCH // max(k, m))
     sizes = [min(batch, points - start) for start in range(0, points, batch)]
     wins = sum(int(np.count_nonzero(_wins(n, m, k, size, rng))) for size in sizes)
-    interval = binomtest(wins, points).proportion_ci(level, method="exact")
-    return Estimate(
-        wins / points - 1 / m,
-        interval.low - 1 / m,
-        interval.high - 1 / m,
-        level,
-        points,
-        "exact simulation of one point, Clopper-Pearson",
+    found = share(wins, points, level)
+    return replace(
+        found,
+        value=found.value - 1 / m,
+        low=found.low - 1 / m,
+        high=found.high - 1 / m,
+        method=f"exact simulation of one point, {found.method}",
     )
 
 

@@ -1,27 +1,22 @@
-"""A line of a risk register: one audit, as a release board has to see it."""
+"""A line of a risk register: one audit, read from the `report.json` of any kind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from types import MappingProxyType
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.register.reading import Columns, Part
+from privacygauge.register.reading import Part
 from privacygauge.report.numbers import Shown, plain
-from privacygauge.report.values import Severity
-from privacygauge.report.verdict import GRADES
-from privacygauge.report.views import shortened
+from privacygauge.report.render import SCHEMA
+from privacygauge.report.values import Severity, Worst
 
-SEVERITIES = tuple(severity.value for severity in reversed(Severity))
-GRAVE, UNTOLD, MODERATE, SMALL, NOTHING, UNJUDGED = SEVERITIES
+SEVERITIES = tuple(reversed(Severity))
 """From grave to mild; an audit that cannot tell stands above what is known to be moderate."""
-
-OF_GRADES: Mapping[str, str] = MappingProxyType(
-    {**dict(zip(GRADES, (NOTHING, SMALL, MODERATE, GRAVE), strict=True)), UNTOLD: UNTOLD}
-)
-"""Severity of the grades that most verdicts give."""
 
 WORST = 10
 """So many ids are named in a line."""
@@ -41,14 +36,17 @@ class Number:
     """The number and its interval as the audit's own report rounds them."""
     guessing: str
     """What guessing, or nothing at all, would give."""
-    method: str
-    """How the interval was made, or why there is none."""
-    estimate: Estimate | None = None
+    estimate: Estimate | None
     """The interval; None where the number was computed and not estimated."""
-    level: float | None = None
+    level: float | None
     """What is said of the number holds at least as often; None where nothing is said at a level."""
-    looks: int = 1
+    looks: int
     """Among so many numbers, each at that level, this one was chosen."""
+
+    @property
+    def method(self) -> str:
+        """How the interval was made, or that there is none."""
+        return "computed, not estimated" if self.estimate is None else self.estimate.method
 
     @property
     def risked(self) -> float:
@@ -57,79 +55,37 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Worst:
-    """Who is exposed most, by id, never by content."""
+class RegisterLine:
+    """One audit in a risk register, in the words of its own report."""
 
-    what: str
-    """What the ids are of, such as ``records``."""
-    ids: tuple[str, ...]
-    """The worst first, at most `WORST` of them."""
-    reason: str = ""
-    """Why there are none."""
-
-
-@dataclass(frozen=True)
-class Judged:
-    """The verdict of an audit, in the words of its own report."""
-
-    severity: str
-    """One of `SEVERITIES`."""
-    grade: str
-    """The grade as the report gives it."""
-    headline: str
-    """The verdict in one line, as the report gives it."""
-    unsaid: str
-    """What the result does not say."""
-    advice: tuple[str, ...]
-    """What to do next, as the report gives it."""
-
-
-@dataclass(frozen=True)
-class Told:
-    """What the report of one kind says, in the words that every kind shares."""
-
+    name: str
+    """What the owner calls it."""
+    kind: str
+    """Which kind of audit it is, in words."""
+    task: str
+    """The task in a model card: what an attacker does."""
     audited: str
     """What was audited."""
     game: str
-    """What was played, in a sentence for somebody who is no specialist."""
+    """What was played, in a sentence for somebody who is not a specialist."""
     knowledge: str
     """What the attacker sees and has."""
     number: Number
     """The number that the verdict speaks of."""
-    judged: Judged
-    """The verdict."""
+    measures: Mapping[str, float]
+    """Everything that a release can be held to, by name."""
+    severity: Severity
+    """How grave it is."""
+    grade: str
+    """The grade as the report gives it."""
+    headline: str
+    """The verdict in one line."""
+    unsaid: str
+    """What the result does not say."""
+    advice: tuple[str, ...]
+    """What to do next."""
     worst: Worst
-    """Who is exposed most."""
-    further: Mapping[str, float] = field(default_factory=dict)
-    """Further metrics that a release may be held to, by name."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of audit: how its report is known, and read."""
-
-    name: str
-    """What people call it."""
-    package: str
-    """The package or module that writes such reports."""
-    keys: frozenset[str]
-    """Keys that its `report.json` has, and that of no other kind."""
-    task: str
-    """The task in a model card: what an attacker does."""
-    tell: Callable[[Part, Columns], Told]
-    """From the report to what it says."""
-
-
-@dataclass(frozen=True)
-class RegisterLine:
-    """One audit in a risk register."""
-
-    name: str
-    """What the owner calls it."""
-    kind: Kind
-    """Which kind of audit it is."""
-    told: Told
-    """What its report says."""
+    """Who is exposed most: at most `WORST` ids."""
     files: tuple[str, ...]
     """Names of the files that were audited."""
     version: str
@@ -137,80 +93,132 @@ class RegisterLine:
     seed: int
     """What its random draws derive from."""
     warnings: tuple[str, ...]
-    """What may mislead, as the report gives it."""
+    """What may mislead."""
     sha256: str
     """Of its `report.json`."""
 
-    @property
-    def measures(self) -> dict[str, float]:
-        """Return everything that a release may be held to, by name."""
-        number, estimate = self.told.number, self.told.number.estimate
-        own = {number.metric: number.value}
-        if estimate is not None:
-            own[f"{number.metric}.low"] = estimate.low
-        return own | dict(self.told.further)
 
-
-def of_estimate(
-    metric: str,
-    label: str,
-    estimate: Estimate,
-    shown: Shown,
-    guessing: str,
-    *,
-    level: float,
-    looks: int = 1,
-) -> Number:
-    """Return a number that was estimated.
+def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine:
+    """Return what the text of a ``report.json`` says.
 
     Parameters
     ----------
-    metric, label, estimate, shown, guessing
-        As in `Number`.
-    level : float
-        Of the audit. Where an interval allows for a choice, its own level is higher than what
-        holds for the choice.
-    looks : int
-        Among so many numbers, each at that level, this one was chosen.
+    text : str
+        JSON of the schema ``privacygauge/2``; its kind need not be known.
+    name : str
+        What the line is called.
+    where : str
+        What messages call the report.
+
+    Raises
+    ------
+    InputError
+        One line: damaged, foreign, or of another version, and the way out.
     """
-    holds = min(estimate.level, level)
-    return Number(
-        metric, label, estimate.value, shown, guessing, estimate.method, estimate, holds, looks
+    report = Part(where, _document(text, where))
+    about, verdict = report.part("about"), report.part("verdict")
+    gated = [number for number in report.parts("numbers") if number.flag("gate")]
+    if not gated:
+        raise InputError(f"{where}: no number to hold a release to: write that report again")
+    return RegisterLine(
+        plain(name),
+        report.text("kind").replace("-", " "),
+        about.text("task"),
+        about.text("audited"),
+        about.text("game"),
+        about.text("knowledge"),
+        _number(gated[0]),
+        _measures(report, gated),
+        _severity(verdict),
+        verdict.text("grade"),
+        verdict.text("headline"),
+        verdict.text("unsaid"),
+        verdict.texts("advice"),
+        _worst(report.part("worst")),
+        _files(report),
+        report.text("version"),
+        report.whole("seed"),
+        report.texts("warnings"),
+        hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
     )
 
 
-def judged(
-    report: Part, severities: Mapping[str, str] = OF_GRADES, unsaid: str | None = None
-) -> Judged:
-    """Return the verdict that stands in a report.
-
-    Parameters
-    ----------
-    report : Part
-        With ``verdict``, which holds grade, headline, sentences and advice.
-    severities : mapping of str to str
-        From the grades of that kind to `SEVERITIES`.
-    unsaid : str, optional
-        What the result does not say; the last sentence of the verdict where it is not given.
-    """
-    found = report.part("verdict")
-    grade, sentences = found.text("grade"), found.texts("sentences")
-    if unsaid is None:
-        unsaid = sentences[-1] if sentences else ""
-    severity = severity_of(report, grade, severities)
-    return Judged(severity, grade, found.text("headline"), unsaid, found.texts("advice"))
+def _number(part: Part) -> Number:
+    shown = part.part("shown")
+    low, _, high = shown.text("interval").partition(" to ")
+    return Number(
+        part.text("name"),
+        part.text("label"),
+        part.or_infinite("value"),
+        Shown(shown.text("value"), low, high),
+        part.text("guessing"),
+        part.estimate("estimate") if "estimate" in part and _computed(part) else None,
+        part.number("level") if "level" in part else None,
+        part.whole("looks"),
+    )
 
 
-def severity_of(report: Part, grade: str, severities: Mapping[str, str]) -> str:
-    """Return the severity of a grade, which must be one that this version knows."""
-    if grade not in severities:
+def _computed(number: Part) -> bool:
+    return "estimate" not in number or "skipped" not in number.part("estimate")
+
+
+def _measures(report: Part, gated: list[Part]) -> dict[str, float]:
+    measures = report.part("measures")
+    found: dict[str, float] = {}
+    for number in gated:
+        name = number.text("name")
+        if _computed(number):
+            found[name] = number.or_infinite("value")
+        if f"{name}.low" in measures:
+            found[f"{name}.low"] = measures.number(f"{name}.low")
+    return found
+
+
+def _severity(verdict: Part) -> Severity:
+    severity = verdict.text("severity")
+    if severity not in set(Severity):
+        known = ", ".join(Severity)
+        raise InputError(f"{verdict.where}: severity must be one of {known}, got {severity!r}")
+    return Severity(severity)
+
+
+def _worst(worst: Part) -> Worst:
+    ids = tuple(map(plain, worst.texts("ids")[:WORST]))
+    return Worst(worst.text("what"), ids, "" if ids else worst.text("reason"))
+
+
+def _files(report: Part) -> tuple[str, ...]:
+    """Return the names of the files that were audited, as its provenance has them."""
+    values = report.part("provenance").value.values()
+    texts = [value for value in values if isinstance(value, str)]
+    return tuple(plain(x.rpartition(" sha256:")[0]) for x in texts if " sha256:" in x)
+
+
+def _document(text: str, where: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{report.where}: no grade {plain(grade)!r} is known to this version of PrivacyGauge: "
-            "write that report again"
+            f"{where} is damaged or not JSON ({error}): give a folder that an audit wrote with "
+            "--out"
+        ) from error
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema == SCHEMA:
+        assert isinstance(found, dict)
+        if found.get("kind") == "register":
+            raise InputError(f"{where} is a register already: give the reports of the audits")
+        return found
+    if isinstance(schema, str) and schema.startswith("privacygauge/"):
+        raise InputError(
+            f"{where} has the schema {plain(schema)}, and this version reads {SCHEMA}: write that "
+            "report again with privacygauge report, or use the version of PrivacyGauge that wrote "
+            "it"
         )
-    return severities[grade]
+    raise InputError(
+        f"{where} is not a report of PrivacyGauge (its schema must be {SCHEMA}, got "
+        f"{plain(schema)}): give a folder that an audit wrote with --out"
+    )
 
 
-def named(what: str, ids: tuple[object, ...]) -> Worst:
-    """Return the first few ids, on one line each and without the middle of a very long one."""
-    return Worst(what, tuple(shortened(plain(name)) for name in ids[:WORST]))
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from numpy.typing import NDArray
-
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-
-Columns = Callable[[tuple[str, ...]], Mapping[str, NDArray[Any]] | None]
-"""From names of columns of ``records.parquet`` to their values; None where there is no file."""
 
 _LARGEST = 1e15
 
@@ -66,11 +61,6 @@ class Part:
         found = self._at(path)
         return found if isinstance(found, bool) else self._refuse(path, "true or false", found)
 
-    def level(self) -> float:
-        """Return the level of the audit."""
-        level = self.number("level")
-        return level if 0 < level < 1 else self._refuse(("level",), "in (0, 1)", level)
-
     def part(self, *path: str) -> Part:
         """Return the object at a path of keys."""
         found = self._at(path)
@@ -99,14 +89,7 @@ class Part:
                 part.text("method"),
             )
         except InputError as error:
-            raise InputError(f"{part.where} is no estimate: {error}") from error
-
-    def share(self, *path: str) -> Estimate:
-        """Return the estimate at a path of keys, which must lie in [-1, 1]."""
-        found = self.estimate(*path)
-        if not -1 <= found.low <= found.high <= 1:
-            self._refuse(path, "a share with its interval", self._at(path))
-        return found
+            raise InputError(f"{part.where} is not an estimate: {error}") from error
 
     def _at(self, path: tuple[str, ...]) -> Any:
         found: Any = self.value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privacygauge.report import numbers, views
+from privacygauge.report import numbers
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -22,18 +22,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters |= {
-        "percent": numbers.percent,
-        "shown": numbers.percent_estimate,
-        "tpr": numbers.tpr_estimate,
-        "decimal": numbers.decimal_estimate,
-        "fixed": numbers.fixed,
-        "rate": numbers.rate,
-        "count": numbers.count,
-        "at_least": numbers.at_least,
-        "p_value": numbers.p_value,
-        "whisker": views.whisker,
-    }
+    found.filters["count"] = numbers.count
     return found
 
 

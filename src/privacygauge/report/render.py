@@ -47,8 +47,6 @@ COLOURS = {
 }
 """Of severities, in a terminal."""
 
-_ROOM = 10
-"""Columns of a terminal that words take at least before a table is laid out more narrowly."""
 
 _PAGE_COLOURS = dict(zip(Severity, (0, 0, 1, 2, 1, 3), strict=True))
 
@@ -61,7 +59,7 @@ def page(report: Report) -> str:
     """
     found = (block for section in report.sections for block in _within(section.blocks))
     pictures = {block.name: _drawn(block) for block in found if isinstance(block, Plot)}
-    template = environment().get_template("value.html.j2")
+    template = environment().get_template("page.html.j2")
     return template.render(
         r=report,
         f=report.origin,
@@ -99,7 +97,7 @@ def _told(table: Table) -> Iterator[tuple[str, str]]:
         if len(row.cells) == len(table.columns):
             pairs = zip(table.columns[1:], row.cells[1:], strict=True)
             kept = [pair for i, pair in enumerate(pairs, 1) if i not in drawn]
-            said = "; ".join(f"{column.title} {flat(cell)}" for column, cell in kept)
+            said = "; ".join(f"{column.title} {flat(cell)}".strip() for column, cell in kept)
             yield plain(flat(row.cells[0])), plain(said)
 
 
@@ -118,36 +116,41 @@ def terminal(report: Report) -> RenderableType:
 
 
 def _overview(table: Table) -> list[RenderableType]:
-    """Return a table as wide as the terminal allows, or its needed columns; its note below."""
+    """Return a table as the terminal has room for, with its note below.
+
+    All columns, or the needed ones with intervals below their numbers, or without intervals.
+    """
     shown = [i for i in range(len(table.columns)) if i not in table.drawn]
     needed = [i for i in shown if table.columns[i].needed]
-    fitting = Fitting(_rows(table, shown, " ", _ROOM), _rows(table, needed, "\n"))
+    narrow = Fitting(_rows(table, needed, "\n"), _rows(table, needed, None))
+    fitting = Fitting(_rows(table, shown, " "), narrow)
     return [fitting, text(table.note)] if table.note else [fitting]
 
 
-def _rows(table: Table, columns: list[int], between: str, room: int = 0) -> RenderableType:
+def _rows(table: Table, columns: list[int], between: str | None) -> RenderableType:
     full = [row for row in table.full if len(row.cells) == len(table.columns)]
     return rows_of(
         [table.columns[i].title for i in columns],
         [[flat(row.cells[i], between) for i in columns] for row in full],
         prose=[place for place, i in enumerate(columns) if i == 0 or table.columns[i].prose],
         best=[place for place, row in enumerate(full) if row.tone is Tone.BEST],
-        room=room,
     )
 
 
-def flat(cell: Content, between: str = " ") -> str:
-    """Return what stands in a cell as text; `between` a number and its interval."""
+def flat(cell: Content, between: str | None = " ") -> str:
+    """Return what stands in a cell as text; `between` a number and its interval, None for none."""
     if isinstance(cell, Whisker):
         return ""
     if isinstance(cell, Cell):
         mark = "\N{DAGGER}" if cell.doubtful else ""
         below = f" ({'; '.join(cell.below)})" if cell.below else ""
         return flat(cell.shown, between) + mark + below
-    if isinstance(cell, Shown) and cell.interval:
+    if isinstance(cell, Shown) and cell.interval and between is not None:
         # On a line of its own an interval needs no brackets.
         inside = cell.interval if between == "\n" else f"({cell.interval})"
         return f"{cell.value}{between}{inside}"
+    if isinstance(cell, Shown):
+        return cell.value
     return str(cell)
 
 
@@ -173,6 +176,8 @@ def document(report: Report) -> dict[str, Json]:
         "schema": SCHEMA,
         "kind": report.kind,
         "title": report.title,
+        "name": report.name,
+        "note": report.note,
         "made": origin.made,
         "command": origin.command,
         "version": origin.version,
@@ -217,7 +222,7 @@ def _number(measure: Measure, level: float) -> Json:
         "guessing": measure.guessing,
         "gate": measure.gate,
         "doubtful": measure.doubtful,
-        "level": min(level, found.level) if isinstance(found, Estimate) else None,
+        "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
         "looks": measure.looks,
         "estimate": None if isinstance(found, float) else estimate_dict(found),
     }
@@ -228,11 +233,11 @@ def as_json(report: Report) -> str:
     return as_text(document(report))
 
 
-def files(report: Report) -> Mapping[str, bytes]:
-    """Return the content of every file of the report by its name."""
+def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
+    """Return the content of every file by its name; page and JSON are called by the stem."""
     return {
-        "report.html": page(report).encode("utf-8", "replace"),
-        "report.json": as_json(report).encode("ascii"),
+        f"{stem}.html": page(report).encode("utf-8", "replace"),
+        f"{stem}.json": as_json(report).encode("ascii"),
         **{name: _frame(name, frame()) for name, frame in report.frames.items()},
     }
 
@@ -243,7 +248,7 @@ def _frame(name: str, frame: pd.DataFrame) -> bytes:
     return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
 
 
-def write(report: Report, directory: str | Path) -> list[Path]:
+def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:
     """Write all files, whole or not at all, and return their paths.
 
     Raises
@@ -252,4 +257,4 @@ def write(report: Report, directory: str | Path) -> list[Path]:
         Before anything is rendered, if no file can be made there; later, if the disk is full.
     """
     atomic.check_writable(Path(directory))
-    return atomic.write_all(Path(directory), files(report))
+    return atomic.write_all(Path(directory), files(report, stem))

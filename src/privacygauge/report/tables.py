@@ -13,11 +13,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.findings import Findings
 from privacygauge.report.curves import roc_curves
 from privacygauge.report.numbers import (
-    DASH,
-    at_least,
     plain,
-    rate,
-    tpr_estimate,
 )
 
 if TYPE_CHECKING:
@@ -47,11 +43,6 @@ def records_frame(findings: Findings) -> pd.DataFrame:
     missing = np.full(len(records.member), np.nan)
     columns["risk"] = missing if records.risk is None else records.risk
     return pd.DataFrame(columns)
-
-
-def records_parquet(findings: Findings) -> bytes:
-    """Return `records_frame` as a Parquet file."""
-    return parquet(records_frame(findings))
 
 
 def parquet(frame: pd.DataFrame) -> bytes:
@@ -91,11 +82,6 @@ def roc_frame(findings: Findings) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def roc_csv(findings: Findings) -> str:
-    """Return `roc_frame` as text with commas; every number has all of its digits."""
-    return roc_frame(findings).to_csv(index=False, lineterminator="\n")
-
-
 class Said(Protocol):
     """A verdict of any kind."""
 
@@ -126,24 +112,6 @@ def as_summary(
 def not_done(skipped: Sequence[Skipped]) -> list[str]:
     """Return a line for each thing that was left out, and why."""
     return [f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in skipped]
-
-
-def epsilon_line(findings: Findings) -> str:
-    """Return the lower bound on epsilon in one line."""
-    headline = findings.headline
-    sure = f"with {rate(headline.epsilon.level)} confidence"
-    if headline.epsilon.low <= 0:
-        return f"No epsilon above 0 was shown {sure}"
-    return f"Epsilon is {at_least(headline.epsilon)} {sure}, by {plain(headline.epsilon_attack)}"
-
-
-def rate_at(evaluation: Evaluation, fpr: float) -> str:
-    """Return the TPR at an FPR, with a dagger where so many non-members cannot resolve it."""
-    for found in evaluation.tpr_at_fpr:
-        if found.fpr == fpr:
-            mark = "" if found.resolved else "\N{DAGGER}"
-            return tpr_estimate(found.estimate, fpr).value + mark
-    return DASH
 
 
 def _named(e: Evaluation) -> str:

@@ -8,16 +8,13 @@ from typing import TYPE_CHECKING
 
 from privacygauge.report.numbers import plain
 from privacygauge.report.tables import Said
-from privacygauge.report.verdict import GRADES, UNKNOWN
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.console import RenderableType as RenderableType
 
-COLOURS = dict(
-    zip((*GRADES, UNKNOWN), ("green", "yellow", "dark_orange", "red", "yellow"), strict=True)
-)
-"""Of the grades."""
+_LEGIBLE = 12
+"""Columns that words get before a table counts as too wide."""
 
 
 def opening(found: Said, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
@@ -55,21 +52,6 @@ def figures(rows: Sequence[tuple[str, str]]) -> RenderableType:
 
 
 @dataclass(frozen=True)
-class Roomy:
-    """What is printed where there is room, and what instead where there is not."""
-
-    wide: RenderableType
-    """From `least` columns on."""
-    narrow: RenderableType
-    """Below."""
-    least: int = 60
-    """Columns."""
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.wide if options.max_width >= self.least else self.narrow
-
-
-@dataclass(frozen=True)
 class Fitting:
     """What is printed where all of it fits, and what instead where it does not."""
 
@@ -92,7 +74,6 @@ def rows_of(
     names: int = 1,
     prose: Collection[int] | None = None,
     best: Collection[int] = (),
-    room: int = 0,
 ) -> RenderableType:
     """Return a table.
 
@@ -105,26 +86,26 @@ def rows_of(
         The columns that may wrap, in their place.
     best : collection of int
         Rows that stand out.
-    room : int
-        Columns of the terminal that a name takes at least, if it is so long; with it, a `Fitting`
-        sees how wide the table is.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     wrapped = range(names) if prose is None else prose
-    longest = [
-        max(map(len, "\n".join(column).split("\n"))) for column in zip(titles, *rows, strict=True)
-    ]
     for place, title in enumerate(titles):
+        cells = (title, *(row[place] for row in rows))
+        width = max(cell_len(line) for cell in cells for line in _lines(cell))
         if place in wrapped:
-            table.add_column(title, overflow="fold", min_width=min(room, longest[place]) or None)
+            table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
-            least = longest[place] if room else None
-            table.add_column(title, justify="right", no_wrap=True, min_width=least)
+            table.add_column(title, justify="right", no_wrap=True, min_width=width)
     for place, row in enumerate(rows):
-        lines = ("\n".join(map(plain, cell.split("\n"))) for cell in row)
+        lines = ("\n".join(_lines(cell)) for cell in row)
         table.add_row(*map(Text, lines), style="bold" if place in best else "")
     return table
+
+
+def _lines(cell: str) -> list[str]:
+    return [plain(line) for line in cell.split("\n")]

@@ -6,6 +6,7 @@ files, gate, line of a register) reads it and knows no kind.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -93,6 +94,8 @@ class Measure:
     """Whether a release can be held to it."""
     looks: int = 1
     """Among so many numbers, each at its level, this one was chosen."""
+    level: float | None = None
+    """What is said of a number without an interval holds at least this often."""
     doubtful: bool = False
     """Whether there are too few records to tell."""
     card: bool = True
@@ -104,7 +107,9 @@ class Measure:
         if isinstance(self.found, Skipped):
             return {self.name: None}
         if isinstance(self.found, Estimate):
-            return {self.name: self.found.value, f"{self.name}.low": self.found.low}
+            # No limit can be checked by a lower end that is not known.
+            low = None if self.found.low == -math.inf else self.found.low
+            return {self.name: self.found.value, f"{self.name}.low": low}
         return {self.name: self.found}
 
 
@@ -154,7 +159,7 @@ class Items:
 class Pairs:
     """Names, each with what there is to say of it."""
 
-    rows: tuple[tuple[str, str | Shown], ...]
+    rows: tuple[tuple[str, str | Shown | Cell], ...]
     """Name and value or words."""
 
 
@@ -388,6 +393,10 @@ class Report:
     """The few tables that a terminal and a summary print below the numbers."""
     sources: str = ""
     """The papers behind it, as the page's last words."""
+    name: str = ""
+    """What its owner calls the release."""
+    note: str = ""
+    """A remark of its owner's."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacygauge.audits.defences.epochs import audit_dp_sgd
+from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
 from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd
 from privacygauge.classifier.defences.opacus_dp_sgd import (

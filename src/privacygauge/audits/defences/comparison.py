@@ -8,6 +8,7 @@ from itertools import chain
 
 import numpy as np
 
+from privacygauge.audits.defences.found import BestAttack, ComparedDefence
 from privacygauge.classifier.defences.perturbations import Temperature
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Decisions, Transcript
@@ -17,7 +18,6 @@ from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
-from privacygauge.report.defences.findings import BestAttack, ComparedDefence
 
 
 def can_be_undone(defence: object) -> bool:

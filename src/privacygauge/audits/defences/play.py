@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
 from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
+from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.defended_models import require_different
 from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
@@ -23,54 +23,16 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.report.defences.findings import ComparedDefences
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from privacygauge.report.values import Origin
 
 _CROSSFITTED = (
     "on all members and, in turn, on either half of the non-members, to answer the other half"
 )
 _OWNED = "on records of the owner that are not judged"
 _AT_HAND = "by the owner: the defended answers were given"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DefenceAudit(Rendered, ComparedDefences):
-    """What an audit of defences found, with ways to look at it.
-
-    ``to_frame`` has one line for every defence, attack and adversary.
-    """
-
-    REPORT = "privacygauge.report.defences"
-
-    def __repr__(self) -> str:
-        from privacygauge.report import defences
-
-        n = len(self.defences)
-        what = "one defence" if n == 1 else f"{n} defences"
-        return f"<DefenceAudit of {what}: {defences.verdict(self).headline}>"
-
-    def plot_trade_off(self, ax: Axes | None = None) -> Axes:
-        """Return axes with what attacks achieve over how far answers are changed."""
-        from privacygauge.report import defences
-
-        return defences.plot_trade_off(self, ax)
-
-
-class Named(Protocol):
-    """What has the name and the parameters of a defence."""
-
-    @property
-    def name(self) -> str:
-        """The defence's name in tables and files."""
-
-    @property
-    def variant(self) -> str:
-        """Its parameters in a few words; empty where there are none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,11 +42,11 @@ class _Setting:
     target: Predictions
     """The judged model's."""
     fitted: str
-    """As in `ComparedDefences`."""
+    """As in `DefenceAudit`."""
     warnings: Sequence[str]
-    """As in `DefenceFindings`."""
+    """As in `Origin`."""
     command: str
-    """As in `ComparedDefences`."""
+    """As in `Origin`."""
     provenance: Mapping[str, str]
     """Further lines."""
 
@@ -272,22 +234,25 @@ def _audit_of(
     evaluations = [result[1] for result in undefended.results if not isinstance(result, Skipped)]
     none, beside = compared(evaluations, results, undone, asked.level)
     member = setting.target.member
-    return DefenceAudit(
-        asked.headline(undefended),
-        undefended.risk,
-        tuple(results),
+    origin = Origin(
+        setting.command,
+        own_version(),
         asked.seed,
         asked.level,
+        today(),
         tuple(result for result in undefended.results if isinstance(result, Skipped)),
         (*setting.warnings, *warnings_of(none, beside)),
-        command=setting.command,
-        version=own_version(),
-        provenance={**versions(), **setting.provenance},
+        {**versions(), **setting.provenance},
+    )
+    return DefenceAudit(
+        origin,
+        asked.headline(undefended),
+        undefended.risk,
+        none,
+        beside,
         n_in=int(np.count_nonzero(member)),
         n_out=int(np.count_nonzero(~member)),
         fitted=setting.fitted,
-        none=none,
-        compared=beside,
     )
 
 
@@ -300,13 +265,3 @@ def _require_same_records(before: Predictions, after: Predictions, name: str, of
             f"{name} must be about the records of {of}, in its order: their labels or their "
             "membership differ"
         )
-
-
-def require_different(defences: Sequence[Named]) -> None:
-    """Refuse defences that nobody could tell apart, and none at all."""
-    titles = [f"{defence.name} ({defence.variant})" for defence in defences]
-    if not titles:
-        raise InputError("at least one defence is needed, got none")
-    twice = next((title for title in titles if titles.count(title) > 1), None)
-    if twice is not None:
-        raise InputError(f"two defences are called {twice!r}: leave one of them out")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from privacygauge.audits.attacks import Result
 from privacygauge.audits.defences.comparison import best_attack
+from privacygauge.audits.defences.found import AfterEpoch, BestAttack
 from privacygauge.audits.defences.judging import Asked, Found
 from privacygauge.classifier.defences.early_stopping import first_epoch
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout
@@ -13,7 +14,6 @@ from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rates import proportion
-from privacygauge.report.defences.findings import AfterEpoch, BestAttack
 
 
 def played(results: Sequence[Result]) -> list[Evaluation]:

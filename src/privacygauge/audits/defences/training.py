@@ -16,13 +16,14 @@ from privacygauge.audits.defences.comparison import (
     n_together,
     warnings_of,
 )
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.defences.play import DefenceAudit, require_different
 from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
 from privacygauge.audits.defended_models import (
     Defended,
     as_defence,
     models_behind,
+    require_different,
     trainings_of,
     undefended_of,
 )
@@ -47,9 +48,9 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.report.defences.findings import AfterEpoch, ComparedDefence
+from privacygauge.report.values import Origin
 from privacygauge.runs.store import unchecked_code
 
 _FITTED = (
@@ -215,22 +216,25 @@ def _audited(
     )
     full = [_beside(*pair, without, curve) for pair in zip(others, defended, strict=True)]
     member = without.last.target.member
-    return DefenceAudit(
-        asked.headline(undefended),
-        undefended.risk,
-        tuple(results),
+    origin = Origin(
+        command,
+        own_version(),
         asked.seed,
         asked.level,
+        today(),
         (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
         (*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
-        command=command,
-        version=own_version(),
-        provenance={**versions("torch" if without.last.pool.logits else None), **provenance},
+        {**versions("torch" if without.last.pool.logits else None), **provenance},
+    )
+    return DefenceAudit(
+        origin,
+        asked.headline(undefended),
+        undefended.risk,
+        none,
+        tuple(full),
         n_in=int(np.count_nonzero(member)),
         n_out=int(np.count_nonzero(~member)),
         fitted=_FITTED,
-        none=none,
-        compared=tuple(full),
         n_shadows=n_shadows,
         curve=curve if len(curve) > 1 else (),
     )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.binning import BIN, n_bins
-from privacygauge.classifier.dtp.findings import DtpFindings
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
@@ -21,36 +20,15 @@ from privacygauge.classifier.shadows import Progress
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
+from privacygauge.report.values import Origin
 from privacygauge.runs.store import unchecked_code
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 EXACT = "exact: every record of the training set"
 VARIED = 2
 """So many of the riskiest records are looked at beside what else moves their predictions."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class DtpAudit(Rendered, DtpFindings):
-    """What an audit of differential training privacy found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.dtp"
-
-    def __repr__(self) -> str:
-        return (
-            f"<DtpAudit of {len(self.rows):,} records: PDTP up to {self.highest:.3f}, "
-            f"{self.n_above:,} above 1: {self.decision}>"
-        )
-
-    def plot_pdtp(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the records' PDTP, largest first."""
-        from privacygauge.report import dtp
-
-        return dtp.plot_pdtp(self, ax)
 
 
 def audit_dtp(
@@ -166,12 +144,25 @@ def audit_dtp(
     repeated = task.repeated(chosen, training_sets) if training_sets else None
     averaged = () if repeated is None else repeated.T
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
-    told = (*_lone(labels, names), *_sampled(len(chosen), len(labels), level))
-    return DtpAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
+        today(),
+        skipped,
+        (
+            *warnings,
+            *measured.warnings,
+            *_lone(labels, names),
+            *_sampled(len(chosen), len(labels), level),
+            *_one_bin(measured.pdtp, bin_width),
+            *(() if task.learner else unchecked_code(run)),
+        ),
+        {**versions(), "model": task.name, **(provenance or {})},
+    )
+    return DtpAudit(
+        origin,
         task.name,
         measured.method,
         bin_width,
@@ -188,15 +179,6 @@ def audit_dtp(
         tuple(_mean(values, False, level, "training sets") for values in averaged),
         path,
         task.variation(riskiest, vary) if vary else (),
-        skipped,
-        (
-            *warnings,
-            *measured.warnings,
-            *told,
-            *_one_bin(measured.pdtp, bin_width),
-            *(() if task.learner else unchecked_code(run)),
-        ),
-        {**versions(), "model": task.name, **(provenance or {})},
     )
 
 

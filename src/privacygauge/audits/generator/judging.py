@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from privacygauge.audits.generator.found import Group, Headline, Targets
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import TIED, tied
 from privacygauge.errors import InputError
@@ -13,7 +14,6 @@ from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
-from privacygauge.report.synthetic.findings import Group, Headline, Targets
 from privacygauge.synthetic.games.scores import Scored, Scores
 from privacygauge.synthetic.games.setting import Setting
 from privacygauge.synthetic.selection import Selection

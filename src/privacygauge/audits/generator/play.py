@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.generator.facts import description, utility_of, warnings_of
+from privacygauge.audits.generator.found import SyntheticAudit, Targets
 from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
-from privacygauge.audits.rendered import Rendered
 from privacygauge.audits.units import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.report import direction
-from privacygauge.report.synthetic.findings import SyntheticFindings, Targets
+from privacygauge.report.values import Origin
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.store import plan_in, unchecked_code
@@ -40,12 +39,9 @@ from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table, advice
-from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
+from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["SELECTORS", "SyntheticAudit", "TargetsAsked", "audit_synthetic", "select_targets"]
+__all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
 MANY = 50
 """For more targets than these one pool of tables and cheaper attacks are the default."""
@@ -55,26 +51,6 @@ RECORDS = 1000
 
 SHARE = 6
 """At most one record in so many of the table is learnt from, unless asked otherwise."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SyntheticAudit(Rendered, SyntheticFindings):
-    """What an audit of a generator found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.synthetic"
-
-    def __repr__(self) -> str:
-        auc = self.headline.auc
-        return (
-            f"<SyntheticAudit of {self.generator}, {len(self.targets):,} records: mean AUC "
-            f"{auc.value:.3f} ({auc.low:.3f} to {auc.high:.3f}) by {self.best.title}>"
-        )
-
-    def plot_auc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the AUC of every target, by the attack that the verdict speaks of."""
-        from privacygauge.report import synthetic
-
-        return synthetic.plot_auc(self, ax)
 
 
 def audit_synthetic(
@@ -183,7 +159,7 @@ def audit_synthetic(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     # Needed at the end, and where the most vulnerable records are the targets: found once.
-    known = cache(partial(vulnerable_records, table))
+    known = cache(partial(vulnerability, table))
     selections = select_targets(table, targets, select, seed, lambda: known().scores)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
@@ -222,11 +198,23 @@ def audit_synthetic(
         )
         played, skipped = evaluated(scores, level)
     headline = headline_of(played)
-    return SyntheticAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
+        today(),
+        (*skipped, *([use] if isinstance(use, Skipped) else [])),
+        (
+            *advice(table),
+            *warnings_of(making, schema, level),
+            *unchecked_code(run),
+            *_inverted(played),
+        ),
+        {**versions("pandas"), **(provenance or {})},
+    )
+    return SyntheticAudit(
+        origin,
         description(chosen, setting),
         made_by.name,
         made_by.describe(),
@@ -239,14 +227,6 @@ def audit_synthetic(
         headline,
         foreseen(about, played[headline.attack], level),
         use,
-        (*skipped, *([use] if isinstance(use, Skipped) else [])),
-        (
-            *advice(table),
-            *warnings_of(making, schema, level),
-            *unchecked_code(run),
-            *_inverted(played),
-        ),
-        {**versions("pandas"), **(provenance or {})},
     )
 
 
@@ -284,7 +264,7 @@ def _setting(
 
 
 def _targets(
-    table: Table, known: VulnerableRecords, rows: Ints, names: Any, show: Sequence[str]
+    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
 ) -> Targets:
     missing = [name for name in show if name not in table.schema.names]
     if missing:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,46 +12,24 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
 from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
 from privacygauge.audits.holdout_attack.files import read_labels, read_logits
+from privacygauge.audits.holdout_attack.found import Guarded, HoldoutAudit, Result
 from privacygauge.audits.holdout_attack.known import Prior, in_words, known_before
-from privacygauge.audits.holdout_theory import DIRECT
-from privacygauge.audits.rendered import Rendered
 from privacygauge.core import checks, seeds
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Trials
 from privacygauge.holdout.bounds import guarantee
 from privacygauge.holdout.closed_form import nb_bias, trusted
-from privacygauge.holdout.guards import Exact, guard_named
+from privacygauge.holdout.guards import DIRECT, Exact, guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
-from privacygauge.report.holdout.findings import AttackFindings, Guarded, Result
+from privacygauge.report.values import Origin
 from privacygauge.runs.store import unchecked_code
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 HONEST = 0.8
 """True accuracy of honest submissions where no base model tells another."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HoldoutAudit(Rendered, AttackFindings):
-    """What attacks made of a test set's own labels, with ways to look at it."""
-
-    REPORT = "privacygauge.report.holdout.attack"
-
-    def __repr__(self) -> str:
-        from privacygauge.report.holdout import attack
-
-        return f"<HoldoutAudit of {self.n:,} points: {attack.verdict(self).headline}>"
-
-    def plot_biases(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the bias of every attack behind every guard."""
-        from privacygauge.report.holdout import attack
-
-        return attack.plot_biases(self, ax)
 
 
 def attack_holdout(
@@ -152,11 +129,18 @@ def attack_holdout(
     base = None if scores is None or knowledge is None else holdout.accuracy(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
     together = 1 - (1 - level) / len(found)
-    return HoldoutAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
+        today(),
+        (),
+        (*_caveats(contest, trials), *unchecked_code(run)),
+        {**versions(), **(provenance or {})},
+    )
+    return HoldoutAudit(
+        origin,
         len(holdout),
         m,
         queries,
@@ -178,9 +162,6 @@ def attack_holdout(
         ),
         honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
         honest,
-        (),
-        (*_caveats(contest, trials), *unchecked_code(run)),
-        {**versions(), **(provenance or {})},
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from privacygauge.audits.holdout_designed import designed_points, designed_submissions
-from privacygauge.audits.holdout_theory import Asked
+from privacygauge.audits.holdout_bound.found import Allowed
+from privacygauge.audits.holdout_bound.theory import Asked
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import nb_bias, queries_for_bias
+from privacygauge.holdout.designed_bias import designed_points, designed_submissions
 from privacygauge.holdout.selection import honest_points, honest_submissions
-from privacygauge.report.holdout.findings import Allowed
 
 POINTS = 10**12
 """So many points are searched."""

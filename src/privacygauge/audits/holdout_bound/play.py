@@ -3,64 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.holdout_bound.allowed import turned
-from privacygauge.audits.holdout_theory import (
+from privacygauge.audits.holdout_bound.found import HoldoutBounds
+from privacygauge.audits.holdout_bound.theory import (
     Asked,
     attack_rows,
     caveats,
     curves,
     guarantee_rows,
 )
-from privacygauge.audits.rendered import Rendered
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Estimate
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
-from privacygauge.holdout.closed_form import (
-    count_per_label,
-)
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
+from privacygauge.holdout.closed_form import count_per_label
+from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.naive_bayes import NaiveBayes
-from privacygauge.report.holdout.findings import (
-    BoundFindings,
-)
+from privacygauge.report.values import Origin
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
-"""Guards whose answer is the submission's accuracy with an error: formulas cover them."""
 _MOST = 10**9
-_POINTS = 10**12
-# Of each curve; the scan's formula takes long for more submissions.
-_STEPS, _SCAN = 25, 200_000
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class HoldoutBounds(Rendered, BoundFindings):
-    """What submissions to a test set can buy, with ways to look at it."""
-
-    REPORT = "privacygauge.report.holdout.bound"
-
-    def __repr__(self) -> str:
-        from privacygauge.report.holdout import bound
-
-        return (
-            f"<HoldoutBounds of {self.n:,} points, {self.classes:,} classes: "
-            f"{bound.verdict(self).headline}>"
-        )
-
-    def plot_curves(self, ax: Axes | None = None) -> Axes:
-        """Return axes with bias against submissions, both logarithmic."""
-        from privacygauge.report.holdout import bound
-
-        return bound.plot_curves(self, ax)
 
 
 def holdout_bounds(
@@ -145,11 +110,18 @@ def holdout_bounds(
         correlation=correlation,
         delta=asked.delta,
     )
-    return HoldoutBounds(
+    origin = Origin(
         command,
         own_version(),
         seed,
         probability,
+        today(),
+        (),
+        caveats(asked, whole, per_label),
+        {**versions(), **(provenance or {})},
+    )
+    return HoldoutBounds(
+        origin,
         n,
         classes,
         accounts,
@@ -166,9 +138,6 @@ def holdout_bounds(
         whole.trusted,
         theory.reconstruction_queries(n, classes) if classes >= 3 and n > 4 * classes else None,
         curves(asked),
-        (),
-        caveats(asked, whole, per_label),
-        {**versions(), **(provenance or {})},
     )
 
 

@@ -7,6 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.audits.language.found import (
+    ControlFinding,
+    Controls,
+    Energies,
+    ThresholdFinding,
+    UnitFindings,
+)
 from privacygauge.audits.language.units import Results, best_signal
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
@@ -23,13 +30,6 @@ from privacygauge.language.controls import (
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
-from privacygauge.report.language.findings import (
-    ControlFinding,
-    Controls,
-    Energies,
-    ThresholdFinding,
-    UnitFindings,
-)
 from privacygauge.report.numbers import count, percent_estimate, rate
 
 SHOWN = ("text", "length")

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privacygauge.audits.language.facts import SHOWN
-from privacygauge.audits.language.play import LanguageAudit, audit_language
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.play import audit_language
 from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from privacygauge.audits.language.facts import (
     contents_of,
@@ -14,6 +12,7 @@ from privacygauge.audits.language.facts import (
     records_of,
     warnings_of,
 )
+from privacygauge.audits.language.found import LanguageAudit, UnitFindings
 from privacygauge.audits.language.units import (
     asked_for,
     lengths_of,
@@ -21,38 +20,12 @@ from privacygauge.audits.language.units import (
     suite_of,
     unit_findings,
 )
-from privacygauge.audits.rendered import Rendered
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.thresholds import FPRS
 from privacygauge.report import direction
-from privacygauge.report.language.findings import LanguageFindings, UnitFindings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LanguageAudit(Rendered, LanguageFindings):
-    """What an audit of a language model found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.language"
-
-    def __repr__(self) -> str:
-        best, fired = self.headline, ", ".join(self.controls.void)
-        honest = f"; NOT HONEST, fired: {fired}" if fired else ""
-        return (
-            f"<LanguageAudit of {len(self.records.member):,} samples: {best.attack.title} has "
-            f"accuracy {best.accuracy.value:.3f} ({best.accuracy.low:.3f} to "
-            f"{best.accuracy.high:.3f}){honest}>"
-        )
-
-    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
-        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
-        from privacygauge.report import language
-
-        return language.plot_roc(self, ax, log=log)
+from privacygauge.report.values import Origin
 
 
 def audit_language(
@@ -133,11 +106,18 @@ def audit_language(
     of_texts = (controls.reference, controls.blind, controls.matched, controls.sizes)
     not_played = tuple(x for x in (patients, *of_texts) if isinstance(x, Skipped))
     unit, rows = (patients, None) if isinstance(patients, Skipped) else patients
-    return LanguageAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
+        today(),
+        (*suite.skipped, *not_played, *no_lengths),
+        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        {**versions(), **(provenance or {})},
+    )
+    return LanguageAudit(
+        origin,
         description(given, samples),
         samples,
         unit,
@@ -146,9 +126,6 @@ def audit_language(
         records_of(given, played, contents),
         energies_of(given),
         rows,
-        (*suite.skipped, *not_played, *no_lengths),
-        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
-        {**versions(), **(provenance or {})},
     )
 
 

@@ -9,6 +9,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from privacygauge.audits.attacks import audit, headline
+from privacygauge.audits.language.found import (
+    LengthFindings,
+    PatientRows,
+    ThresholdFinding,
+    UnitFindings,
+)
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
@@ -27,12 +33,6 @@ from privacygauge.language.thresholds import (
     OracleThreshold,
     PopulationThreshold,
     Threshold,
-)
-from privacygauge.report.language.findings import (
-    LengthFindings,
-    PatientRows,
-    ThresholdFinding,
-    UnitFindings,
 )
 
 THRESHOLDS = ("population", "oracle", "mean-train")

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.rendered import Rendered
+from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit, Submissions
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.guards import guard_named
@@ -22,10 +20,7 @@ from privacygauge.holdout.history.inspection import Inspection, inspect
 from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.ladder import ParameterFreeLadder
-from privacygauge.report.leaderboard.findings import CorrectedTest, LeaderboardFindings, Submissions
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from privacygauge.report.values import Origin
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 """Under which a history is replayed."""
@@ -35,27 +30,6 @@ _NEAR = 100
 """One point in so many may differ between near copies."""
 _FEW = 20
 """Submissions: fewer show hardly anything."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LeaderboardAudit(Rendered, LeaderboardFindings):
-    """What an audit of a leaderboard's history found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.leaderboard"
-
-    def __repr__(self) -> str:
-        from privacygauge.report import leaderboard
-
-        return (
-            f"<LeaderboardAudit of {len(self.submissions.accounts):,} submissions by "
-            f"{self.n_accounts:,} accounts: {leaderboard.verdict(self).headline}>"
-        )
-
-    def plot_history(self, ax: Axes | None = None) -> Axes:
-        """Return axes with scores, best so far, noise and Ladder over the submissions."""
-        from privacygauge.report import leaderboard
-
-        return leaderboard.plot_history(self, ax)
 
 
 def audit_leaderboard(
@@ -104,7 +78,7 @@ def audit_leaderboard(
     >>> import numpy as np
     >>> from privacygauge.holdout.history.made import attacked_history
     >>> audit_leaderboard(attacked_history(np.random.default_rng(0), "nb", n=400, queries=60))
-    <LeaderboardAudit of ... submissions by 9 accounts: 1 account stands out: attacker-0>
+    <LeaderboardAudit: 1 account stands out: attacker-0>
     """
     checks.level(level)
     seeds.non_negative(seed)
@@ -116,11 +90,18 @@ def audit_leaderboard(
     played = [replays.replay(history, g, seeds.stream(seed, "guard", g.name)) for g in chosen]
     ladder, name = _ladder(history, seed)
     copied = None if found.near is None else ~found.near.fresh
+    skipped = (*found.skipped, *(x for x in played if isinstance(x, Skipped)))
     return LeaderboardAudit(
-        command,
-        own_version(),
-        seed,
-        level,
+        Origin(
+            command,
+            own_version(),
+            seed,
+            level,
+            today(),
+            skipped,
+            _warnings(history),
+            {**versions("pandas"), **(provenance or {})},
+        ),
         history.n,
         history.n_classes,
         len(history.names),
@@ -133,9 +114,6 @@ def audit_leaderboard(
         _near(history, found),
         name,
         tuple(x for x in played if not isinstance(x, Skipped)),
-        (*found.skipped, *(x for x in played if isinstance(x, Skipped))),
-        _warnings(history),
-        {**versions("pandas"), **(provenance or {})},
     )
 
 

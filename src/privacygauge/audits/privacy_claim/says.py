@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-METRICS = ("epsilon", "epsilon-gaussian")
-"""What a release can be held to."""
 
 _NAMES = {
     "one-run": "one run, no assumption",

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.released_table import facts
+from privacygauge.audits.released_table.found import Corrected, ReleasedAudit
 from privacygauge.audits.released_table.membership import Membership, audit_membership
 from privacygauge.audits.released_table.risk import release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
-from privacygauge.audits.rendered import Rendered
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report import direction
-from privacygauge.report.synthetic.released_findings import Corrected, ReleasedFindings
+from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
@@ -32,38 +31,8 @@ from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table, require_columns
 from privacygauge.synthetic.utility import utility
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 FORMS: tuple[Form, ...] = ("values", "tails")
 """Of predicates that single out."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ReleasedAudit(Rendered, ReleasedFindings):
-    """What an audit of a released synthetic table found, with ways to look at it."""
-
-    REPORT = "privacygauge.report.synthetic.released"
-
-    def __repr__(self) -> str:
-        from privacygauge.report.synthetic import released
-
-        return (
-            f"<ReleasedAudit of {self.n_synthetic:,} synthetic rows: "
-            f"{released.verdict(self).headline}>"
-        )
-
-    def plot_roc(self, ax: Axes | None = None) -> Axes:
-        """Return axes with the ROC curves of the membership attacks."""
-        from privacygauge.report.synthetic import released
-
-        return released.plot_roc(self, ax)
-
-    def plot_risks(self, ax: Axes | None = None) -> Axes:
-        """Return axes with attack, control and baseline of each risk."""
-        from privacygauge.report.synthetic import released
-
-        return released.plot_risks(self, ax)
 
 
 def audit_released(
@@ -166,11 +135,18 @@ def audit_released(
     unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
-    return ReleasedAudit(
+    origin = Origin(
         command,
         own_version(),
         seed,
         level,
+        today(),
+        (*unplayed, *skipped, *left_out),
+        (*of_units, *facts.caveats(tables, blind, copied, together), *_inverted(played)),
+        {**versions("pandas"), **(provenance or {})},
+    )
+    return ReleasedAudit(
+        origin,
         len(tables.real),
         len(tables.synthetic),
         0 if tables.holdout is None else len(tables.holdout),
@@ -183,9 +159,6 @@ def audit_released(
         facts.closest_facts(closest, level),
         None if played is None else played.records,
         use,
-        (*unplayed, *skipped, *left_out),
-        (*of_units, *facts.caveats(tables, blind, copied, together), *_inverted(played)),
-        {**versions("pandas"), **(provenance or {})},
         corrected,
     )
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from privacygauge.audits.released_table.found import ReleaseRisk
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.report.synthetic.released_findings import ReleaseRisk
 from privacygauge.synthetic.released.hits import Hits
 
 LOWEST = -1.0

@@ -10,8 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.rendered import Rendered
 from privacygauge.audits.units import owners, twice
+from privacygauge.audits.worst_case.found import (
+    NO_DEFENCE,
+    AttackedTraining,
+    WorstCaseComparison,
+    resolved,
+)
 from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
 from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
@@ -33,15 +38,10 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, versions
+from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import rate
-from privacygauge.report.worst_case.findings import (
-    NO_DEFENCE,
-    AttackedTraining,
-    ComparedWorstCases,
-    resolved,
-)
+from privacygauge.report.values import Origin
 from privacygauge.runs.store import plan_in, read_run, unchecked_code
 
 NAME = "worst_case"
@@ -49,24 +49,6 @@ NAME = "worst_case"
 
 _MANY = 0.1
 """Above this share of all records canaries spoil the models."""
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class WorstCaseComparison(Rendered, ComparedWorstCases):
-    """Trainings compared by their worst-case records, with ways to look at it."""
-
-    REPORT = "privacygauge.report.worst_case"
-
-    targets: Targets
-    """Which records they are, and the labels that models were trained on."""
-
-    def __repr__(self) -> str:
-        n = len(self.trainings)
-        worst = self.best.canaries(self.fpr).estimate.value
-        return (
-            f"<WorstCaseComparison of {n} training{'' if n == 1 else 's'}: TPR at "
-            f"{rate(self.fpr)} FPR {worst:.3f} for canaries with {self.best.title}>"
-        )
 
 
 def compare_worst_cases(
@@ -175,27 +157,20 @@ def compare_worst_cases(
         before=before,
     )
     trainings, failed = _judged(trainer, ways, values, inside, chosen, wrong.name, asked)
-    return WorstCaseComparison(
-        trainings=tuple(trainings),
-        n_together=asked.n_together,
-        skipped=(*failed, *trainings[0].found.skipped),
-        warnings=(
-            *(twice(features, labels) if owner is None else ()),
-            *_warnings(trainings, chosen),
-            *unchecked_code(run),
-        ),
-        seed=seed,
-        level=level,
-        command=command,
-        version=own_version(),
-        provenance={
-            **versions("torch" if trainer.logits else None),
-            "model": trainer.name,
-            "wrong label": wrong.name,
-            **(provenance or {}),
-        },
-        targets=chosen,
+    warnings = (
+        *(twice(features, labels) if owner is None else ()),
+        *_warnings(trainings, chosen),
+        *unchecked_code(run),
     )
+    about = {
+        **versions("torch" if trainer.logits else None),
+        "model": trainer.name,
+        "wrong label": wrong.name,
+        **(provenance or {}),
+    }
+    skipped = (*failed, *trainings[0].found.skipped)
+    origin = Origin(command, own_version(), seed, level, today(), skipped, warnings, about)
+    return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +210,8 @@ def _judged(
     """Return what is found with each training, and the defences whose training failed."""
     undefended = judged(trainer, values[UNDEFENDED][:, 0], inside, chosen, label, asked)
     if isinstance(undefended, Skipped):
-        raise InputError(f"without a defence {undefended.reason}")
+        where = "without a defence " if ways else ""
+        raise InputError(f"{where}{undefended.reason}")
     trainings, failed = [AttackedTraining(NO_DEFENCE, undefended)], []
     for number, way in enumerate(ways):
         found = judged(way.trainer, values[array_of(number)], inside, chosen, label, asked)
@@ -261,6 +237,9 @@ def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[st
             f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
             "than 10 false positives are expected; more models or more canaries tell"
         )
+    several = len(trainings) > 1
     return found + [
-        f"{training.title}: {text}" for training in trainings for text in training.found.warnings
+        f"{training.title}: {text}" if several else text
+        for training in trainings
+        for text in training.found.warnings
     ]

@@ -1,60 +1,20 @@
-"""The audit of worst-case records: mislabelled canaries beside ordinary records."""
+"""The audit of one training by its worst-case records: canaries beside ordinary records."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.units import owners
-from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
-from privacygauge.classifier.estimators import as_trainer, require_records
-from privacygauge.classifier.mislabelled import Targets, UniformLabel, WrongLabel
-from privacygauge.classifier.shadows import Progress, train_all
-from privacygauge.core.estimate import Skipped
+from privacygauge.audits.worst_case.found import WorstCaseAudit
+from privacygauge.audits.worst_case.judging import ATTACKS, FPRS
+from privacygauge.audits.worst_case.play import compare_worst_cases
+from privacygauge.classifier.mislabelled import WrongLabel
+from privacygauge.classifier.shadows import Progress
 from privacygauge.core.game import Attack
-from privacygauge.errors import InputError
-from privacygauge.evaluate.worst_case import WorstCaseFindings
-from privacygauge.report.numbers import rate
-from privacygauge.report.worst_case import training
-from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import unchecked_code
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class WorstCaseAudit(WorstCaseFindings):
-    """What was found of canaries and of ordinary records, with ways to look at it."""
-
-    targets: Targets
-    """Which records they are, and the labels that models were trained on."""
-
-    def __repr__(self) -> str:
-        fpr = self.canaries.attacks[0].rates[0].fpr
-        worst, usual = (group.highest(fpr)[1].estimate.value for group in self.groups)
-        return (
-            f"<WorstCaseAudit of {self.model}: TPR at {rate(fpr)} FPR {worst:.3f} for canaries, "
-            f"{usual:.3f} for ordinary records>"
-        )
-
-    def summary(self) -> str:
-        """Return the highest true-positive rates of both groups as plain text."""
-        return training.summary(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one line for every group of targets, attack and false-positive rate."""
-        import pandas as pd
-
-        return pd.DataFrame(self.lines())
-
-    def to_json(self) -> str:
-        """Return the findings as strict JSON in ASCII; no single record is in it."""
-        return training.to_json(self)
 
 
 def audit_worst_case(
@@ -123,6 +83,7 @@ def audit_worst_case(
     Returns
     -------
     WorstCaseAudit
+        The same as `compare_worst_cases` says of a training with no other beside it.
 
     Raises
     ------
@@ -136,39 +97,25 @@ def audit_worst_case(
     intervals allow for targets that come back (`tprs_of_repeated`), not for another drawing of
     the table.
     """
-    trainer = as_trainer(model)
-    features, labels = require_records(x, y)
-    asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, len(attacks))
-    chosen_label = label or UniformLabel()
-    chosen, inside = dealt(
-        features, labels, n_canaries, n_ordinary, chosen_label, n_models=n_models, seed=seed,
-        unit=owners(unit, None, len(labels)),
-    )  # fmt: skip
-    with kept_or_scratch(run) as folder:
-        values = train_all(
-            trainer,
-            features,
-            chosen.y,
-            inside,
-            seed=seed,
-            run=folder,
-            asked=chosen.asked,
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-    found = judged(trainer, values, inside, chosen, chosen_label.name, asked)
-    if isinstance(found, Skipped):
-        raise InputError(found.reason)
-    return WorstCaseAudit(
-        found.model,
-        found.label,
-        found.canaries,
-        found.ordinary,
-        found.test_accuracy,
-        found.seed,
-        found.level,
-        found.skipped,
-        (*found.warnings, *unchecked_code(run)),
-        chosen,
+    found = compare_worst_cases(
+        model,
+        x,
+        y,
+        n_canaries=n_canaries,
+        n_ordinary=n_ordinary,
+        label=label,
+        n_models=n_models,
+        attacks=attacks,
+        fprs=fprs,
+        unit=unit,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        seed=seed,
+        level=level,
+        command="audit_worst_case",
+        invocation=invocation,
     )
+    # The training may well be one with a defence: its name says which.
+    training = replace(found.none, title=found.none.found.model)
+    return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from privacygauge.audits.defences.play import require_different
-from privacygauge.audits.defended_models import as_defence, claim_of
+from privacygauge.audits.defended_models import as_defence, claim_of, require_different
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     HeldBack,

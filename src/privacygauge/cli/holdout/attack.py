@@ -157,12 +157,13 @@ def attack(
     Example: privacygauge holdout attack --labels labels.npy --queries 2000 --attack nb,designed
     --guard exact,round:2,ladder
     """
-    from privacygauge.cli.gate import METRICS_OF_ATTACK, exceeded_by_attack, parse_limits
+    from privacygauge.audits.holdout_attack.says import METRICS
     from privacygauge.cli.holdout.attack_request import AttackRequest, attack_of_request
     from privacygauge.cli.output import destination, emit
     from privacygauge.cli.runs import RUN
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_ATTACK)
+    limits = parsed_limits(fail_above, METRICS)
     folder = destination(out, json, "privacygauge-report")
     request = AttackRequest(
         str(labels),
@@ -181,4 +182,4 @@ def attack(
     )
     run = None if folder is None else folder / RUN
     found = attack_of_request(request, run, jobs=jobs, quiet=quiet)
-    raise typer.Exit(emit(found, folder, json, quiet, exceeded_by_attack(found, limits)))
+    raise typer.Exit(emit(found, folder, json, quiet, exceeded(found.report(), limits)))

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.holdout_attack.known import Prior
-from privacygauge.audits.holdout_attack.play import HoldoutAudit, attack_holdout
+from privacygauge.audits.holdout_attack.play import attack_holdout
+from privacygauge.audits.provenance import file_hashes
 from privacygauge.cli.progress import bar
-from privacygauge.cli.provenance import file_hashes
 from privacygauge.cli.training import told_how_to_go_on
 
 COMMAND = "holdout attack"

@@ -130,11 +130,12 @@ def bound(
     Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per-account 100
     """
     from privacygauge.audits.holdout_bound.play import holdout_bounds
-    from privacygauge.cli.gate import METRICS_OF_BOUND, exceeded_by_bound, parse_limits
+    from privacygauge.audits.holdout_bound.says import METRICS
     from privacygauge.cli.output import check_json, emit
+    from privacygauge.report.limits import exceeded, parsed_limits
     from privacygauge.runs.atomic import check_writable
 
-    limits = parse_limits(fail_above, METRICS_OF_BOUND)
+    limits = parsed_limits(fail_above, METRICS)
     each, many = _submissions(queries, accounts, per_account)
     if out is not None:
         check_writable(out)
@@ -153,7 +154,7 @@ def bound(
         seed=seed,
         command="holdout bound",
     )
-    raise typer.Exit(emit(found, out, json, quiet, exceeded_by_bound(found, limits)))
+    raise typer.Exit(emit(found, out, json, quiet, exceeded(found.report(), limits)))
 
 
 def _submissions(

@@ -100,12 +100,13 @@ def log(
     Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
     """
     from privacygauge.audits.leaderboard.play import GUARDS, audit_leaderboard
-    from privacygauge.cli.gate import METRICS_OF_LOG, exceeded_by_log, parse_limits
+    from privacygauge.audits.leaderboard.says import METRICS
+    from privacygauge.audits.provenance import file_hashes
     from privacygauge.cli.output import destination, emit
-    from privacygauge.cli.provenance import file_hashes
     from privacygauge.holdout.history.reading import read_history
+    from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parse_limits(fail_above, METRICS_OF_LOG)
+    limits = parsed_limits(fail_above, METRICS)
     folder = destination(out, json, "privacygauge-report")
     audit = audit_leaderboard(
         read_history(history, n=n, n_classes=classes, predictions=predictions, labels=labels),
@@ -115,4 +116,4 @@ def log(
         command="holdout log",
         provenance=file_hashes({"history": history, "predictions": predictions, "labels": labels}),
     )
-    raise typer.Exit(emit(audit, folder, json, quiet, exceeded_by_log(audit, limits)))
+    raise typer.Exit(emit(audit, folder, json, quiet, exceeded(audit.report(), limits)))

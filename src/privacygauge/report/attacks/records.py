@@ -117,12 +117,17 @@ def table(
                 *((("yes" if records.member[i] else "no"),) if member else ()),
                 fixed(float(found.value[i]), 3),
                 f"{sum(bool(guess[i]) for guess in records.guesses.values())} of {n}{attacks}",
-                *(cut(str(column[i])) for column in records.contents.values()),
+                *(cut(_content(column[i])) for column in records.contents.values()),
             )
             for name, i in zip(found.ids, found.rows.tolist(), strict=True)
         ),
         at_once=_AT_ONCE,
     )
+
+
+def _content(value: object) -> str:
+    missing = value is None or value != value  # NaN alone differs from itself
+    return "missing" if missing else str(value)
 
 
 def records_frame(records: Records) -> pd.DataFrame:

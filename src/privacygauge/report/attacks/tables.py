@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -283,12 +283,23 @@ def methods(evaluations: Sequence[Evaluation]) -> Table:
         "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
         "Epsilon": [e.epsilon for e in evaluations],
     }
+    return methods_of(columns, "n counts targets: rows about the same target are not independent.")
+
+
+def methods_of(
+    columns: Mapping[str, Sequence[Estimate | Skipped]],
+    note: str = "",
+    *,
+    name: str = "methods",
+    title: str = "Methods",
+) -> Table:
+    """Return how the intervals of every kind of number were made; estimates by what they are of."""
     return Table(
-        "methods",
-        "Methods",
+        name,
+        title,
         (Column("Number"), Column("Method and level", prose=True), Column("n")),
-        tuple((name, *method(found)) for name, found in columns.items()),
-        "n counts targets: rows about the same target are not independent.",
+        tuple((number, *method(found)) for number, found in columns.items()),
+        note,
     )
 
 

@@ -1,0 +1,240 @@
+"""What a command asks: fields of a request, each with its flag and its help, as plain data.
+
+A `Request` is what somebody asked of an audit; `Command` says how it is played. The command line
+makes its options from the fields, a run keeps the request as JSON, and to resume a run is to read
+it again. Nothing here imports a command line, nor anything that takes time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
+    from privacygauge.report.reported import Reported
+
+PROGRAM = "command:"
+"""What a name of code begins with that is a program."""
+
+
+class Role(Enum):
+    """What the text of a field stands for."""
+
+    PLAIN = "plain"
+    FILE = "file"
+    """A file or folder of the user's: kept by its whole path."""
+    CODE = "code"
+    """A name, or FILE.py:NAME of the user's: the file is kept by its whole path."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a field is asked for on a command line."""
+
+    help: str
+    """What it is, in a sentence or two."""
+    metavar: str
+    """What stands for its value, such as ``FILE``; empty for a switch."""
+    flag: str = ""
+    """Such as ``--label``; empty for an argument, which has no name."""
+    panel: str = ""
+    """The heading that it stands under in ``--help``."""
+    offers: tuple[str, ...] = ()
+    """Values that a shell offers."""
+    role: Role = Role.PLAIN
+    """What its text stands for."""
+    split: bool = True
+    """Whether several values may be given as ``a,b``."""
+
+
+_KEY = "asked"
+
+
+def option(
+    flag: str,
+    metavar: str,
+    text: str,
+    *,
+    default: Any = MISSING,
+    panel: str = "",
+    offers: tuple[str, ...] = (),
+    role: Role = Role.PLAIN,
+    split: bool = True,
+) -> Any:
+    """Return a field of a `Request` that is asked for by an option.
+
+    Parameters
+    ----------
+    flag : str
+        Such as ``--label``.
+    metavar : str
+        What stands for its value; empty for a switch.
+    text : str
+        What it is. Metavars, ranges and defaults that are not a plain value belong here.
+    default : object
+        Its value where it is not given; required without one.
+    panel, offers, role, split
+        As in `Asked`.
+    """
+    return field(
+        default=default,
+        metadata={_KEY: Asked(text, metavar, flag, panel, offers, role, split)},
+    )
+
+
+def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
+    """Return a field of a `Request` that is asked for by its place; see `option`."""
+    return field(default=default, metadata={_KEY: Asked(text, metavar, role=role)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """What was asked of an audit: the same on the command line, in a run, and when it resumes."""
+
+    COMMON: ClassVar[tuple[str, ...]] = ("seed", "level", "title", "note")
+    """Fields that every request has; a command lists them last."""
+    UNUSED: ClassVar[tuple[str, ...]] = ()
+    """Those of them that this one does not ask for."""
+
+    seed: int = option("--seed", "N", "Seed of all random draws.", default=0)
+    level: float = option("--level", "P", "Level of every interval.", default=0.95)
+    title: str = option(
+        "--title", "TEXT", "Name of what is audited, shown first in the report.", default=""
+    )
+    note: str = option("--note", "TEXT", "A remark of yours, shown in the report.", default="")
+
+    @classmethod
+    def asked(cls) -> tuple[tuple[Field[Any], Asked], ...]:
+        """Return the fields with how each is asked for, those of all requests last."""
+        known = [(f, f.metadata[_KEY]) for f in fields(cls) if _KEY in f.metadata]
+        own = [pair for pair in known if pair[0].name not in cls.COMMON]
+        used = set(cls.COMMON) - set(cls.UNUSED)
+        common = [pair for pair in known if pair[0].name in used]
+        return (*own, *common)
+
+    @classmethod
+    def kept(cls, options: Mapping[str, Any]) -> Self:
+        """Return the request that a run was started with.
+
+        Raises
+        ------
+        InputError
+            If the run keeps an option that this version does not have.
+        """
+        given: dict[str, Any] = {
+            name: tuple(x) if isinstance(x, list) else x for name, x in options.items()
+        }
+        try:
+            return cls(**given)
+        except TypeError as error:
+            raise InputError(
+                "the run was started by another version of PrivacyGauge, with options that this "
+                "one does not have: start it again in another folder"
+            ) from error
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is made for it is worth keeping in a run."""
+        return True
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What a release can be held to, where that is less than its command can ask for."""
+        return ()
+
+    def settled(self) -> dict[str, Any]:
+        """Return the request as JSON values that mean the same in every folder."""
+        found = asdict(self)
+        for name, asked in self._asked_by_name().items():
+            if isinstance(found[name], str):
+                found[name] = _settled(asked.role, found[name])
+        return found
+
+    def files(self) -> dict[str, Path]:
+        """Return the files that were named, by the name of the field."""
+        named = self._asked_by_name()
+        paths = {name: getattr(self, name) for name in named if named[name].role is Role.FILE}
+        return {name: Path(path) for name, path in paths.items() if path is not None}
+
+    def code(self) -> dict[str, str]:
+        """Return the values that may name code of the user's, by the name of the field."""
+        named = self._asked_by_name()
+        values = {name: getattr(self, name) for name in named if named[name].role is Role.CODE}
+        return {name: value for name, value in values.items() if value is not None}
+
+    @classmethod
+    def _asked_by_name(cls) -> dict[str, Asked]:
+        return {f.name: asked for f, asked in cls.asked()}
+
+
+def absolute(name: str) -> str:
+    """Return a name of code, with the whole path where it names a file.
+
+    Examples
+    --------
+    >>> absolute("sklearn.svm:SVC")
+    'sklearn.svm:SVC'
+    """
+    place, colon, attribute = name.rpartition(":")
+    return f"{Path(place).absolute()}:{attribute}" if colon and place.endswith(".py") else name
+
+
+def _settled(role: Role, text: str) -> str:
+    if role is Role.FILE:
+        return str(Path(text).absolute())
+    is_code = role is Role.CODE and not text.startswith(PROGRAM)
+    return absolute(text) if is_code else text
+
+
+def with_low(*metrics: str) -> tuple[str, ...]:
+    """Return metrics, each followed by the name of the lower end of its interval."""
+    return tuple(name for metric in metrics for name in (metric, f"{metric}.low"))
+
+
+class Group(StrEnum):
+    """Headings of ``privacygauge --help``."""
+
+    START = "Start here"
+    CLASSIFIER = "Classifiers"
+    TABLE = "Tables"
+    LANGUAGE = "Language models"
+    TEST_SET = "Test sets and leaderboards"
+    CLAIM = "Claims of privacy"
+    REPORTS = "Runs, reports and registers"
+
+
+R = TypeVar("R", bound=Request)
+
+
+@dataclass(frozen=True)
+class Command(Generic[R]):
+    """A command that audits."""
+
+    name: str
+    """Such as ``worst-case`` or ``holdout attack``."""
+    group: str
+    """The heading that it stands under in ``privacygauge --help``; see `Group`."""
+    request: type[R]
+    """What it asks."""
+    play: Callable[[R, Work], Reported]
+    """Plays what was asked."""
+    help: str
+    """What it does, with examples."""
+    metrics: tuple[str, ...]
+    """What a release can be held to by ``--fail-above``; see `with_low`."""
+    limits: str
+    """What ``--fail-above`` says of the metrics."""
+    trains: bool = False
+    """Whether it has ``--jobs`` and ``--backend``."""
+    jobs: int = -1
+    """The default of ``--jobs``."""
+    keeps: bool = False
+    """Whether it keeps a run that can be resumed; see `Request.keeps`."""
+    folder: str | None = "privacygauge-report"
+    """Where results go if nothing is said; None for nowhere."""

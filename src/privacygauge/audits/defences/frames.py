@@ -1,0 +1,186 @@
+"""What an audit of defences found, for programs: tables, and the keys of its JSON."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.defences import AttackedDefence
+from privacygauge.report.defended import claim_columns, claim_dict, ends
+from privacygauge.report.document import estimate_dict
+from privacygauge.report.numbers import key
+from privacygauge.report.values import Json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def defences_frame(f: DefenceAudit) -> pd.DataFrame:
+    """Return one row for every defence: what it costs, and what the best attack still reaches.
+
+    Parameters
+    ----------
+    f : DefenceAudit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
+        ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
+        ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
+        of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
+        ``_high``. Where models were trained also ``at_training``, ``epsilon`` and ``delta`` of an
+        accountant, and of early stopping at the same accuracy ``stopped_epoch``,
+        ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
+    """
+    import pandas as pd
+
+    rows = [{**_row(c), **(_trained_row(c) if f.n_shadows else {})} for c in f.compared]
+    return pd.DataFrame(rows)
+
+
+def epochs_frame(f: DefenceAudit) -> pd.DataFrame:
+    """Return one row for every recorded epoch of the undefended training."""
+    import pandas as pd
+
+    return pd.DataFrame(
+        [
+            {
+                "epoch": point.epoch,
+                "attack": point.best.attack,
+                **ends("train_accuracy", point.train_accuracy),
+                **ends("model_accuracy", point.accuracy),
+                **ends("accuracy", point.best.accuracy),
+                **ends("auc", point.best.auc),
+            }
+            for point in f.curve
+        ]
+    )
+
+
+def _row(c: ComparedDefence) -> dict[str, object]:
+    row: dict[str, object] = {
+        "defence": c.title,
+        "can_be_undone": c.undone,
+        "attack": c.adaptive.attack,
+        "attack_non_adaptive": c.non_adaptive.attack,
+        **ends("model_accuracy_before", c.before),
+        **ends("model_accuracy_after", c.after),
+        **ends("distance", c.judged.distance),
+        **ends("accuracy", c.adaptive.accuracy),
+        **ends("auc", c.adaptive.auc),
+        **ends("accuracy_non_adaptive", c.non_adaptive.accuracy),
+        **ends("auc_non_adaptive", c.non_adaptive.auc),
+    }
+    for q in c.judged.quantiles:
+        row |= ends(f"risk_{q.share:g}_before", q.undefended)
+        row |= ends(f"risk_{q.share:g}_after", q.defended)
+    return row
+
+
+def _trained_row(c: ComparedDefence) -> dict[str, object]:
+    early = c.stopped if isinstance(c.stopped, AfterEpoch) else None
+    return {
+        "at_training": c.at_training,
+        **claim_columns(c.claim),
+        "against_early_stopping": c.worth or None,
+        "stopped_epoch": None if early is None else early.epoch,
+        **ends("stopped_model_accuracy", None if early is None else early.accuracy),
+        **ends("stopped_accuracy", None if early is None else early.best.accuracy),
+    }
+
+
+def data(f: DefenceAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``undefended``, and ``adaptive``, ``non_adaptive`` and ``left`` of all ``defences``, hold
+    together at ``level``; the entries of ``attacks`` each by itself. ``left`` is what counts: the
+    adversary who goes furthest, who may undo the defence where ``can_be_undone``. Where models
+    were trained: ``n_shadows``, the ``curve`` of the undefended training by epoch, and for each
+    defence whether it is ``at_training``, ``early_stopping`` at the same accuracy (null where
+    there is none), and the ``claim`` of an accountant. Of single records it has the ids, the
+    membership and the risk of those at the highest risk.
+    """
+    trained: dict[str, Json] = {
+        "n_shadows": int(f.n_shadows),
+        "curve": [_epoch(point) for point in f.curve],
+    }
+    return {
+        "n_in": int(f.n_in),
+        "n_out": int(f.n_out),
+        "fitted": f.fitted,
+        "best": f.best.title,
+        "undefended": {
+            **_best(f.none),
+            "epsilon": estimate_dict(f.undefended.epsilon),
+            "mean_risk": estimate_dict(f.risk.mean),
+        },
+        **(trained if f.n_shadows else {}),
+        "defences": [
+            {**(_at_training(c) if f.n_shadows else {}), **_defence(c)} for c in f.compared
+        ],
+    }
+
+
+def _epoch(point: AfterEpoch) -> dict[str, Json]:
+    return {
+        "epoch": int(point.epoch),
+        "train_accuracy": estimate_dict(point.train_accuracy),
+        "model_accuracy": estimate_dict(point.accuracy),
+        **_best(point.best),
+    }
+
+
+def _at_training(c: ComparedDefence) -> dict[str, Json]:
+    return {
+        "at_training": bool(c.at_training),
+        "early_stopping": _epoch(c.stopped) if isinstance(c.stopped, AfterEpoch) else None,
+        **({"no_early_stopping": c.stopped.reason} if isinstance(c.stopped, Skipped) else {}),
+        "claim": claim_dict(c.claim),
+    }
+
+
+def _defence(c: ComparedDefence) -> dict[str, Json]:
+    judged = c.judged
+    return {
+        "name": judged.name,
+        "variant": judged.variant,
+        "can_be_undone": bool(c.undone),
+        "adaptive": {**_best(c.adaptive), "epsilon": estimate_dict(judged.headline.epsilon)},
+        "non_adaptive": _best(c.non_adaptive),
+        "left": _best(c.left),
+        "distance": estimate_dict(judged.distance),
+        "costs": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in judged.costs],
+        "mean_risk": estimate_dict(judged.risk.mean),
+        "risk_quantiles": {
+            key(q.share): {
+                "undefended": estimate_dict(q.undefended),
+                "defended": estimate_dict(q.defended),
+            }
+            for q in judged.quantiles
+        },
+        "worst": [asdict(record) for record in judged.worst],
+        "attacks": [_attack(a) for a in judged.attacks],
+    }
+
+
+def _best(b: BestAttack) -> dict[str, Json]:
+    return {
+        "attack": b.attack,
+        "accuracy": estimate_dict(b.accuracy),
+        "auc_attack": b.auc_attack,
+        "auc": estimate_dict(b.auc),
+    }
+
+
+def _attack(a: AttackedDefence) -> Json:
+    games = {
+        adversary.replace("-", "_"): {
+            "accuracy": estimate_dict(e.accuracy),
+            "auc": estimate_dict(e.auc),
+        }
+        for adversary, e in a.by_adversary.items()
+    }
+    return {"name": a.title, "lost": estimate_dict(a.lost), **games}

@@ -1,0 +1,183 @@
+"""Plots of differential training privacy: values in, Axes out; nothing is shown or saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+POINTS = 400
+"""A drawn curve has at most so many points."""
+
+LONG, HIGH = 100, 10.0
+"""From so many records, and from such a value on, an axis is logarithmic."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Records by falling PDTP; where there are many, several beside each other are one point."""
+
+    rank: Ints
+    """(p,) Rank of each point's first record, from 1."""
+    pdtp: Floats
+    """(p,) Its PDTP, the largest of the point's records."""
+    low: Floats
+    """(p,) The largest lower end of DTP among the point's records."""
+    high: Floats
+    """(p,) The largest upper end."""
+
+
+def ranked(f: DtpAudit, points: int = POINTS) -> Ranked:
+    """Return the records by falling PDTP, thinned to at most `points`: the riskiest one by one."""
+    n = len(f.rows)
+    first = np.arange(n)
+    if n > points:
+        first = np.unique(np.round(np.geomspace(1, n, points)).astype(np.int64)) - 1
+    low, high = (np.maximum.reduceat(x[f.order], first) for x in (f.dtp.low, f.dtp.high))
+    return Ranked(first + 1, f.pdtp[f.order][first], low, high)
+
+
+def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
+    """Draw the records by falling PDTP, beside the range of DTP; numbers: `ranked`.
+
+    Parameters
+    ----------
+    f : DtpAudit
+    ax : matplotlib.axes.Axes, optional
+        A new figure's where none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
+        edge, with a triangle.
+    """
+    ax = axes(ax)
+    found = ranked(f)
+    top = _scale(ax, (found.pdtp, found.low, found.high))
+    x = found.rank
+    known = np.isfinite(found.high)
+    if (known & (found.high > found.low)).any():
+        ax.fill_between(x, found.low, np.minimum(found.high, top), where=known, color=SERIES[1],
+                        alpha=0.2, lw=0, label="DTP, range")  # fmt: skip
+    exact = np.array_equal(found.low, found.high)
+    ax.plot(x, np.minimum(found.low, top), color=SERIES[1], lw=1.2, ls=(0, (3, 1)),
+            marker="_" if len(x) <= 30 else "",
+            label="DTP, exact" if exact else "DTP, at least")  # fmt: skip
+    ax.plot(x, np.minimum(found.pdtp, top), color=SERIES[0], lw=1.8, label="PDTP",
+            marker="o" if len(x) <= 30 else "", ms=3.5)  # fmt: skip
+    _infinite(ax, x, np.maximum(found.pdtp, found.low), top)
+    _limit(ax)
+    if len(f.rows) > LONG:
+        ax.set_xscale("log")
+        ax.minorticks_off()
+        ax.xaxis.set_major_formatter("{x:,.0f}")
+    ax.set(xlabel="Records, the riskiest first", ylabel="Log ratio (1 is a factor of 2.7)")
+    ax.set(xlim=(0.9 if len(f.rows) > LONG else 0.5, max(len(f.rows), 1.5)))
+    legend(ax, loc="upper right")
+    return ax
+
+
+def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
+    """Draw the largest value as the riskiest records are removed; numbers: ``f.removal``.
+
+    Parameters
+    ----------
+    f : DtpAudit
+        With a removal.
+    ax : matplotlib.axes.Axes, optional
+
+    Notes
+    -----
+    Long et al. (2017), Figure 6.
+    """
+    if f.removal is None:
+        raise InputError(
+            "removal must have been asked for to be drawn, got none: audit with remove=1"
+        )
+    ax = axes(ax)
+    path: RemovalPath = f.removal
+    top = _scale(ax, (path.highest,))
+    x = np.arange(len(path.highest))
+    shown = np.minimum(path.highest, top)
+    ax.plot(x, shown, color=SERIES[0], lw=1.5, marker="o" if len(x) <= 60 else "", ms=3)
+    _infinite(ax, x, path.highest, top)
+    _limit(ax)
+    ax.plot([path.best], [shown[path.best]], color=SERIES[1], marker="D", ms=7, ls="none",
+            label="best point to stop", zorder=4)  # fmt: skip
+    ax.set(xlabel="Records removed", ylabel=f"Largest {path.measure} of those left")
+    ax.set_xlim(-0.02 * len(x) - 0.2, len(x) - 1 + 0.02 * len(x) + 0.2)
+    ax.locator_params(axis="x", integer=True)
+    legend(ax, loc="best")
+    return ax
+
+
+def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
+    """Draw what else moves a prediction beside the record's own effect; numbers: those of `v`.
+
+    Parameters
+    ----------
+    v : Variation
+    ax : matplotlib.axes.Axes, optional
+
+    Notes
+    -----
+    Long et al. (2017), Figures 7 and 8.
+    """
+    ax = axes(ax)
+    edges = _edges(v).tolist()
+    ax.hist(v.sampling, edges, color=SERIES[1], alpha=0.45, lw=0, label="other training sets")
+    ax.hist(v.initialisation, edges, color=SERIES[0], histtype="step", lw=1.6,
+            label="other random states")  # fmt: skip
+    # Below the legend: room is made above the histograms.
+    ax.axvline(v.with_it, ymax=0.7, color=SERIES[2], lw=1.8, label="with the record")
+    ax.axvline(v.without, ymax=0.7, color=SERIES[3], lw=1.8, ls=(0, (4, 1.5)), label="without it")
+    ax.set(xlabel="Probability of the record's own class", ylabel="Models")
+    ax.set_ylim(0, 1.45 * ax.get_ylim()[1])
+    legend(ax, loc="upper left", ncols=2)
+    return ax
+
+
+def _edges(v: Variation) -> Floats:
+    values = np.concatenate([v.initialisation, v.sampling, [v.with_it, v.without]])
+    low, high = float(values.min()), float(values.max())
+    if high - low < 1e-9:
+        low, high = low - 0.005, high + 0.005
+    return np.linspace(low, high, 25)
+
+
+def _scale(ax: Axes, values: tuple[Floats, ...]) -> float:
+    """Set the limits of the upright axis; return where infinity is drawn."""
+    together = np.concatenate(values)
+    finite = together[np.isfinite(together)]
+    most = max(float(finite.max()) if len(finite) else 0.0, LIMIT)
+    top = 1.15 * most
+    if most > HIGH:
+        ax.set_yscale("symlog", linthresh=LIMIT, linscale=0.6)
+        ax.yaxis.set_major_formatter("{x:g}")
+        top = 1.6 * most
+    ax.set_ylim(0, top)
+    return top
+
+
+def _limit(ax: Axes) -> None:
+    ax.axhline(LIMIT, color=OTHER, lw=1.1, ls=(0, (1, 1.5)), zorder=2, label="limit, 1")
+
+
+def _infinite(ax: Axes, x: Ints, values: Floats, top: float) -> None:
+    places = np.flatnonzero(np.isinf(values))
+    if not len(places):
+        return
+    ax.plot(x[places], np.full(len(places), top), color=INK, marker="^", ms=6, ls="none",
+            clip_on=False, zorder=5, label="infinite")  # fmt: skip

@@ -1,0 +1,410 @@
+"""What an audit of differential training privacy says: numbers, sections and words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privacygauge.audits.dtp import records, sections
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.verdict import measured, reach, verdict
+from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
+from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core.checks import Floats
+from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    decimal_estimate,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+)
+from privacygauge.report.tables import names_of
+from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
+
+METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
+"""What a release can be held to."""
+
+_PRINTED = 5
+"""So many of the riskiest records are printed in a terminal."""
+
+
+_TERMS = (
+    (
+        "Record, class",
+        "A row of the training data, usually about one person, and what the model is to "
+        "predict for it.",
+    ),
+    (
+        "Query",
+        "What the model is asked about: the attributes of some record, real or made up. It "
+        "answers with a probability for every class.",
+    ),
+    (
+        "Factor, log ratio",
+        "The larger of two probabilities divided by the smaller one, and the natural logarithm "
+        "of that. A factor of 1 is a log ratio of 0: no difference.",
+    ),
+    (
+        "PDTP",
+        "Pointwise differential training privacy: the largest log ratio over all classes "
+        "between the model with and without a record, asked about that record. A lower bound "
+        "of DTP.",
+    ),
+    ("DTP", "Differential training privacy: the same, over every query that can be asked."),
+    (
+        "DTP-1",
+        "The rule that a model with a DTP above 1 should not be published. It comes from "
+        "experiments with membership attacks.",
+    ),
+    (
+        "Direct, indirect",
+        "A direct attack asks about the record itself, an indirect one about something else.",
+    ),
+    (
+        "Exact, certified, unknown",
+        "Exact: the number is the largest over all queries. Certified: it is proved that no "
+        "query shows more than the upper number. Unknown: only the largest of the queries that "
+        "were tried is known.",
+    ),
+    (
+        "Infinite, \N{INFINITY}",
+        "A probability is 0 with the record and not without it, or the other way round; or "
+        "without it the model has no answer.",
+    ),
+    (
+        "Bins",
+        "Probabilities rounded to steps before they are published. It hides small differences "
+        "and keeps every log ratio finite.",
+    ),
+    (
+        "Shield",
+        "A record shields another one where removing it makes the other's influence grow: "
+        "records that resemble each other share their influence.",
+    ),
+    (
+        "Differential privacy",
+        "A guarantee that the way of training gives, for any data. Differential training "
+        "privacy measures one training set and guarantees nothing.",
+    ),
+)
+
+
+def report(f: DtpAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    frames = {"records.parquet": lambda: records.records_frame(f)}
+    if (path := f.removal) is not None:
+        frames["removal.csv"] = lambda: records.removal_frame(path)
+    return Report(
+        "dtp",
+        f"Differential training privacy of {plain(f.model)}",
+        About(
+            f"A classifier: {f.model}",
+            "A record is left out of the training data, and the model's answers with and without "
+            "it are compared: how much does a single person's record change them?",
+            "may ask the model anything, and knows all other records",
+            "differential-training-privacy",
+        ),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        _measures(f),
+        sections.every(f),
+        _terms(f),
+        Worst("records", tuple(str(x) for x in names_of(f.ids[f.order[: records.MOST]]).tolist())),
+        _data(f),
+        frames,
+        "Nothing: everything that was asked for was measured.",
+        (_riskiest(f), _settings(f)),
+        "The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy (2017).",
+    )
+
+
+def _intro(f: DtpAudit) -> str:
+    small = ""
+    if not f.complete or f.averages:
+        small = f" Small figures are {rate(f.level)} intervals."
+    return (
+        f"{measured(f)} training records were measured.{small} A number without an interval was "
+        "computed, not estimated: it is exact for this training set, these settings and these "
+        "random draws."
+    )
+
+
+def _measures(f: DtpAudit) -> tuple[Measure, ...]:
+    n, low, high = len(f.rows), float(f.dtp.low.max()), float(f.dtp.high.max())
+    state, over_all = _over_all(f)
+    return (
+        Measure(
+            "dtp",
+            "Largest log ratio over all queries (DTP)",
+            low,
+            Shown(between(low, high)),
+            state,
+            over_all,
+            f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
+        ),
+        Measure(
+            "dtp-upper",
+            "Log ratio that no query exceeds",
+            high,
+            Shown(nats(high)),
+            card=False,
+        ),
+        Measure(
+            "pdtp",
+            "Largest PDTP",
+            f.highest,
+            Shown(nats(f.highest)),
+            "the limit is 1",
+            f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
+            f"own query. {_exactly(f)}",
+        ),
+        Measure(
+            "share",
+            "Records above 1",
+            f.share_above,
+            Shown(f"{count(f.n_above)} of {count(n)}"),
+            _share(f),
+            f"By PDTP.{_infinite(f)}",
+        ),
+        Measure("mean", "Mean PDTP", f.mean, mean(f), _level(f), _mean(f)),
+        Measure(
+            "indirect",
+            "Given away by other queries alone",
+            float(f.n_indirect),
+            Shown(count(f.n_indirect)),
+            text="Records with a PDTP of at most 1 for which some other query shows more than 1.",
+            gate=False,
+        ),
+        *_of_removal(f.removal),
+        *_of_averages(f),
+    )
+
+
+def mean(f: DtpAudit) -> Shown:
+    """Return the mean PDTP; with its interval where only some records were measured."""
+    return Shown(nats(f.mean.value)) if f.complete else decimal_estimate(f.mean)
+
+
+def _level(f: DtpAudit) -> str:
+    return "" if f.complete else f"{rate(f.level)} interval"
+
+
+def _over_all(f: DtpAudit) -> tuple[str, str]:
+    """Return how well DTP is known, in a few words, and what the number means."""
+    found = reach(f)
+    if found.unknown:
+        return "no upper bound is known", "The largest change that some query shows."
+    if found.bounded:
+        return (
+            "certified bounds",
+            "Some query shows the first number; none shows more than the second.",
+        )
+    return "exact", "The largest change that any query shows."
+
+
+def _exactly(f: DtpAudit) -> str:
+    if f.complete:
+        return "Computed for every record, not estimated."
+    return f"Of {n_records(len(f.rows))} measured; others may be above it."
+
+
+def _share(f: DtpAudit) -> str:
+    if f.complete:
+        return f"{percent(f.share_above.value)} of the training set, counted"
+    return (
+        f"of the whole training set {percent_estimate(f.share_above)}, {_level(f)}, if these are "
+        "a random sample"
+    )
+
+
+def _infinite(f: DtpAudit) -> str:
+    n = f.n_infinite
+    return f" {count(n)} of them {'is' if n == 1 else 'are'} infinite." if n else ""
+
+
+def _mean(f: DtpAudit) -> str:
+    if np.isinf(f.mean.value):
+        return "Infinite, because some record's PDTP is."
+    if f.complete:
+        return "Over every record of the training set, not estimated."
+    return f"Estimated for the training set from {n_records(f.mean.n)}."
+
+
+def _of_removal(path: RemovalPath | None) -> tuple[Measure, ...]:
+    if path is None:
+        return ()
+    first, best, n = float(path.highest[0]), path.best, count(len(path.removed))
+    lowest, note = first, ""
+    if first <= LIMIT:
+        label = "Largest value before removals"
+        text = "At most 1 before any removal: none is needed for it."
+    elif not best:
+        label = "Largest value, whatever is removed"
+        text = f"No removal out of {n} brought it below this."
+    else:
+        lowest = float(path.highest[best])
+        label = f"Largest value after {count(best)} removal{'' if best == 1 else 's'}"
+        note = f"before: {nats(first)}"
+        text = f"The best point to stop within {n}."
+    shown = Shown(nats(lowest))
+    return (Measure("after-removal", label, lowest, shown, note, text, gate=False),)
+
+
+def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
+    if not f.averages:
+        return ()
+    n = f.n_above_on_average
+    return (
+        Measure(
+            "above-on-average",
+            "Above 1 on average",
+            float(n),
+            Shown(count(n)),
+            f"over {n_sets(f.averages[0].n)}",
+            f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
+            f"{rate(f.averages[0].level)} interval is.",
+            gate=False,
+        ),
+    )
+
+
+def _riskiest(f: DtpAudit) -> Table:
+    """Return the riskiest records as a terminal prints them."""
+    return Table(
+        "riskiest",
+        "The riskiest records",
+        (
+            Column("Riskiest first", prose=True),
+            Column("Class", prose=True, needed=False),
+            Column("PDTP"),
+            Column("Factor", needed=False),
+            Column("DTP", needed=False),
+        ),
+        tuple(
+            (
+                f"Record {records.name_of(f, i)}",
+                records.class_of(f, int(f.labels[i])),
+                nats(float(f.pdtp[i])),
+                factor(float(f.pdtp[i])),
+                between(float(f.dtp.low[i]), float(f.dtp.high[i])),
+            )
+            for i in f.order[:_PRINTED].tolist()
+        ),
+    )
+
+
+def _settings(f: DtpAudit) -> Table:
+    return Table(
+        "settings",
+        "How it was measured",
+        (Column("Model", prose=True), Column("Method", prose=True), Column("Bins", needed=False)),
+        ((f.model, f.method, f"width {f.width:g}" if f.width else "none"),),
+    )
+
+
+def _terms(f: DtpAudit) -> tuple[tuple[str, str], ...]:
+    interval = (
+        f"The range that the true number lies in, in {rate(f.level)} of audits like this one. Only "
+        "what was estimated has one."
+    )
+    return (*_TERMS[:-2], ("Interval", interval), *_TERMS[-2:])
+
+
+def _data(f: DtpAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
+    return {
+        "model": f.model,
+        "method": f.method,
+        "bin": float(f.width),
+        "n_train": int(f.n_train),
+        "n_measured": len(f.rows),
+        "pdtp": {
+            "max": finite(f.highest),
+            "mean": finite(f.mean.value),
+            "above_1": f.n_above,
+            "infinite": f.n_infinite,
+            "mean_estimate": estimate_dict(f.mean),
+            "share_above_1": estimate_dict(f.share_above),
+            "riskiest": [_record(f, i) for i in f.order[: records.MOST].tolist()],
+        },
+        "dtp": {
+            "lower": finite(f.dtp.low.max()),
+            "upper": finite(f.dtp.high.max()),
+            "method": f.dtp.method,
+            "above_1": int(np.count_nonzero(f.dtp.low > LIMIT)),
+            "indirect": {
+                "count": f.n_indirect,
+                "rows": f.rows[records.by_other_queries(f)].tolist(),
+            },
+        },
+        "decision": f.decision,
+        "certified": f.certified,
+        "removal": _removal(f.removal),
+        "variation": [_variation(v) for v in f.variation],
+        "repeated": _repeated(f),
+    }
+
+
+def _named(f: DtpAudit, i: int) -> dict[str, Json]:
+    return {
+        "row": int(f.rows[i]),
+        "id": names_of(f.ids[i : i + 1]).tolist()[0],
+        "label": f.class_names[int(f.labels[i])],
+    }
+
+
+def _record(f: DtpAudit, i: int) -> dict[str, Json]:
+    return {
+        **_named(f, i),
+        "pdtp": finite(f.pdtp[i]),
+        "dtp_lower": finite(f.dtp.low[i]),
+        "dtp_upper": finite(f.dtp.high[i]),
+    }
+
+
+def _removal(path: RemovalPath | None) -> Json:
+    if path is None:
+        return None
+    return {
+        "removed": path.removed.tolist(),
+        "highest": _numbers(path.highest),
+        "best": path.best,
+        "groups": [group.tolist() for group in path.groups],
+        "order": path.order,
+        "measure": path.measure,
+    }
+
+
+def _variation(v: Variation) -> Json:
+    return {
+        "row": int(v.row),
+        "label": int(v.label),
+        "initialisation": _numbers(v.initialisation),
+        "sampling": _numbers(v.sampling),
+        "with_it": finite(v.with_it),
+        "without": finite(v.without),
+        "own": finite(v.own),
+        "stands_out": finite(v.stands_out),
+    }
+
+
+def _repeated(f: DtpAudit) -> Json:
+    if not f.averages:
+        return None
+    return {
+        "training_sets": int(f.averages[0].n),
+        "above_1": f.n_above_on_average,
+        "surely_above_1": f.n_surely_above,
+        "riskiest": [
+            {**_named(f, i), "mean": estimate_dict(f.averages[i])}
+            for i in records.by_average(f).tolist()
+        ],
+    }
+
+
+def _numbers(values: Floats) -> list[Json]:
+    return [finite(x) for x in values.tolist()]

@@ -1,0 +1,473 @@
+"""The sections of the page on differential training privacy."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from privacygauge.audits.dtp import plots
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.records import (
+    MOST,
+    by_average,
+    by_other_queries,
+    class_of,
+    name_of,
+    record_of,
+)
+from privacygauge.audits.dtp.verdict import measured, reach
+from privacygauge.audits.dtp.words import (
+    AT_LEAST,
+    between,
+    factor,
+    in_bins,
+    n_records,
+    n_sets,
+    nats,
+)
+from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.classifier.dtp.variation import Variation
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate
+from privacygauge.report.values import (
+    Block,
+    Cell,
+    Column,
+    Content,
+    Folded,
+    Heading,
+    Items,
+    Pairs,
+    Plot,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+)
+
+CLASSES = 20
+"""So many classes are shown, those with the most records above 1 first."""
+
+GROUPS = 10
+"""So many groups of records that shield each other are shown, and so many records of each."""
+
+_AT_ONCE = 10
+"""So many rows of a table are shown, the others behind a fold."""
+
+
+def every(f: DtpAudit) -> tuple[Section, ...]:
+    """Return the page below the numbers."""
+    return (
+        Section("meaning", "What the numbers mean", _meaning(), "What it means"),
+        Section("records", "The riskiest records", _riskiest(f), "Riskiest records"),
+        Section("queries", "The record's own query, and all others", _queries(f), "Other queries"),
+        *_removal(f),
+        *_averages(f),
+        *_variation(f),
+        Section("measured", "How it was measured", _measured(f)),
+    )
+
+
+def _meaning() -> tuple[Block, ...]:
+    values = (0.1, 0.5, 1.0, 2.0, 4.0)
+    return (
+        Text(
+            (
+                "A record is left out of the training set, the model is trained without it, and "
+                "both models are asked the same question. If their answers differ much, the answer "
+                "gives away whether the record was in. The largest factor between the two, over "
+                "all classes, is what is reported, as its natural logarithm.",
+            )
+        ),
+        Table(
+            "factors",
+            "How to read a log ratio",
+            (Column("Log ratio"), *(Column(f"{value:g}") for value in values)),
+            (("A probability changes by a factor of", *map(factor, values)),),
+        ),
+        Text(
+            (
+                "PDTP asks about the record itself only. DTP is the largest over every question "
+                "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
+                "model if some record is above 1. It is a rule of thumb. A small effect can still "
+                "be seen by somebody who knows most other records, or where training involves no "
+                "chance, or by putting several answers together.",
+            ),
+            Tone.NOTE,
+        ),
+    )
+
+
+def _riskiest(f: DtpAudit) -> tuple[Block, ...]:
+    shown = f.order[:MOST]
+    return (
+        Text(
+            (
+                "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
+                "this file. The factor is that of PDTP.",
+            )
+        ),
+        _people(f, "records", "Records by falling PDTP", shown),
+        Text(
+            (
+                f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
+                "in records.parquet.",
+            ),
+            Tone.NOTE,
+        ),
+        _ranks(f),
+        Folded("Class by class", (_classes(f),)),
+    )
+
+
+def _people(f: DtpAudit, name: str, title: str, places: Ints) -> Table:
+    heads = ["Id", "PDTP", "DTP, all queries", "Factor"]
+    if f.averages:
+        heads.append("Mean over training sets")
+    return Table(
+        name,
+        title,
+        tuple(Column(head) for head in heads),
+        tuple(_person(f, i) for i in places.tolist()),
+        at_once=_AT_ONCE,
+    )
+
+
+def _person(f: DtpAudit, i: int) -> tuple[Content, ...]:
+    pdtp = float(f.pdtp[i])
+    return (
+        _who(f, i),
+        Shown(nats(pdtp)),
+        between(float(f.dtp.low[i]), float(f.dtp.high[i])),
+        factor(pdtp),
+        *((decimal_estimate(f.averages[i]),) if f.averages else ()),
+    )
+
+
+def _who(f: DtpAudit, i: int) -> Cell:
+    name, row = name_of(f, i), str(int(f.rows[i]))
+    where = "" if name == row else f"row {row}, "
+    tags = ("other queries",) if f.indirect[i] else ()
+    return Cell(name, (f"{where}class {class_of(f, int(f.labels[i]))}",), tags)
+
+
+def _ranks(f: DtpAudit) -> Plot:
+    infinite = f" {count(f.n_infinite)} are infinite." if f.n_infinite else ""
+    return Plot(
+        "ranks",
+        "All measured records, the riskiest first",
+        "How far each record moves the model's answer about itself (PDTP), and at least, or at "
+        "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish.",
+        f"The largest PDTP is {nats(f.highest)}; {count(f.n_above)} of "
+        f"{n_records(len(f.rows))} above 1.{infinite}",
+        lambda: plots.plot_pdtp(f),
+    )
+
+
+def _classes(f: DtpAudit) -> Table:
+    found = []
+    for label in np.unique(f.labels).tolist():
+        values = f.pdtp[f.labels == label]
+        above = int(np.count_nonzero(values > LIMIT))
+        found.append((above, float(values.max()), len(values), label))
+    ordered = sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
+    return Table(
+        "classes",
+        "Classes, those with the most records above 1 first",
+        (Column("Class"), Column("Measured records"), Column("Above 1"), Column("Largest PDTP")),
+        tuple(
+            (class_of(f, label), count(n), count(above), nats(largest))
+            for above, largest, n, label in ordered
+        ),
+        f"{count(len(ordered))} of {count(len(f.class_names))} classes.",
+    )
+
+
+def _queries(f: DtpAudit) -> tuple[Block, ...]:
+    n = f.n_indirect
+    about = Text(
+        (
+            "Asking about the record itself is the direct way to find out. An answer to some other "
+            "query may show more (an indirect attack).",
+            f"How well that is known: {_known(f)}",
+            f"Method: {f.dtp.method}.",
+        )
+    )
+    if not n:
+        none = "No record was found that other queries give away while its own does not."
+        return (about, Text((none,)))
+    return (
+        about,
+        Text(
+            (
+                f"Here PDTP is small while DTP is large for {n_records(n)}: at most 1 at the own "
+                "query, above 1 at some other one. Looking at PDTP alone would have missed "
+                f"{'it' if n == 1 else 'them'}.",
+            )
+        ),
+        _people(
+            f,
+            "indirect",
+            "Given away by other queries alone, the largest first",
+            by_other_queries(f),
+        ),
+    )
+
+
+def _known(f: DtpAudit) -> str:
+    """Return how well DTP is known, in a sentence."""
+    found, n = reach(f), len(f.rows)
+    if found.exact == n:
+        return "Exact for every record: the lower and the upper end are equal."
+    if found.unknown == n:
+        return (
+            f"Unknown above: what stands after {AT_LEAST.strip()} is the largest that was found, "
+            "and queries that nobody tried may show more."
+        )
+    parts = (
+        (found.exact, "exact"),
+        (found.bounded, "bounded on both sides, with a certified upper end"),
+        (found.unknown, "unknown above"),
+    )
+    told = ", ".join(f"{what} for {count(k)}" for k, what in parts if k)
+    return f"{told[0].upper()}{told[1:]} of {n_records(n)}."
+
+
+def _removal(f: DtpAudit) -> tuple[Section, ...]:
+    path = f.removal
+    if path is None:
+        return ()
+    blocks = (
+        Text(
+            (
+                f"Records were taken out of the training set one at a time, {_order(path)}, and "
+                f"every record's {path.measure} was computed again each time. Removing a record "
+                "can expose another one that it had shielded, so more is not always better.",
+            )
+        ),
+        _sawtooth(f, path),
+        *_steps(f, path),
+        *_groups(f, path),
+    )
+    return (Section("removal", "Removing the riskiest records", blocks, "Removal"),)
+
+
+def _order(path: RemovalPath) -> str:
+    if path.order == "initial":
+        return "in the order of the first values"
+    return "always the riskiest of those left"
+
+
+def _sawtooth(f: DtpAudit, path: RemovalPath) -> Plot:
+    first, lowest, last = (nats(float(path.highest[i])) for i in (0, path.best, -1))
+    return Plot(
+        "sawtooth",
+        f"Largest {path.measure} while records are removed",
+        "It falls when a risky record goes, and rises again where that record had shielded another "
+        "one. The diamond is the best point to stop.",
+        f"{first} before any removal, {lowest} after {path.best}, {last} after all "
+        f"{count(len(path.removed))}.",
+        lambda: plots.plot_removal(f),
+    )
+
+
+def _steps(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
+    n, shown = len(path.removed), min(MOST, len(path.removed))
+    table = Table(
+        "steps",
+        "Removals in their order",
+        (
+            Column("Removed"),
+            Column("Removal"),
+            Column("Its value"),
+            Column("Largest value of those left"),
+        ),
+        tuple(_step(f, path, i) for i in range(shown)),
+        at_once=_AT_ONCE,
+    )
+    if n == shown:
+        return (table,)
+    more = f"{count(shown)} of {count(n)} removals are shown; all are in removal.csv."
+    return (table, Text((more,), Tone.NOTE))
+
+
+def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:
+    best = i + 1 == path.best
+    return Row(
+        (
+            Cell(record_of(f, int(path.removed[i])), tags=("stop here",) if best else ()),
+            str(i + 1),
+            nats(float(path.value[i])),
+            Shown(nats(float(path.highest[i + 1]))),
+        ),
+        Tone.BEST if best else Tone.PLAIN,
+    )
+
+
+def _groups(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
+    groups = path.groups
+    if not groups:
+        return (Text(("No group of records that shield each other was seen.",)),)
+    more: tuple[Block, ...] = ()
+    if len(groups) > GROUPS:
+        note = f"{GROUPS} of {count(len(groups))} groups are shown; all are in report.json."
+        more = (Text((note,), Tone.NOTE),)
+    return (
+        Heading("Records that shield each other"),
+        Text(
+            (
+                "Each of these rose by more than 0.1 when the one before it was removed: together "
+                "they keep each other's influence down, and they should stay, or go, together.",
+            )
+        ),
+        Items(tuple(_group(f, rows) for rows in groups[:GROUPS]), numbered=True),
+        *more,
+    )
+
+
+def _group(f: DtpAudit, rows: Ints) -> str:
+    names = [record_of(f, int(row)) for row in rows[:GROUPS]]
+    more = f" and {count(len(rows) - GROUPS)} more" if len(rows) > GROUPS else ""
+    return plain(", ".join(names)) + more
+
+
+def _averages(f: DtpAudit) -> tuple[Section, ...]:
+    if not f.averages:
+        return ()
+    n, above = f.averages[0].n, f.n_above_on_average
+    methods = "; ".join(sorted({x.method for x in f.averages}))
+    blocks = (
+        Text(
+            (
+                "PDTP belongs to one training set. To see how much of it belongs to the record, it "
+                f"was measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, "
+                f"random halves of the data: {n_records(above)} {'has' if above == 1 else 'have'} "
+                f"a mean above 1, and for {count(f.n_surely_above)} of them the whole "
+                f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). "
+                "Halves are smaller than the whole, so a record weighs more in them.",
+            )
+        ),
+        Table(
+            "averages",
+            "Records of the largest mean",
+            (Column("Id"), Column("Mean over training sets"), Column("PDTP in this one")),
+            tuple(
+                (_who(f, i), decimal_estimate(f.averages[i]), nats(float(f.pdtp[i])))
+                for i in by_average(f).tolist()
+            ),
+            at_once=_AT_ONCE,
+        ),
+    )
+    return (Section("averages", "Over several training sets", blocks, "Several training sets"),)
+
+
+def _variation(f: DtpAudit) -> tuple[Section, ...]:
+    if not f.variation:
+        return ()
+    n = count(len(f.variation[0].sampling))
+    heads = ("Record", "With it", "Without it", "Own effect", "Random states")
+    blocks: tuple[Block, ...] = (
+        Text(
+            (
+                "Random start weights and the choice of the other records move predictions too. "
+                "Somebody who knows neither sees a record only where its own effect stands out. "
+                "That an effect does not stand out is no protection from somebody who knows both.",
+            )
+        ),
+        *(_histograms(f, i, v) for i, v in enumerate(f.variation)),
+        Table(
+            "variation",
+            "The record's own effect, and the others'",
+            tuple(
+                Column(head) for head in (*heads, "Other training sets", "In standard deviations")
+            ),
+            tuple(_varied(f, v) for v in f.variation),
+            "Probability of the record's own class, on training sets drawn for this comparison. "
+            f"From the smallest to the largest of {n} models each.",
+        ),
+        Text(
+            (
+                "The last column divides the own effect by the standard deviation of the larger of "
+                "both variations: above about 2 it stands out.",
+            ),
+            Tone.NOTE,
+        ),
+    )
+    return (Section("variation", "What else moves a prediction", blocks, "Variation"),)
+
+
+def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
+    return Plot(
+        f"variation-{i}",
+        f"Record {plain(record_of(f, v.row))}",
+        "The gap between the two upright lines is the record's own effect. Where it is narrower "
+        "than the histograms, it drowns in them.",
+        f"With the record {fixed(v.with_it, 3)}, without {fixed(v.without, 3)}. Random states "
+        f"alone: {_range(v.initialisation)}; other training sets: {_range(v.sampling)} "
+        f"({count(len(v.sampling))} models each).",
+        partial(plots.plot_variation, v),
+        wide=False,
+    )
+
+
+def _varied(f: DtpAudit, v: Variation) -> tuple[Content, ...]:
+    return (
+        Cell(record_of(f, v.row), (class_of(f, v.label),)),
+        fixed(v.with_it, 3),
+        fixed(v.without, 3),
+        Shown(fixed(v.own, 3)),
+        _range(v.initialisation),
+        _range(v.sampling),
+        Shown(fixed(v.stands_out, 1)),
+    )
+
+
+def _range(values: Floats) -> str:
+    return f"{fixed(float(values.min()), 3)} to {fixed(float(values.max()), 3)}"
+
+
+def _measured(f: DtpAudit) -> tuple[Block, ...]:
+    return (
+        Pairs(
+            (
+                ("Model", f.model),
+                ("Training set", f"{n_records(f.n_train)}, {count(len(f.class_names))} classes"),
+                ("Records measured", measured(f)),
+                ("Bins of probabilities", in_bins(f.width)),
+                ("Logarithm", "Natural; a log ratio of 1 is a factor of 2.7."),
+            )
+        ),
+        Table(
+            "methods",
+            "Methods, number by number",
+            (Column("Number"), Column("Method, level of its interval", prose=True), Column("n")),
+            _methods(f),
+        ),
+    )
+
+
+def _methods(f: DtpAudit) -> tuple[tuple[Content, ...], ...]:
+    n = n_records(len(f.rows))
+    rows = [
+        ("PDTP of a record", f.method, n),
+        ("Mean PDTP", _estimated(f.mean, f.complete), n_records(f.mean.n)),
+        ("Share above 1", _estimated(f.share_above, f.complete), n),
+        ("DTP over all queries", f.dtp.method, n),
+    ]
+    if f.averages:
+        one = f.averages[0]
+        rows.append(("Mean over training sets", _estimated(one, False), n_sets(one.n)))
+    if f.removal is not None:
+        how = f"every value computed again after each removal; {_order(f.removal)}"
+        rows.append(("Removal", how, f"{count(len(f.removal.removed))} removals"))
+    if f.variation:
+        models = f"{count(len(f.variation[0].sampling))} models each"
+        rows.append(("What else moves a prediction", "trained again each time", models))
+    return tuple(rows)
+
+
+def _estimated(estimate: Estimate, exact: bool) -> str:
+    return estimate.method if exact else f"{estimate.method}, {rate(estimate.level)}"

@@ -1,0 +1,278 @@
+"""The verdict of the DTP-1 rule, in words for somebody who has to decide about a release."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.words import FACTOR, factor, n_records, nats
+from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
+from privacygauge.report.numbers import count, percent_estimate, rate, rounded_up
+from privacygauge.report.values import Grade, Severity, Verdict
+
+CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
+SEEN = Grade("below the limit as far as seen", Severity.SMALL)
+ABOVE = Grade("above the limit", Severity.GRAVE)
+GRADES = (CERTAIN, SEEN, ABOVE)
+"""From mild to grave."""
+
+FEW = 0.05
+"""Up to this share of the records above the limit, removing them is worth a try."""
+
+
+@dataclass(frozen=True)
+class Reach:
+    """For how many records DTP, over all queries, is known how well."""
+
+    exact: int
+    """Both ends are equal."""
+    bounded: int
+    """No query shows more than the upper end."""
+    unknown: int
+    """No upper end is known."""
+
+
+def verdict(f: DtpAudit) -> Verdict:
+    """Return the verdict on an audit of differential training privacy.
+
+    Parameters
+    ----------
+    f : DtpAudit
+
+    Returns
+    -------
+    Verdict
+        "Do not publish" where some query shows more than 1 (the DTP-1 rule); else "publish", for
+        certain where every record was measured and no query of the domain shows more.
+
+    Notes
+    -----
+    Long et al. (2017): the rule is in section 5, what it does not guarantee in section 9.
+    """
+    above = f.decision == "do not publish"
+    grade = ABOVE if above else CERTAIN if f.certified else SEEN
+    sentences = (
+        _found(f), *_infinite(f), _meaning(above), *_sampled(f), *_indirect(f), _queries(f),
+    )  # fmt: skip
+    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), _advice(f))
+
+
+def reach(f: DtpAudit) -> Reach:
+    """Return for how many of the measured records DTP is exact, bounded, or open above."""
+    exact = f.dtp.low == f.dtp.high
+    unknown = ~exact & np.isinf(f.dtp.high)
+    return Reach(*(int(np.count_nonzero(x)) for x in (exact, ~exact & ~unknown, unknown)))
+
+
+def measured(f: DtpAudit) -> str:
+    """Return how many records were measured, such as ``200 of 5,000``."""
+    return count(f.n_train) if f.complete else f"{count(len(f.rows))} of {count(f.n_train)}"
+
+
+def _headline(f: DtpAudit) -> str:
+    if f.decision == "do not publish":
+        n, how = f.n_above, "change the model's answer about themselves"
+        if not n:
+            n, how = f.n_indirect, "change the model's answer to other queries"
+        one = how.replace("change ", "changes ").replace("themselves", "itself")
+        of = f"{n_records(len(f.rows))}{'' if f.complete else ' measured'}"
+        does = one if n == 1 else how
+        return f"Do not publish: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
+    if f.certified:
+        return f"Publish: no record changes any answer by more than a factor of {FACTOR}"
+    some = "no record" if f.complete else f"none of {n_records(len(f.rows))} measured"
+    return (
+        f"Publish, as far as was seen: {some} was found to change an answer by more than "
+        f"a factor of {FACTOR}"
+    )
+
+
+def _found(f: DtpAudit) -> str:
+    who = f"Of {count(f.n_train)} training records, the riskiest"
+    if not f.complete:
+        who = f"Of the {count(len(f.rows))} training records that were measured, the riskiest"
+    if len(f.rows) == 1:
+        who = "The one record that was measured"
+    if f.n_infinite:
+        return (
+            f"{who} decides alone whether some class has any probability at all, when the model "
+            "is asked about the record itself: trained without it, the model would rule out what "
+            "it now allows, or have no answer."
+        )
+    return (
+        f"{who} changes the probability that the model gives to some class by a factor of "
+        f"{factor(f.highest)}: that is the difference between training with it and without it, "
+        f"when the model is asked about the record itself. The number behind it is called PDTP "
+        f"and is {nats(f.highest)} here."
+    )
+
+
+def _infinite(f: DtpAudit) -> tuple[str, ...]:
+    if not f.n_infinite:
+        return ()
+    return (
+        f"For {n_records(f.n_infinite)} the factor is infinite (so is PDTP, its "
+        "logarithm): one look at the answer tells that the record was in the training data.",
+    )
+
+
+def _meaning(above: bool) -> str:
+    rule = "Above 1 the rule says: do not publish" if above else "The rule allows up to 1"
+    return (
+        "PDTP is the natural logarithm of the factor: 0 if the record changes nothing, 1 if a "
+        f"probability changes by a factor of {FACTOR}, 2 by {factor(2.0)}. Whoever holds "
+        "somebody's record can ask the model about it; the larger the factor, the easier the "
+        "answer tells whether the record was in the training data. "
+        f"{rule} (DTP-1, Long et al. 2017)."
+    )
+
+
+def _sampled(f: DtpAudit) -> tuple[str, ...]:
+    if f.complete:
+        return ()
+    share = f.share_above
+    return (
+        f"{count(f.n_train - len(f.rows))} records were not measured. If those that were are a "
+        f"random sample, {percent_estimate(share)} of all have a PDTP above 1 "
+        f"({rate(share.level)} interval, n = {count(share.n)}, {share.method}).",
+    )
+
+
+def _indirect(f: DtpAudit) -> tuple[str, ...]:
+    n = f.n_indirect
+    if not n:
+        return ()
+    are, their = ("record is", "its") if n == 1 else ("records are", "their")
+    return (
+        f"{count(n)} {are} given away by queries other than {their} own: PDTP is at most 1 there, "
+        f"while some other query shows up to {nats(float(f.dtp.low[f.indirect].max()))}. Asking "
+        f"about the {'record itself' if n == 1 else 'records themselves'} would not have told.",
+    )
+
+
+def _queries(f: DtpAudit) -> str:
+    found, most = reach(f), float(f.dtp.high.max())
+    whose = "any record" if f.complete else "the measured records"
+    if found.unknown:
+        n = "any record" if found.unknown == len(f.rows) else n_records(found.unknown)
+        return (
+            f"How much the worst query shows is not known for {n}: queries that nobody tried may "
+            "show more than what is reported here."
+        )
+    if np.isinf(most):
+        n = n_records(int(np.count_nonzero(np.isinf(f.dtp.low))))
+        return f"What the worst query shows was found exactly: it is infinite for {n}."
+    if not found.bounded:
+        return (
+            f"This covers every query, not only the records' own: the largest value over all of "
+            f"them (DTP) was found exactly, and is {nats(most)} at most for {whose}."
+        )
+    open_end = f.decision == "publish" and most > LIMIT
+    rest = " Whether some query passes 1 is open." if open_end else ""
+    return (
+        f"This covers every query, not only the records' own: it is certified that none shows more "
+        f"than {rounded_up(most, 3)} for {whose} (an upper bound of DTP).{rest}"
+    )
+
+
+def _unsaid(f: DtpAudit) -> str:
+    if f.decision == "do not publish":
+        return (
+            "It does not say that the contents of a record can be read from the model, nor that "
+            "records below 1 are safe: the rule comes from experiments, it is no guarantee."
+        )
+    return (
+        "It guarantees nothing: the limit of 1 comes from experiments with known attacks. A record "
+        "below it can still be told if little else moves the model's answers (no random start, "
+        "most other records known), or by several queries taken together. Only differential "
+        "privacy promises more."
+    )
+
+
+def _advice(f: DtpAudit) -> tuple[str, ...]:
+    repeat = (
+        "Measure again whenever the data, the training or the release changes, and keep this "
+        "report with the release."
+    )
+    if f.decision == "publish":
+        return (*_as_measured(f), *_look_closer(f), repeat)
+    return (
+        "Hold the release back, or limit who may query the model, until the value is at most 1.",
+        *_removal(f),
+        "Give single records less influence: regularise or smooth more, merge rare classes and "
+        "categories, train on more data.",
+        *_coarser(f),
+        "Train with differential privacy where the release has to be public: no other defence "
+        "comes with a guarantee.",
+        repeat,
+    )
+
+
+def _as_measured(f: DtpAudit) -> tuple[str, ...]:
+    if not f.width:
+        return ()
+    return (
+        f"Release the model as it was measured: probabilities rounded to bins of {f.width:g}. With "
+        "all digits it shows more than this report says.",
+    )
+
+
+def _look_closer(f: DtpAudit) -> tuple[str, ...]:
+    rest = "Measure all records: those that were left out may be riskier."
+    limit = (
+        "Refuse queries that look like no real record, or count them: no bound is known for "
+        "queries that were not tried."
+    )
+    return (*(() if f.complete else (rest,)), *((limit,) if reach(f).unknown else ()))
+
+
+def _coarser(f: DtpAudit) -> tuple[str, ...]:
+    if f.width:
+        return ()
+    return (
+        "Publish probabilities in bins (of 0.01, say): digits that do not matter for the answer "
+        "give records away.",
+    )
+
+
+def _removal(f: DtpAudit) -> tuple[str, ...]:
+    if f.removal is not None:
+        return (_path(f.removal),)
+    share = f.n_above / len(f.rows)
+    if not f.n_above:
+        return ()
+    if share <= FEW:
+        return (
+            "Try training without the riskiest records, and measure again: with so few above 1 it "
+            "may be enough, but records can shield each other, and others may rise.",
+        )
+    return ("Too many records are above 1 for removing a few to help.",)
+
+
+def _path(path: RemovalPath) -> str:
+    first, best, n = float(path.highest[0]), path.best, len(path.removed)
+    lowest = float(path.highest[best])
+    if first <= LIMIT:
+        return (
+            "Removing records was judged by their own queries, which show at most 1 already: it "
+            "does not tell what other queries would show afterwards."
+        )
+    if best == 0:
+        return (
+            f"Removing the riskiest records is no way out here: the largest value did not fall "
+            f"below {nats(first)} in {count(n)} removals."
+        )
+    records = f"the {count(best)} records" if best > 1 else "the one record"
+    if lowest > LIMIT:
+        return (
+            f"Removing the riskiest records is not enough: after {count(best)} of {count(n)} "
+            f"removals the largest value is {nats(lowest)} (before: {nats(first)}), still above 1."
+        )
+    again = float(path.highest[best:].max()) > LIMIT
+    stop = " Stop there: further removals raise it above 1 again." if again else ""
+    return (
+        f"Train without {records} listed under \u201cRemoving the riskiest records\u201d: the "
+        f"largest value falls from {nats(first)} to {nats(lowest)}.{stop} Then measure anew."
+    )

@@ -1,0 +1,190 @@
+"""What an audit of a generator writes for programs: keys of ``report.json``, a row a record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.audits.generator.found import Group, SyntheticAudit
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.numbers import key
+from privacygauge.report.tables import names_of
+from privacygauge.report.values import Json
+from privacygauge.synthetic.utility import Utility
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+
+def data(f: SyntheticAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    An attack's numbers are means over the targets; those of every target are under ``targets``, by
+    the attack's title, without the record's contents. The standard deviation of a group of one
+    record is None.
+    """
+    return {
+        "game": asdict(f.game),
+        "generator": {"name": f.generator, "settings": _plain(f.settings)},
+        "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
+        "n_records": int(f.n_records),
+        "n_tables": int(f.n_tables),
+        "headline": _headline(f),
+        "attacks": [_attack(attack) for attack in f.attacks],
+        "targets": _targets(f),
+        "groups": {group.method: _group(f, group) for group in f.groups},
+        "foreseen": estimate_dict(f.foreseen),
+        "utility": _utility(f.utility),
+    }
+
+
+def _headline(f: SyntheticAudit) -> dict[str, Json]:
+    i = f.headline.target
+    return {
+        "attack": f.best.title,
+        "auc": estimate_dict(f.headline.auc),
+        "told": int(np.count_nonzero(f.best.told)),
+        "n_targets": len(f.targets),
+        "target": {
+            "row": int(f.targets.rows[i]),
+            "id": names_of(f.targets.ids[i : i + 1]).tolist()[0],
+            **_judged(f.headline.worst),
+        },
+        "epsilon": estimate_dict(f.headline.worst.epsilon),
+        "epsilon_limit": finite(f.headline.worst.epsilon_limit),
+    }
+
+
+def _attack(attack: AttackEvaluation) -> dict[str, Json]:
+    n = len(attack.targets)
+    return {
+        "name": attack.name,
+        "variant": attack.variant,
+        "thresholds": "none",
+        "rule": RULE,
+        "accuracy": estimate_dict(attack.accuracy),
+        "auc": estimate_dict(attack.auc),
+        "tpr_at_fpr": {
+            key(fpr): {"value": float(value), "n": n, "method": "mean over targets, no interval"}
+            for fpr, value in attack.tpr_at_fpr
+        },
+        "told": int(np.count_nonzero(attack.told)),
+        "own_auc": float(attack.own_auc.mean()),
+        "true_positives": int(attack.true_positives),
+        "false_positives": int(attack.false_positives),
+        "n_in": int(attack.n_in),
+        "n_out": int(attack.n_out),
+        "notes": list(attack.notes),
+    }
+
+
+def _targets(f: SyntheticAudit) -> list[Json]:
+    ids = names_of(f.targets.ids).tolist()
+    chosen = [set(group.positions.tolist()) for group in f.groups]
+    return [
+        {
+            "row": int(f.targets.rows[i]),
+            "id": ids[i],
+            "vulnerability": finite(f.targets.scores[i]),
+            "rank": int(f.targets.ranks[i]),
+            "chosen": [g.method for g, those in zip(f.groups, chosen, strict=True) if i in those],
+            "attacks": {attack.title: _judged(attack.targets[i]) for attack in f.attacks},
+        }
+        for i in range(len(f.targets))
+    ]
+
+
+def _judged(target: TargetEvaluation) -> dict[str, Json]:
+    return {
+        "auc": estimate_dict(target.auc),
+        "accuracy": estimate_dict(target.accuracy),
+        "tpr_at_fpr": {key(r.fpr): _rate(r) for r in target.tpr_at_fpr},
+        "epsilon": {
+            "low": finite(target.epsilon.low),
+            "limit": finite(target.epsilon_limit),
+        },
+    }
+
+
+def _rate(rate: RateAtFpr) -> dict[str, Json]:
+    return {**estimate_dict(rate.estimate), "resolved": bool(rate.resolved)}
+
+
+def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:
+    n = len(group.positions)
+    rows = zip(f.attacks, group.means, group.deviations, strict=True)
+    return {
+        attack.title: {
+            "mean": estimate_dict(mean),
+            "sd": finite(deviation) if n > 1 else None,
+            "n": n,
+        }
+        for attack, mean, deviation in rows
+    }
+
+
+def _utility(found: Utility | Skipped) -> Json:
+    return {"skipped": found.reason} if isinstance(found, Skipped) else _plain(found.to_dict())
+
+
+def _plain(value: Any) -> Json:
+    """Return a value as JSON has it; what it does not know becomes text."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return finite(value)
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def records_frame(f: SyntheticAudit) -> pd.DataFrame:
+    """Return one row for every target.
+
+    Parameters
+    ----------
+    f : SyntheticAudit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
+        ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
+        ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
+        ``epsilon_limit:TITLE``.
+    """
+    import pandas as pd
+
+    columns: dict[str, NDArray[Any]] = {
+        "row": f.targets.rows,
+        "id": names_of(f.targets.ids),
+        "vulnerability": f.targets.scores,
+        "rank": f.targets.ranks,
+    }
+    for attack in f.attacks:
+        columns |= {f"{name}:{attack.title}": x for name, x in _numbers(attack).items()}
+    return pd.DataFrame(columns)
+
+
+def _numbers(attack: AttackEvaluation) -> dict[str, NDArray[Any]]:
+    targets = attack.targets
+    fprs = [fpr for fpr, _ in attack.tpr_at_fpr]
+    rates = np.array([[r.estimate.value for r in target.tpr_at_fpr] for target in targets])
+    return {
+        "auc": attack.aucs,
+        "auc_low": np.array([target.auc.low for target in targets]),
+        "auc_high": np.array([target.auc.high for target in targets]),
+        "accuracy": np.array([target.accuracy.value for target in targets]),
+        **{f"tpr_at_{key(fpr)}": rates[:, place] for place, fpr in enumerate(fprs)},
+        "epsilon_low": np.array([target.epsilon.low for target in targets]),
+        "epsilon_limit": np.array([target.epsilon_limit for target in targets]),
+    }

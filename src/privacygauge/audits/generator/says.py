@@ -1,0 +1,324 @@
+"""What an audit of a generator says: its numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from privacygauge.audits.generator import sections
+from privacygauge.audits.generator.data import data, records_frame
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.audits.generator.verdict import called, kept, name_of, several, verdict
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.report.attacks.terms import MEANINGS, interval
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    decimal_estimate,
+    fixed,
+    percent_estimate,
+    rate,
+    rounded_down,
+)
+from privacygauge.report.values import (
+    About,
+    Measure,
+    Pairs,
+    Report,
+    Section,
+    Text,
+    Worst,
+)
+
+METRICS = ("auc", "auc.low", "worst", "worst.low", "epsilon", "epsilon.low")
+"""What a release can be held to."""
+
+FPR = 0.1
+"""The false-positive rate of the number on true positives."""
+
+_SOURCES = (
+    "The game and the vulnerability score: Meeus, Guépin, Crețu and de Montjoye, Achilles' Heels: "
+    "Vulnerable Record Identification in Synthetic Data Publishing (2023)."
+)
+
+_GAME = (
+    "A coin decides whether a record, the target, is among those that the generator learns from. "
+    "The generator makes a synthetic table. The adversary sees that table and holds the target's "
+    "record, and says how likely it was in. This is done with many tables: an adversary who is "
+    "right more often than chance learns about people from the table. The adversary is assumed to "
+    "know how the generator works and how it was set, so that nothing depends on keeping that "
+    "secret."
+)
+
+
+def report(f: SyntheticAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    return Report(
+        "generator",
+        "Audit of a generator of synthetic tables",
+        _about(f),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        _measures(f),
+        (
+            Section("game", "What was played", (Text((_GAME,)), _game(f)), "The game"),
+            Section("attacks", "Attacks", sections.attacks(f)),
+            Section("records", "The riskiest records", sections.records(f), "Riskiest records"),
+            Section("groups", "How the records were chosen", sections.groups(f), "Groups"),
+            Section("use", "Privacy beside use", sections.use(f), "Use"),
+        ),
+        _terms(f),
+        Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
+        data(f),
+        {"records.parquet": lambda: records_frame(f)},
+        "Nothing: everything that was asked for was done.",
+        sections.overview(f),
+        _SOURCES,
+    )
+
+
+def _about(f: SyntheticAudit) -> About:
+    return About(
+        f"A generator of synthetic tables: {f.generator}",
+        f"Somebody who holds a record guesses: {f.game.question}",
+        f.game.adversary,
+        "membership-inference",
+    )
+
+
+def _intro(f: SyntheticAudit) -> str:
+    several_targets = len(f.targets) > 1
+    return (
+        f"Synthetic tables by {kept(f.generator)}, {f.game.name}. The numbers are those of the "
+        f"strongest attack, {f.best.title}, on {several(len(f.targets), 'record')}. Small figures "
+        f"are {rate(f.level)} intervals. The attack"
+        f"{' and the worst record were' if several_targets else ' was'} chosen on the adversary's "
+        "own tables, the numbers come from others."
+    )
+
+
+def _measures(f: SyntheticAudit) -> tuple[Measure, ...]:
+    n, worst = len(f.targets), f.headline.worst
+    whose = f"for {called(f, f.headline.target)}"
+    return (
+        Measure(
+            "auc",
+            "Pairs of tables told apart",
+            f.headline.auc,
+            decimal_estimate(f.headline.auc),
+            f"mean over {several(n, 'record')}" if n > 1 else "for 1 record",
+            "Of a table made with the record and one made without it, how often the right one is "
+            "picked. Guessing gives 0.5. AUC.",
+            "0.5",
+        ),
+        Measure(
+            "worst",
+            "For the worst record",
+            worst.auc,
+            decimal_estimate(worst.auc),
+            whose,
+            "AUC.",
+            "0.5",
+            card=n > 1,
+        ),
+        Measure(
+            "told",
+            "Records told better than by guessing",
+            float(f.n_told),
+            Shown(f"{count(f.n_told)} of {count(n)}"),
+            text="By a rank test, corrected by Holm for the number of records: with "
+            f"{rate(f.level)} confidence none is counted by luck.",
+            gate=False,
+        ),
+        *(_found(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR),
+        _epsilon(f, whose),
+        *_foreseen(f.foreseen),
+    )
+
+
+def _found(r: RateAtFpr, whose: str) -> Measure:
+    return Measure(
+        f"tpr@{r.fpr:g}",
+        f"Found at {rate(r.fpr)} false alarms",
+        r.estimate,
+        percent_estimate(r.estimate, 1),
+        whose,
+        f"Share of the tables made with it that are recognised; guessing finds {rate(r.fpr)}. "
+        f"TPR at {rate(r.fpr)} FPR.{'' if r.resolved else ' Under 10 false alarms are expected.'}",
+        rate(r.fpr),
+        gate=False,
+        doubtful=not r.resolved,
+    )
+
+
+def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
+    found = f.headline.worst.epsilon
+    text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."
+    if found.low > 0:
+        text = (
+            f"With {rate(found.level)} confidence: a smaller epsilon of differential privacy "
+            "cannot be claimed."
+        )
+    limit = fixed(f.headline.worst.epsilon_limit, 2)
+    return Measure(
+        "epsilon",
+        "Epsilon is at least",
+        # A bound on epsilon has one honest number: its lower end.
+        replace(found, value=found.low),
+        Shown(rounded_down(found.low)),
+        whose,
+        f"{text} So many tables can show {limit} at most.",
+        "0",
+    )
+
+
+def _foreseen(found: Estimate | Skipped) -> tuple[Measure, ...]:
+    if isinstance(found, Skipped):
+        return ()
+    return (
+        Measure(
+            "foreseen",
+            "Risk foreseen by the score",
+            found,
+            decimal_estimate(found, 2),
+            text="Rank correlation of the vulnerability score, which needs no attack, and the "
+            "AUC: 1 if the score puts the records in the right order, 0 if it says nothing.",
+            guessing="0",
+            gate=False,
+        ),
+    )
+
+
+def _game(f: SyntheticAudit) -> Pairs:
+    sizes = f.sizes
+    return Pairs(
+        (
+            ("Game", f.game.name),
+            ("Generator", f.generator),
+            ("Its settings", settings(f)),
+            ("The adversary guesses", f.game.question),
+            ("The adversary", f.game.adversary),
+            ("Where the truth comes from", f.game.secret),
+            ("Thresholds were learnt", f.game.thresholds),
+            (
+                "Records",
+                f"{several(len(f.targets), 'target')} of {count(f.n_records)} in the table",
+            ),
+            (
+                "A synthetic table",
+                f"{several(sizes.n_made, 'record')}, made from {count(sizes.records)}",
+            ),
+            ("The adversary's own", _own(f)),
+            ("Those in question", _asked(f)),
+            ("Made in all", several(f.n_tables, "synthetic table")),
+        )
+    )
+
+
+def settings(f: SyntheticAudit) -> str:
+    """Return the generator's settings on one line."""
+    return "; ".join(f"{kept(k)} = {kept(v)}" for k, v in f.settings.items()) or "none"
+
+
+def _own(f: SyntheticAudit) -> str:
+    own = several(f.sizes.shadows, "synthetic table")
+    if _shared(f):
+        return f"{own} for all targets"
+    if f.n_tables == len(f.targets) * (f.sizes.shadows + f.sizes.tests):
+        return f"{own} for each target"
+    return f"{own} for each table in question"
+
+
+def _asked(f: SyntheticAudit) -> str:
+    asked = several(f.sizes.tests, "synthetic table")
+    if _shared(f):
+        return f"{asked} for all targets, each target in about half of them"
+    return f"{asked} for each target, about half of them made with it"
+
+
+def _shared(f: SyntheticAudit) -> bool:
+    """Return whether all targets share one pool of tables."""
+    return len(f.targets) > 1 and f.n_tables == f.sizes.shadows + f.sizes.tests
+
+
+def _terms(f: SyntheticAudit) -> tuple[tuple[str, str], ...]:
+    return (
+        (
+            "Generator, synthetic table",
+            "A program that learns from records and makes new ones like them, and the table of "
+            "those.",
+        ),
+        (
+            "Target",
+            "A record that is attacked: the adversary has it, and asks whether the synthetic table "
+            "was made with it.",
+        ),
+        (
+            "Attack",
+            "A way to tell, from a synthetic table, whether a record was among those it was made "
+            "from. It gives a score; above a threshold the guess is “in”.",
+        ),
+        (
+            "The adversary's own tables",
+            "Synthetic tables that the adversary makes with and without the record, to learn how "
+            "they differ (also called shadow tables). Attacks are judged on other tables.",
+        ),
+        (
+            "AUC",
+            "The probability that a table made with the record scores higher than one made without "
+            "it; the area under the ROC curve. Guessing gives 0.5, certainty 1.",
+        ),
+        (
+            "Right guesses",
+            "Balanced accuracy: the share of right guesses, where both answers count the same. "
+            "Guessing gives 50%.",
+        ),
+        (
+            "TPR at FPR",
+            "The share of tables made with the record that are recognised, when so many of those "
+            "made without it are mistaken (false-positive rate). A high value at a low rate means "
+            "that the guess “in” can be trusted.",
+        ),
+        (
+            "† dagger",
+            "Too few tables for this false-positive rate: fewer than 10 false alarms are expected.",
+        ),
+        (
+            "Told",
+            "A rank test (Mann and Whitney) of the tables with the record against those without it "
+            "rules out luck. It is corrected for the number of records (Holm): with the report's "
+            "confidence none of them is told by luck.",
+        ),
+        (
+            "Epsilon",
+            f"{MEANINGS['Epsilon']} With so many tables no more than the number beside it can be "
+            "shown.",
+        ),
+        (
+            "Vulnerability score",
+            "The mean distance of a record to the other records nearest to it. Rank 1 is the "
+            "record farthest from all others.",
+        ),
+        (
+            "Rank correlation",
+            "Whether two orders agree: 1 if they are the same, 0 if they have nothing to do with "
+            "each other, -1 if they are opposite (Spearman).",
+        ),
+        ("Interval", interval(f.level, "tables")),
+        (
+            "Distance of shares",
+            "Half the sum of the differences between the shares of all values, or combinations of "
+            "values (total variation): 0 if they are the same, 1 if nothing is shared.",
+        ),
+        (
+            "Association",
+            "How strongly two columns depend on each other, 0 if not at all: rank correlation, "
+            "Cramér's V, or the correlation ratio.",
+        ),
+        (
+            "Distance to the closest record",
+            "How near synthetic records come to real ones. It is no evidence of safety: tables "
+            "that keep a distance can give people away all the same.",
+        ),
+    )

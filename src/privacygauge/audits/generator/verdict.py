@@ -1,0 +1,313 @@
+"""The verdict on a generator, for somebody who decides about releasing a synthetic table."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+from privacygauge.audits.generator.found import SyntheticAudit
+from privacygauge.report import direction
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
+from privacygauge.report.numbers import count, percent, plain, rate, rounded_down, shortened
+from privacygauge.report.values import Grade, Verdict
+
+CUTS = (0.6, 0.7)
+"""From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
+accuracies of 55% and 65%, the limits of the other verdicts, come where scores are Gaussian."""
+
+_MATTERS = (
+    "It matters to the people behind the records: whoever holds somebody's record can check "
+    "whether it was in the data, which alone may say that they were a patient, a customer or "
+    "a suspect. That no synthetic record is a copy of theirs does not protect them."
+)
+
+
+def verdict(f: SyntheticAudit) -> Verdict:
+    """Return the verdict on an audit of a generator.
+
+    Parameters
+    ----------
+    f : SyntheticAudit
+
+    Returns
+    -------
+    Verdict
+        The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
+        and that of the lower end for the one record that is given away most. Without a leak
+        each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
+        but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
+        where there is no leak, but an attack takes tables with a record for those without.
+
+    Notes
+    -----
+    The attack and that record are chosen on the adversary's own tables, so neither number needs
+    a correction for the choice.
+    """
+    grade = SMALL if _only_bounded(f) else _by_auc(f)
+    if grade is NONE and f.inverted:
+        said = direction.sentences(f.inverted)
+        return Verdict(
+            UNTOLD, (UNTOLD,), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
+        )
+    sentences = (
+        _told(f),
+        _mean(f),
+        *_worst(f),
+        *_promise(f),
+        *_bounded(f),
+        _luck(f),
+        *(_missed(f) if grade is NONE else (_MATTERS,)),
+    )
+    return Verdict(
+        grade, GRADES, _headline(f, grade), sentences, _unsaid(f, grade), advice(f, grade)
+    )
+
+
+def grade_of(lowest: float) -> Grade:
+    """Return the grade for the lower end of an AUC.
+
+    Examples
+    --------
+    >>> [grade_of(x).word for x in (0.4, 0.5, 0.55, 0.6, 0.7)]
+    ['no leak found', 'no leak found', 'small', 'moderate', 'large']
+    """
+    if lowest <= 0.5:
+        return NONE
+    if lowest < CUTS[0]:
+        return SMALL
+    return MODERATE if lowest < CUTS[1] else LARGE
+
+
+def _by_auc(f: SyntheticAudit) -> Grade:
+    return grade_of(max(f.headline.auc.low, f.headline.worst.auc.low))
+
+
+def _only_bounded(f: SyntheticAudit) -> bool:
+    return _by_auc(f) is NONE and f.headline.worst.epsilon.low > 0
+
+
+def _headline(f: SyntheticAudit, grade: Grade) -> str:
+    if grade is NONE:
+        which = "the strongest attack" if len(f.attacks) > 1 else "the attack"
+        return f"No leak found: {which} was not clearly better than guessing"
+    leak, n = f"{grade.word.capitalize()} leak", len(f.targets)
+    if _only_bounded(f):
+        return f"{leak}: some tables give a record away, though most do not"
+    if not f.n_told:
+        share = percent(f.headline.worst.auc.value)
+        if f.headline.worst.auc.low > 0.5:
+            return f"{leak}: tables with and without one record are told apart in {share} of cases"
+        return f"{leak}: on average over {several(n, 'record')} attacks beat guessing"
+    if n == 1:
+        return f"{leak}: it can be told whether the attacked record was in the data"
+    whom = f"for {_of(f.n_told, n)} attacked records"
+    return f"{leak}: {whom} it can be told whether they were in the data"
+
+
+def _of(counted: int, n: int) -> str:
+    return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
+
+
+def _told(f: SyntheticAudit) -> str:
+    n, title = len(f.targets), plain(f.best.title)
+    if not f.n_told:
+        return f"{_hardly(f)} {_few(f)}"
+    whom = "for the one record that was attacked" if n == 1 else ""
+    return (
+        f"Somebody who sees the synthetic table can tell "
+        f"{whom or f'for {_of(f.n_told, n)} attacked records'}, better than by guessing, whether "
+        f"{'it was' if n == 1 else 'they were'} in the data that the table was made from. The "
+        f"strongest attack was {title}."
+    )
+
+
+def _hardly(f: SyntheticAudit) -> str:
+    if f.headline.worst.auc.low > 0.5:
+        return (
+            "Somebody who sees the synthetic table can tell for "
+            f"{called(f, f.headline.target)}, better than by guessing, whether it was in the data "
+            "that the table was made from; for most others hardly."
+        )
+    return (
+        "Somebody who sees the synthetic table, and has a person's record, can hardly tell better "
+        "than by guessing whether it was in the data that the table was made from."
+    )
+
+
+def _few(f: SyntheticAudit) -> str:
+    n = len(f.targets)
+    of = "it" if n == 1 else f"none of {count(n)} attacked records"
+    did = "did not clearly beat" if n == 1 else "clearly beat"
+    return f"The strongest attack, {plain(f.best.title)}, {did} guessing for {of}."
+
+
+def _mean(f: SyntheticAudit) -> str:
+    auc, n = f.headline.auc, len(f.targets)
+    over = f" on average over the {count(n)} records" if n > 1 else ""
+    return (
+        "Shown one table that was made with a record and one that was made without it, the attack "
+        f"tells which is which in {percent(auc.value)} of cases{over} (AUC; guessing gives 50%). "
+        f"With {rate(auc.level)} confidence it is between {percent(auc.low)} and "
+        f"{percent(auc.high)}, judged on {several(auc.n, 'synthetic table')} that it did not learn "
+        "from."
+    )
+
+
+def _worst(f: SyntheticAudit) -> tuple[str, ...]:
+    if len(f.targets) == 1:
+        return ()
+    auc = f.headline.worst.auc
+    return (
+        f"Worst off, by the adversary's own tables, is {called(f, f.headline.target)}: "
+        f"{percent(auc.value)} of such cases, with the same confidence between "
+        f"{percent(auc.low)} and {percent(auc.high)}. Since it was picked there and judged on "
+        "other tables, it does not look worse by luck.",
+    )
+
+
+def _promise(f: SyntheticAudit) -> tuple[str, ...]:
+    epsilon, shown = promised(f), f.headline.worst.epsilon
+    if epsilon is None or not broken_promise(f):
+        return ()
+    # Replacing a record is taking one out and putting another one in.
+    twice = (
+        ""
+        if shown.low > 2 * epsilon
+        else " If that promise is for adding or taking out a record, twice as much is allowed."
+    )
+    return (
+        f"The generator breaks its promise: it was set to epsilon = {epsilon:g}, and at least "
+        f"{rounded_down(shown.low)} was shown, with {rate(shown.level)} confidence, for replacing "
+        f"one record.{twice}",
+    )
+
+
+def _bounded(f: SyntheticAudit) -> tuple[str, ...]:
+    if not _only_bounded(f):
+        return ()
+    epsilon = f.headline.worst.epsilon
+    return (
+        f"With {rate(epsilon.level)} confidence epsilon is at least "
+        f"{rounded_down(epsilon.low)} for one record, which rules out that nothing leaks. The "
+        "grade is one step higher for it.",
+    )
+
+
+def _luck(f: SyntheticAudit) -> str:
+    n = len(f.targets)
+    corrected = f", corrected for looking at {count(n)} records" if n > 1 else ""
+    return (
+        "A record counts as told if a test of its tables rules out luck"
+        f"{corrected}: with {rate(f.level)} confidence no record is counted that is not given away."
+    )
+
+
+def _missed(f: SyntheticAudit) -> tuple[str, ...]:
+    auc, worst = f.headline.auc, f.headline.worst.auc
+    many = f" on average, and {percent(worst.high)} for the worst record"
+    return (
+        f"What this audit could have missed: a leak of up to {percent(auc.high)} of cases"
+        f"{many if len(f.targets) > 1 else ''}. More synthetic tables would narrow that down.",
+    )
+
+
+def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
+    rest = f.n_records - len(f.targets)
+    others = f"It says little about the {several(rest, 'record')} that were not attacked. "
+    stronger = "that a stronger attack, or somebody who knows more, would do no better"
+    first = "that nothing leaks" if grade is NONE else "what else of a record could be learnt"
+    return (
+        f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
+        f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
+    )
+
+
+def several(n: int, what: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> several(1, "record"), several(2000, "synthetic table")
+    ('1 record', '2,000 synthetic tables')
+    """
+    return f"{count(n)} {what}{'' if n == 1 else 's'}"
+
+
+def name_of(f: SyntheticAudit, i: int) -> tuple[str, str]:
+    """Return a target's id, and its row where that is something else, else an empty text."""
+    name, row = shortened(plain(f.targets.ids[i])), str(int(f.targets.rows[i]))
+    return name, "" if name == row else row
+
+
+def called(f: SyntheticAudit, i: int) -> str:
+    """Return what a target is called in a sentence."""
+    name, row = name_of(f, i)
+    return f"record {name} (row {row})" if row else f"row {name}"
+
+
+def kept(text: object) -> str:
+    """Return a setting of the generator on one line; the middle of a very long one is left out."""
+    return shortened(plain(text))
+
+
+def promised(f: SyntheticAudit) -> float | None:
+    """Return the epsilon that the generator was set to; None without one, or with a delta."""
+    found = f.settings.get("epsilon")
+    if not isinstance(found, Real) or isinstance(found, bool) or f.settings.get("delta"):
+        return None
+    return float(found)
+
+
+def broken_promise(f: SyntheticAudit) -> bool:
+    """Return whether more was shown than the epsilon that the generator was set to."""
+    epsilon = promised(f)
+    return epsilon is not None and f.headline.worst.epsilon.low > epsilon
+
+
+def advice(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    return (
+        *(_mend(f, grade) if grade is not NONE else ()),
+        "Do not rely on distances to the closest record: a table can keep them large and still "
+        "give people away.",
+        *_look_closer(f),
+        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+        "report with the release.",
+    )
+
+
+def _mend(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
+    hold = "Hold the synthetic table back, or release it only to people who are bound by contract."
+    repair = (
+        "Have the generator repaired: it leaks more than its epsilon allows. Look first at ranges "
+        "and categories that are read from the data.",
+    )
+    private = (
+        "Use a generator under differential privacy, such as PrivBayes, with ranges and "
+        "categories that are public: nothing else comes with a guarantee."
+    )
+    if promised(f) is not None:
+        private = "Set a smaller epsilon, with ranges and categories that are public."
+    return (
+        *((hold,) if grade is LARGE else ()),
+        *(repair if broken_promise(f) else ()),
+        "Remove or generalise the riskiest records, listed below, before the generator learns. "
+        "Then audit again: others may take their place.",
+        "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
+        "columns that nobody needs.",
+        private,
+    )
+
+
+def _look_closer(f: SyntheticAudit) -> tuple[str, ...]:
+    ranked = "the one" if len(f.targets) == 1 else f"the {count(len(f.targets))}"
+    if not (f.targets.ranks == 1).any():
+        return (
+            "Attack the most vulnerable records too: the one of the highest score was not among "
+            f"{ranked} attacked.",
+        )
+    if len(f.targets) < f.n_records:
+        return (
+            "Audit more records, or all of them in one shared game: what holds for "
+            f"{ranked} attacked need not hold for the others.",
+        )
+    return ()

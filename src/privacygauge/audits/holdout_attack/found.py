@@ -1,0 +1,124 @@
+"""What attacks made of a test set's own labels, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one attack came to behind one guard."""
+
+    attack: str
+    """The attack's name on the command line."""
+    guard: str
+    """The guard's."""
+    needs_points: bool
+    """Whether it must see the test points, or at least tell one from another."""
+    informed: bool
+    """Whether it started from what a base model, or the classes' shares, tell."""
+    accuracy: Estimate
+    """Of the final answer, over trials."""
+    baseline: float
+    """Accuracy of what it knew before: the base model's, or 1/m."""
+    bias: Estimate
+    """Accuracy above the baseline, over trials."""
+    corrected: Estimate
+    """The same; the intervals of all results hold together (Bonferroni)."""
+    queries_used: float
+    """Submissions answered, on average."""
+    expected: float | None
+    """The bias that theory expects on uniform labels; None where it is silent."""
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """What is known of a guard without any attack."""
+
+    guard: str
+    """Its name on the command line."""
+    kl: float
+    """No attack gains more on uniform labels, but with a probability of 1 - level."""
+    error: float
+    """Standard deviation of an answer around the accuracy."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class HoldoutAudit(Reported):
+    """What attacks made of a test set's own labels, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    n: int
+    """Points of the test set."""
+    classes: int
+    """Classes, m."""
+    queries: int
+    """Submissions that each attack may make, k."""
+    trials: int
+    """Independent plays of each attack against each guard."""
+    knowledge: str
+    """What the attacker knew before, in words."""
+    largest_class: float
+    """Share of the most frequent label."""
+    model_accuracy: float | None
+    """Accuracy of the base model; None without one."""
+    results: tuple[Result, ...]
+    """One an attack and a guard, attacks in the order of the table."""
+    guards: tuple[Guarded, ...]
+    """One a guard."""
+    honest: float
+    """Expected bias of the best of k honest submissions, at most."""
+    honest_accuracy: float
+    """Their true accuracy."""
+
+    @property
+    def worst(self) -> Result:
+        """The attack that ends furthest, and the guard that let it."""
+        return max(self.results, key=_reach)
+
+    @property
+    def attacks(self) -> tuple[str, ...]:
+        """The attacks that were played, in their order."""
+        return tuple(dict.fromkeys(r.attack for r in self.results))
+
+    def of(self, attack: str, guard: str) -> Result:
+        """Return what an attack came to behind a guard."""
+        return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
+
+    def worst_behind(self, guard: str) -> Result:
+        """Return the result of the attack that ends furthest behind a guard."""
+        return max((r for r in self.results if r.guard == guard), key=_reach)
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.holdout_attack.says import report
+
+        return report(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row for every attack and guard."""
+        from privacygauge.audits.holdout_attack.says import results_frame
+
+        return results_frame(self)
+
+    def plot_biases(self, ax: Axes | None = None) -> Axes:
+        """Return axes with the bias of every attack behind every guard."""
+        from privacygauge.audits.holdout_attack.says import plot_biases
+
+        return plot_biases(self, ax)
+
+
+def _reach(r: Result) -> tuple[float, float]:
+    # By the accuracy at the end, not by the bias: an attack that throws a good model away and
+    # starts from a guess gains more and has less.
+    return r.baseline + r.corrected.low, r.accuracy.value

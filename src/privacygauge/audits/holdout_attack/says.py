@@ -1,0 +1,403 @@
+"""What attacks on a test set say: their numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
+from privacygauge.audits.holdout_attack.verdict import FIXED, attack_title, guard_title, verdict
+from privacygauge.audits.holdout_words import (
+    SCORES,
+    SOURCES,
+    guaranteed,
+    points,
+    points_estimate,
+    terms,
+)
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
+from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.numbers import (
+    DASH,
+    Shown,
+    count,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+)
+from privacygauge.report.values import (
+    About,
+    Block,
+    Cell,
+    Column,
+    Json,
+    Measure,
+    Pairs,
+    Plot,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+METRICS = ("bias", "bias.low", "accuracy", "accuracy.low")
+"""What a test set can be held to."""
+
+_MARKERS = ("o", "s", "^", "D", "v", "x")
+_EACH, _ROOM = 0.16, 1.0
+"""Inches for each result, and beside them."""
+
+
+def report(f: HoldoutAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    return Report(
+        "holdout-attack",
+        "Reuse of a test set: attacks on its labels",
+        About(
+            f"A test set of {count(f.n)} hidden labels behind {plain(f.worst.guard)}",
+            f"Somebody submits {count(f.queries)} times, looks at the scores only, and tries to "
+            "find the hidden labels: how much better does the last submission look than it is?",
+            f.knowledge,
+            "test-set-reuse",
+        ),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        _measures(f),
+        (
+            Section(
+                "by-guard",
+                "What each attack gains behind each guard",
+                _by_guard(f),
+                "Attack by guard",
+            ),
+            Section("each", "Each in full", (_each_table(f),)),
+            Section("guards", "The guards", _guards(f)),
+            Section("measured", "How it was measured", (_measured(f),)),
+        ),
+        terms(f.level),
+        Worst("labels", (), "labels are in no report"),
+        _data(f),
+        {},
+        "Nothing: every attack was played behind every guard.",
+        (_asked_table(f), replace(_grid(f, "Bias, points"), note=f"{FIXED} {SCORES}")),
+        f"No label is in any of them. {SOURCES}",
+    )
+
+
+def _intro(f: HoldoutAudit) -> str:
+    return (
+        f"{count(f.n)} examples, {count(f.classes)} classes, the largest with "
+        f"{percent(f.largest_class)}; {count(f.queries)} submissions, {count(f.trials)} "
+        f"{'trial' if f.trials == 1 else 'trials'} of each attack behind each guard. The attacker "
+        f"knows: {f.knowledge}. Small figures are {rate(f.level)} intervals."
+    )
+
+
+def _measures(f: HoldoutAudit) -> tuple[Measure, ...]:
+    worst = f.worst
+    bias, pairs = points_estimate(worst.corrected), len(f.results)
+    by = f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}"
+    allowing = f" The interval allows for {pairs} pairs." if pairs > 1 else ""
+    accuracy = _accuracy(worst)
+    return (
+        Measure(
+            "bias",
+            "Accuracy gained by the strongest attack",
+            worst.corrected,
+            replace(bias, value=f"{bias.value} points"),
+            by,
+            allowing.strip(),
+            f"0 points: {percent(worst.baseline)} of the labels right",
+        ),
+        Measure(
+            "accuracy",
+            "Labels right",
+            accuracy,
+            _share(accuracy),
+            text=f"Of the attack's final answer.{allowing}",
+            guessing=f"{percent(worst.baseline)}, as before",
+        ),
+        Measure(
+            "before",
+            "Right before",
+            worst.baseline,
+            Shown(percent(worst.baseline)),
+            text="What it knew without a submission." if worst.informed else "What a guess has.",
+            gate=False,
+        ),
+        Measure(
+            "honest",
+            "Honest selection gains",
+            f.honest,
+            Shown(f"{points(f.honest)} points"),
+            text=f"The best of as many submissions that are {percent(f.honest_accuracy)} right, at "
+            "most, behind exact scores.",
+            gate=False,
+        ),
+    )
+
+
+def _accuracy(r: Result) -> Estimate:
+    """Return the accuracy with an interval that allows for the choice among all results."""
+    value, found = r.accuracy.value, r.corrected
+    low, high = r.baseline + found.low, r.baseline + found.high
+    # The sum may be off by its last digit.
+    return replace(found, value=value, low=min(low, value), high=max(high, value))
+
+
+def _share(found: Estimate) -> Shown:
+    """Return an estimated share as a percentage; without its interval where that is infinite."""
+    return percent_estimate(found, 1) if math.isfinite(found.low) else Shown(percent(found.value))
+
+
+def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
+    blocks: list[Block] = [_grid(f, "Attack")]
+    if len(f.results) > 1:
+        told = (
+            f"Each interval stands for itself, at {rate(f.level)}. Among {count(len(f.results))} "
+            "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
+            "table does not."
+        )
+        blocks.append(Text((told,), Tone.NOTE))
+    return (*blocks, Text((f"Accuracy only. {SCORES}",), Tone.CAUTION), _picture(f))
+
+
+def _grid(f: HoldoutAudit, head: str) -> Table:
+    return Table(
+        "grid",
+        "Bias, in points of accuracy",
+        (Column(head), *(Column(g.guard) for g in f.guards)),
+        tuple(
+            (attack, *(points_estimate(f.of(attack, g.guard).bias) for g in f.guards))
+            for attack in f.attacks
+        ),
+        "Above the accuracy that the attack had before.",
+    )
+
+
+def _picture(f: HoldoutAudit) -> Plot:
+    behind = (f.worst_behind(g.guard) for g in f.guards)
+    told = "; ".join(
+        f"{plain(r.guard)}: {points_estimate(r.bias)} ({attack_title(r.attack)})" for r in behind
+    )
+    return Plot(
+        "biases",
+        "Bias by attack and guard",
+        "How many points of accuracy each attack gained; bars are intervals over trials. The "
+        "dotted line is no gain.",
+        f"The furthest behind each guard, in points: {told}.",
+        lambda: plot_biases(f),
+    )
+
+
+def _each_table(f: HoldoutAudit) -> Table:
+    titles = ("Guard", "Accuracy", "Before", "Bias, points", "Expected", "Submissions")
+    return Table(
+        "each",
+        "Accuracy of the final answer",
+        (Column("Attack"), *map(Column, titles)),
+        tuple(_each(f, r) for r in f.results),
+        "Expected: what theory says for an attacker who knows nothing, where a formula holds.",
+    )
+
+
+def _each(f: HoldoutAudit, r: Result) -> Row:
+    notes = "starts from what it knows" if r.informed else "starts from a guess"
+    notes += "; must tell examples apart" if r.needs_points else ""
+    cells = (
+        Cell(r.attack, (notes,)),
+        r.guard,
+        _share(r.accuracy),
+        percent(r.baseline),
+        points_estimate(r.bias),
+        DASH if r.expected is None else points(r.expected),
+        count(round(r.queries_used)),
+    )
+    best = len(f.results) > 1 and r is f.worst
+    return Row(cells, Tone.BEST if best else Tone.PLAIN)
+
+
+def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
+    return (
+        Text(
+            (
+                "What no attack exceeds, however clever, with a probability of "
+                f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
+                "model. It counts what the answers can tell, so noise earns it nothing.",
+            )
+        ),
+        Table(
+            "guards",
+            "Guarantees",
+            (
+                Column("Guard"),
+                Column("Any attack at most, points"),
+                Column("Typical error of an answer, points"),
+            ),
+            tuple((g.guard, Shown(guaranteed(g.kl, f.classes)), points(g.error)) for g in f.guards),
+        ),
+        Text(
+            (
+                "The error is what honest teams pay for a guard. No limit: so many answers can "
+                "tell, in theory, every label.",
+            ),
+            Tone.NOTE,
+        ),
+    )
+
+
+def _measured(f: HoldoutAudit) -> Pairs:
+    each, corrected = f.results[0].accuracy, f.worst.corrected
+    rows = [
+        ("Estimates", _interval(each)),
+        ("Trials", FIXED),
+        (
+            "Final answer",
+            f"Judged on all labels, apart from the {count(f.queries)} submissions.",
+        ),
+        (
+            "In the verdict",
+            f"{_interval(corrected)}: all {count(len(f.results))} hold together (Bonferroni).",
+        ),
+    ]
+    if f.model_accuracy is not None:
+        told = (
+            f"{percent(f.model_accuracy)} right on this test set. No attack is told; it is the "
+            "accuracy before."
+        )
+        rows.append(("Base model", told))
+    return Pairs(tuple(rows))
+
+
+def _interval(found: Estimate) -> str:
+    """Return how an interval was made, such as ``t over trials, n = 10, 95%``."""
+    if found.n == 1:
+        return "one trial, no interval"
+    return f"{found.method}, n = {count(found.n)}, {rate(found.level)}"
+
+
+def _asked_table(f: HoldoutAudit) -> Table:
+    """Return what was played, for a terminal."""
+    model = () if f.model_accuracy is None else (("Base model", percent(f.model_accuracy)),)
+    return Table(
+        "asked",
+        "What was played",
+        (Column("Played"), Column("", prose=True)),
+        (
+            ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
+            ("Largest class", percent(f.largest_class)),
+            ("Submissions", count(f.queries)),
+            ("Attacker knows", f.knowledge),
+            *model,
+        ),
+    )
+
+
+def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
+    """Draw the bias of every attack behind every guard with intervals; numbers: `results_frame`.
+
+    Parameters
+    ----------
+    f : HoldoutAudit
+    ax : matplotlib.axes.Axes, optional
+        A new figure's where none is given, as high as there are results.
+    """
+    new = ax is None
+    ax = axes(ax)
+    place = np.arange(len(f.attacks), dtype=float)
+    for i, guard in enumerate(f.guards):
+        found = [f.of(attack, guard.guard).bias for attack in f.attacks]
+        value, low, high = (
+            100 * np.array([getattr(e, end) for e in found]) for end in ("value", "low", "high")
+        )
+        reach = np.where(np.isfinite([value - low, high - value]), [value - low, high - value], 0)
+        off = (i + 1) / (len(f.guards) + 1) - 0.5
+        ax.errorbar(value, place + 0.8 * off, xerr=reach, fmt=_MARKERS[i % len(_MARKERS)],
+                    color=SERIES[i % len(SERIES)], ms=4.5, elinewidth=1.2, lw=1.2,
+                    label=short(guard.guard))  # fmt: skip
+    for between in place[1:] - 0.5:
+        ax.axhline(between, color=FAINT, lw=0.6)
+    ax.axvline(0, color=OTHER, lw=0.9, ls=(0, (1, 2)))
+    ax.set_yticks(place, [short(attack) for attack in f.attacks])
+    ax.grid(visible=False, axis="y")
+    ax.set(ylim=(len(place) - 0.5, -0.5), xlabel="Bias, points of accuracy")
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
+    figure = ax.get_figure(root=True)
+    if new and figure is not None:
+        figure.set_size_inches(4.6, _ROOM + _EACH * max(4, len(f.results)))
+    return ax
+
+
+def results_frame(f: HoldoutAudit) -> pd.DataFrame:
+    """Return one row for every attack and guard.
+
+    Parameters
+    ----------
+    f : HoldoutAudit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
+        ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
+    """
+    import pandas as pd
+
+    rows = []
+    for r in f.results:
+        row: dict[str, object] = {"attack": r.attack, "guard": r.guard, "baseline": r.baseline}
+        named = {"accuracy": r.accuracy, "bias": r.bias, "bias_corrected": r.corrected}
+        for name, found in named.items():
+            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+        rows.append({**row, "bias_expected": r.expected, "queries_used": r.queries_used})
+    return pd.DataFrame(rows)
+
+
+def _data(f: HoldoutAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``accuracy``, ``baseline``, ``bias`` and ``queries_used`` are those of the attack and guard that
+    are named beside; where there are several, of the pair that goes furthest, with the interval of
+    ``bias_corrected`` allowing for the choice. Every pair is in ``attacks``. No label is in it.
+    """
+    return {
+        "attack": f.worst.attack,
+        "n": int(f.n),
+        "classes": int(f.classes),
+        "queries": int(f.queries),
+        "trials": int(f.trials),
+        "knowledge": f.knowledge,
+        "largest_class": float(f.largest_class),
+        "model_accuracy": None if f.model_accuracy is None else float(f.model_accuracy),
+        **_result(f.worst),
+        "attacks": [{"name": r.attack, **_result(r)} for r in f.results],
+        "guards": [{"name": g.guard, "kl": float(g.kl), "error": float(g.error)} for g in f.guards],
+        "honest_best_of_k": {"bias": float(f.honest), "accuracy": float(f.honest_accuracy)},
+    }
+
+
+def _result(r: Result) -> dict[str, Json]:
+    return {
+        "guard": r.guard,
+        "accuracy": estimate_dict(r.accuracy),
+        "baseline": float(r.baseline),
+        "bias": estimate_dict(r.bias),
+        "bias_corrected": estimate_dict(r.corrected),
+        "bias_expected": None if r.expected is None else finite(r.expected),
+        "queries_used": float(r.queries_used),
+        "needs_points": bool(r.needs_points),
+        "informed": bool(r.informed),
+    }

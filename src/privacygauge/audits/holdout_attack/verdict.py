@@ -1,0 +1,160 @@
+"""What attacks on a test set's labels mean, in words for its owner."""
+
+from __future__ import annotations
+
+from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
+from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
+from privacygauge.report.numbers import count, percent, plain, rate
+from privacygauge.report.values import Grade, Severity, Verdict
+
+NONE = Grade("no gain found", Severity.NOTHING)
+SMALL = Grade("small", Severity.SMALL)
+MODERATE = Grade("moderate", Severity.MODERATE)
+LARGE = Grade("large", Severity.GRAVE)
+GRADES = (NONE, SMALL, MODERATE, LARGE)
+"""From mild to grave."""
+
+UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
+"""The grade after a single trial, which has no interval."""
+
+LIMITS = (0.01, 0.05)
+"""Biases from which a gain is moderate, and large: one point, five points."""
+
+FIXED = (
+    "The label file is fixed: trials differ in the attacker's random queries and in the guard's "
+    "noise, and the intervals are about those, not about other label files."
+)
+"""What the intervals are about."""
+
+UNSAID = (
+    "It does not say that a stronger attack, or an attacker with a better model, would do no "
+    "better; a guarantee for each guard is given beside."
+)
+"""What the result does not say."""
+
+_TITLES = {
+    "nb": "naive Bayes",
+    "majority-blum-hardt": "the majority of Blum and Hardt",
+    "scan": "the linear scan",
+    "message-passing": "message passing",
+    "linear-programming": "linear programming",
+    "designed": "designed queries",
+    "reconstruction": "reconstruction of a few labels",
+}
+
+
+def verdict(f: HoldoutAudit) -> Verdict:
+    """Return the verdict on a test set behind the guards that were tried.
+
+    Parameters
+    ----------
+    f : HoldoutAudit
+
+    Returns
+    -------
+    Verdict
+        By the attack that goes furthest behind any of the guards, and by the lower end of its
+        bias, which allows for the choice: none at 0, small below one point, moderate below five,
+        large from there on. After a single trial it cannot be told.
+    """
+    grade = UNKNOWN if f.trials == 1 else grade_of(f.worst)
+    scale = (UNKNOWN,) if grade is UNKNOWN else GRADES
+    sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES)
+    return Verdict(grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade))
+
+
+def attack_title(name: str) -> str:
+    """Return what an attack is called in a sentence."""
+    return _TITLES.get(name, plain(name))
+
+
+def guard_title(name: str) -> str:
+    """Return what stands before the test set, in a sentence."""
+    return "exact scores" if name == "exact" else f"scores behind {plain(name)}"
+
+
+def grade_of(r: Result) -> Grade:
+    """Return the grade of a result, by the lower end of its corrected bias."""
+    low = r.corrected.low
+    if low <= 0:
+        return NONE
+    return SMALL if low < LIMITS[0] else MODERATE if low < LIMITS[1] else LARGE
+
+
+def _headline(f: HoldoutAudit, grade: Grade) -> str:
+    worst = f.worst
+    if grade is UNKNOWN:
+        return (
+            f"It cannot be told from one trial, in which {count(f.queries)} submissions bought "
+            f"{points(worst.bias.value)} points"
+        )
+    if grade == NONE:
+        tried = len(f.results)
+        what = f"none of {tried} attacks gained" if tried > 1 else "the attack did not gain"
+        return f"No gain found: {what} anything for certain with {count(f.queries)} submissions"
+    return (
+        f"{grade.word.capitalize()} gain: {count(f.queries)} submissions can buy "
+        f"{points(worst.bias.value)} points of accuracy, from {guard_title(worst.guard)}"
+    )
+
+
+def _found(f: HoldoutAudit) -> str:
+    worst = f.worst
+    from_ = "a guess" if not worst.informed else "what it knew before"
+    return (
+        f"The attack that ends furthest, {attack_title(worst.attack)}, has "
+        f"{percent(worst.accuracy.value)} of {count(f.n)} labels right after "
+        f"{count(round(worst.queries_used))} submissions ({guard_title(worst.guard)}, "
+        f"{count(f.classes)} classes); {from_} has {percent(worst.baseline)}. What it learnt is "
+        "about these labels alone, and worth nothing on new data."
+    )
+
+
+def _by_guard(f: HoldoutAudit) -> tuple[str, ...]:
+    if len(f.guards) < 2:
+        return ()
+    parts = []
+    for guard in f.guards:
+        best = f.worst_behind(guard.guard)
+        gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
+        sure = grade_of(best) != NONE
+        parts.append(f"{plain(guard.guard)} {gain if sure else 'nothing for certain'}")
+    return (f"The most that was gained behind each guard, in points: {'; '.join(parts)}.",)
+
+
+def _sure(f: HoldoutAudit) -> str:
+    if f.trials == 1:
+        return f"One trial says nothing about how much chance was in it. {FIXED}"
+    tried = len(f.results)
+    allowing = f", which allows for having tried {tried} pairs" if tried > 1 else ""
+    interval = points_estimate(f.worst.corrected).interval
+    return (
+        f"With {rate(f.level)} confidence the gain lies between {interval.replace(' to ', ' and ')}"
+        f" points{allowing} ({count(f.trials)} trials each). {FIXED}"
+    )
+
+
+def _selection(f: HoldoutAudit) -> str:
+    return (
+        f"Nobody has to attack: the best of {count(f.queries)} honest submissions that are all "
+        f"{percent(f.honest_accuracy)} right looks up to {points(f.honest)} points better than it "
+        "is, on average, if scores are exact."
+    )
+
+
+def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
+    best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
+    if grade is UNKNOWN:
+        return ("Play more trials: --trials 10.", LAST)
+    if grade == NONE:
+        return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)
+    if grade_of(f.worst_behind(best)) in (NONE, SMALL):
+        guard = (
+            f"Score behind {plain(best)}, which left least to gain of the guards that were tried."
+        )
+    else:
+        guard = (
+            "Try a guard that shows a score only when it is clearly better than the best so far: "
+            "--guard exact,ladder."
+        )
+    return (guard, LIMIT, "Try more attacks, and a good model's logits (--logits).", LAST)

@@ -1,0 +1,414 @@
+"""What bounds on the reuse of a test set say: numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.audits.holdout_bound.found import (
+    ATTACK,
+    GUARANTEE,
+    HONEST,
+    KINDS,
+    RATE,
+    Bias,
+    HoldoutBounds,
+)
+from privacygauge.audits.holdout_bound.verdict import submissions, verdict
+from privacygauge.audits.holdout_words import (
+    SCORES,
+    SOURCES,
+    guaranteed,
+    limits,
+    points,
+    points_estimate,
+    terms,
+)
+from privacygauge.core.estimate import Skipped
+from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
+from privacygauge.report.document import estimate_dict
+from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate
+from privacygauge.report.values import (
+    About,
+    Block,
+    Cell,
+    Column,
+    Json,
+    Measure,
+    Plot,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_HEADS = {
+    ATTACK: "Known attacks",
+    HONEST: "Honest selection",
+    GUARANTEE: "Guarantees",
+}
+
+_FURTHER = {
+    "nb": "nb",
+    "majority": "majority",
+    "scan": "linear_scan",
+    "theorem-3-1": "theorem_3_1",
+}
+"""Names of measures that stand in the table only, and of their biases."""
+
+METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")
+"""What the reuse of a test set can be held to."""
+
+
+def report(f: HoldoutBounds) -> Report:
+    """Return everything that the bounds say, as plain values."""
+    within = f"Within {points(f.allowed_bias)} points"
+    return Report(
+        "holdout-bound",
+        "Reuse of a test set: what submissions can buy",
+        About(
+            f"A test set of {count(f.n)} hidden labels behind {plain(f.guard)}, by formulas",
+            f"How much better can the best of {count(f.queries)} submissions look than it is, by "
+            "luck or by an attack on the scores?",
+            "scores of submissions, and no model",
+            "test-set-reuse",
+        ),
+        f"{count(f.n)} examples, {count(f.classes)} classes, {count(f.queries)} submissions"
+        f"{_accounts(f)}, answered by {f.guard}. A point is a percentage point of accuracy.",
+        f.origin,
+        verdict(f),
+        _measures(f),
+        (
+            Section("bias", f"What {count(f.queries)} submissions buy", _bias(f), "What they buy"),
+            Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
+            Section("check", "Do the formulas hold?", (_check(f),)),
+            Section("rates", "Rates", _rates(f)),
+        ),
+        terms(f.level),
+        Worst("labels", (), "no labels were looked at"),
+        _data(f),
+        {},
+        "Nothing: every formula was evaluated.",
+        (
+            _asked_table(f),
+            replace(_bias_table(f), note=SCORES),
+            replace(_allowed_table(f, within), note=""),
+        ),
+        SOURCES,
+    )
+
+
+def _accounts(f: HoldoutBounds) -> str:
+    return f" ({count(f.accounts)} accounts, {count(f.per_account)} each)" if f.accounts > 1 else ""
+
+
+def _measures(f: HoldoutBounds) -> tuple[Measure, ...]:
+    # Where no attack is known, what luck gains stands for the bounds.
+    first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
+    further = (
+        Measure(name, f"Gain of {found.title}", found.value, Shown(_gain(f, found)), card=False)
+        for name, key in _FURTHER.items()
+        for found in [f.bias(key)]
+    )
+    return (*first, _any_attack(f), *further)
+
+
+def _strongest(f: HoldoutBounds) -> Measure:
+    strongest = f.strongest
+    label = "Strongest known attack gains"
+    if strongest is None:
+        reason = f"No formula covers attacks behind {plain(f.guard)}, and none was simulated"
+        return Measure("bias", label, Skipped("bias", reason), Shown(DASH), text=f"{reason}.")
+    return Measure(
+        "bias",
+        label,
+        strongest.value,
+        Shown(f"{points(max(0.0, strongest.value))} points"),
+        f"by {strongest.title}",
+        f"Without a model; above {percent(f.chance)}, which a guess has.",
+        guessing=f"0 points; {points(f.allowed_bias)} are allowed",
+    )
+
+
+def _honest(f: HoldoutBounds) -> Measure:
+    return Measure(
+        "honest",
+        "Honest selection gains",
+        f.bias("honest_best_of_k").value,
+        Shown(f"{points(f.bias('honest_best_of_k').value)} points"),
+        text=f"Expected of the best of all submissions that are {percent(f.accuracy)} right.",
+        guessing=f"0 points; {points(f.allowed_bias)} are allowed",
+    )
+
+
+def _any_attack(f: HoldoutBounds) -> Measure:
+    kl = f.bias("kl").value
+    silent = not limits(kl, f.classes)
+    return Measure(
+        "kl",
+        "Any attack gains at most",
+        kl,
+        Shown("no limit" if silent else f"{points(kl)} points"),
+        text="No guarantee: so many answers can tell every label."
+        if silent
+        else f"With probability {rate(f.level)}, on uniform labels.",
+    )
+
+
+def _gain(f: HoldoutBounds, bias: Bias) -> str:
+    return guaranteed(bias.value, f.classes) if bias.kind == GUARANTEE else points(bias.value)
+
+
+def _bias(f: HoldoutBounds) -> tuple[Block, ...]:
+    told = "; ".join(f"{b.title} {_gain(f, b)}" for b in f.biases if b.kind != RATE and b.applies)
+    return (
+        Text(
+            (
+                "A bias is how much better a submission looks on this test set than it is. Attacks "
+                "are what is known to be possible without a model; a guarantee is what no such "
+                "attack can exceed. The truth lies between them. Honest selection counts from the "
+                "submissions' own accuracy, and the guarantees do not cover it.",
+            )
+        ),
+        Text((f"Accuracy only. {SCORES}",), Tone.CAUTION),
+        _bias_table(f),
+        Text(
+            (
+                f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
+                "which is all there is to gain, so it says nothing. The answers of this guard can "
+                f"have at most {fixed(f.nats, 0)} nats of information in all.",
+            ),
+            Tone.NOTE,
+        ),
+        Plot(
+            "curves",
+            "Bias against submissions",
+            "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
+            "what is allowed. Between an attack and the guarantee nothing is known; honest "
+            "selection counts from another accuracy, and the guarantee does not cover it.",
+            f"At {count(f.queries)} submissions, in points: {told}.",
+            lambda: plot_curves(f),
+        ),
+    )
+
+
+def _bias_table(f: HoldoutBounds) -> Table:
+    rows: list[Row] = []
+    for kind in KINDS:
+        if kind in _HEADS:
+            rows.append(Row((_HEADS[kind],)))
+            rows += _simulated(f) if kind == ATTACK else []
+            rows += [_row(f, bias) for bias in f.biases if bias.kind == kind]
+    return Table(
+        "bias",
+        "Bias, in points of accuracy",
+        (Column("What"), Column("Points"), Column("Taken for granted", prose=True, needed=False)),
+        tuple(rows),
+        "Attacks count from a guess, honest selection from the true accuracy.",
+    )
+
+
+def _simulated(f: HoldoutBounds) -> list[Row]:
+    if f.simulated is None:
+        return []
+    told = (
+        f"played on uniform labels against {f.guard}; {f.simulated.method}, n = {f.simulated.n}, "
+        f"{rate(f.simulated.level)}"
+    )
+    return [Row(("naive Bayes, simulated", points_estimate(f.simulated), told), Tone.BEST)]
+
+
+def _row(f: HoldoutBounds, bias: Bias) -> Row:
+    if bias.applies:
+        return Row((bias.title, Shown(_gain(f, bias)), bias.assumption))
+    title = Cell(bias.title, ("does not apply here",))
+    return Row((title, Shown(_gain(f, bias)), bias.assumption), Tone.FAINT)
+
+
+def _allowed(f: HoldoutBounds) -> tuple[Block, ...]:
+    most = points(f.allowed_bias)
+    asked = f"The same question turned round: what keeps the bias within {most} points?"
+    return (Text((asked,)), _allowed_table(f, "Against"))
+
+
+def _allowed_table(f: HoldoutBounds, head: str) -> Table:
+    return Table(
+        "allowed",
+        f"Within {points(f.allowed_bias)} points",
+        (
+            Column(head),
+            Column("Submissions"),
+            Column("or examples"),
+            Column("Taken for granted", prose=True, needed=False),
+        ),
+        tuple(
+            (
+                a.title,
+                Shown(submissions(a.submissions)),
+                Shown(submissions(a.points)),
+                a.assumption,
+            )
+            for a in f.allowed
+        ),
+        f"Either so many submissions to {count(f.n)} examples, or so many examples for "
+        f"{count(f.queries)} submissions.",
+    )
+
+
+def _asked_table(f: HoldoutBounds) -> Table:
+    """Return what was asked about, for a terminal."""
+    return Table(
+        "asked",
+        "What was asked about",
+        (Column("Asked about"), Column("", prose=True)),
+        (
+            ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
+            ("Submissions", f"{count(f.queries)}{_accounts(f)}"),
+            ("Guard", f"{f.guard}, {fixed(f.nats, 0)} nats in all answers"),
+            ("Draws per label", f"{fixed(f.per_label, 1)} ({_closed_form(f)})"),
+        ),
+    )
+
+
+def _closed_form(f: HoldoutBounds) -> str:
+    return "the closed form holds" if f.trusted else "too few for the closed form: 20 are needed"
+
+
+def _check(f: HoldoutBounds) -> Text:
+    poisson = " The row with Poisson counts does without." if f.classes >= 10 else ""
+    return Text(
+        (
+            "The closed forms of naive Bayes and of the majority take sums over queries for "
+            "normal. That needs each label to be drawn often, at an example and in a query: 20 "
+            f"times or more. Here it is drawn {fixed(f.per_label, 1)} times; {_closed_form(f)}."
+            f"{poisson} The guarantees hold for any numbers.",
+            "All of them are about labels that the analyst does not know and that are equally "
+            "frequent. With a good model an attacker starts higher and gains less on top of it, or "
+            "more where the model narrows each example to a few labels: measure it with "
+            "privacygauge holdout attack.",
+        )
+    )
+
+
+def _rates(f: HoldoutBounds) -> tuple[Block, ...]:
+    blocks: list[Block] = [
+        Text(
+            (
+                "How the best possible attacks grow, up to a constant factor that nobody knows. "
+                "These are not biases.",
+            )
+        ),
+        Table(
+            "rates",
+            "Rates, without constants",
+            (Column("Rate"), Column("Value"), Column("Formula", prose=True)),
+            tuple((b.title, f"{b.value:.3g}", b.assumption) for b in f.biases if b.kind == RATE),
+        ),
+    ]
+    if f.reconstruction is not None:
+        told = (
+            f"{count(f.reconstruction)} random queries determine every label with a probability of "
+            "one half (Theorem 4.5). Determined is not found: the theorem gives no fast way."
+        )
+        blocks.append(Text((told,), Tone.NOTE))
+    return tuple(blocks)
+
+
+def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
+    """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``.
+
+    Parameters
+    ----------
+    f : HoldoutBounds
+    ax : matplotlib.axes.Axes, optional
+        A new figure's where none is given.
+    """
+    ax = axes(ax)
+    low = 1.0
+    for place, curve in enumerate(f.curves):
+        shown = curve.bias > 0
+        ax.plot(curve.queries[shown], curve.bias[shown] * 100, color=SERIES[place % len(SERIES)],
+                ls=DASHES[place % len(DASHES)], lw=1.6, label=curve.title)  # fmt: skip
+        here = np.interp(f.queries, curve.queries, curve.bias) * 100
+        low = min(low, here / 10) if here > 0 else low
+    ax.axhline(f.allowed_bias * 100, color=OTHER, lw=0.9, ls=(0, (1, 2)))
+    ax.annotate("allowed", (1, f.allowed_bias * 100), (2, 2), textcoords="offset points",
+                color=INK, fontsize=7.5)  # fmt: skip
+    ax.axvline(f.queries, color=OTHER, lw=0.9)
+    last = max(int(curve.queries[-1]) for curve in f.curves)
+    ax.set(xscale="log", yscale="log", xlim=(1, last), ylim=(max(low, 1e-3), 100))
+    ax.set(xlabel="Submissions", ylabel="Bias, points of accuracy")
+    legend(ax, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
+    return ax
+
+
+def numbers_frame(f: HoldoutBounds) -> pd.DataFrame:
+    """Return one row for every number: ``name``, ``kind``, ``value``, ``applies``, ``assumption``.
+
+    Values are biases above 1/m (``honest_best_of_k``: above the true accuracy), except for rates.
+    """
+    import pandas as pd
+
+    return pd.DataFrame(
+        {
+            "name": [b.key for b in f.biases],
+            "kind": [b.kind for b in f.biases],
+            "value": [b.value for b in f.biases],
+            "applies": [b.applies for b in f.biases],
+            "assumption": [b.assumption for b in f.biases],
+        }
+    )
+
+
+def _data(f: HoldoutBounds) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``nb``, ``majority`` and every further number under its own key, a bias above 1/m each
+    (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,
+    which are not biases, under ``rates`` alone.
+    """
+    strongest = f.strongest
+    return {
+        "n": int(f.n),
+        "classes": int(f.classes),
+        "queries": int(f.queries),
+        "accounts": int(f.accounts),
+        "per_account": int(f.per_account),
+        "guard": f.guard,
+        "accuracy": float(f.accuracy),
+        "correlation": float(f.correlation),
+        **{b.key: float(b.value) for b in f.biases if b.kind != RATE},
+        "nb_simulated": None if f.simulated is None else estimate_dict(f.simulated),
+        "strongest": None
+        if strongest is None
+        else {"name": strongest.key, "bias": float(strongest.value)},
+        "assumptions": {
+            b.key: {"kind": b.kind, "assumption": b.assumption, "applies": bool(b.applies)}
+            for b in f.biases
+        },
+        "rates": {b.key: float(b.value) for b in f.biases if b.kind == RATE},
+        "reconstruction_queries": f.reconstruction,
+        "transcript_nats": float(f.nats),
+        "closed_form": {"trusted": bool(f.trusted), "draws_per_label": float(f.per_label)},
+        "allowed_bias": float(f.allowed_bias),
+        "allowed": {
+            a.key: {
+                "submissions": a.submissions,
+                "examples": a.points,
+                "assumption": a.assumption,
+            }
+            for a in f.allowed
+        },
+        "curves": {
+            c.key: {"queries": c.queries.tolist(), "bias": c.bias.tolist()} for c in f.curves
+        },
+    }

@@ -1,0 +1,165 @@
+"""What so many submissions mean for a test set, in words for its owner."""
+
+from __future__ import annotations
+
+from privacygauge.audits.holdout_bound.found import HoldoutBounds
+from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
+from privacygauge.report.numbers import count, percent, plain, rate
+from privacygauge.report.values import Grade, Severity, Verdict
+
+SAFE = Grade("safe against any attack", Severity.NOTHING)
+SOUND = Grade("safe against known attacks", Severity.SMALL)
+OPEN = Grade("open to attack", Severity.MODERATE)
+WORN = Grade("too many submissions", Severity.GRAVE)
+GRADES = (SAFE, SOUND, OPEN, WORN)
+"""From mild to grave."""
+
+UNKNOWN = Grade("to be measured", Severity.UNTOLD)
+"""The grade where no formula covers the guard and nothing was simulated."""
+
+UNINFORMED = (
+    "An attacker who starts from a good model of its own gains on top of that model; privacygauge "
+    "holdout attack --logits measures it."
+)
+"""What the numbers for uniform labels leave out."""
+
+
+def verdict(f: HoldoutBounds) -> Verdict:
+    """Return the verdict on a test set of this size with so many submissions.
+
+    Parameters
+    ----------
+    f : HoldoutBounds
+
+    Returns
+    -------
+    Verdict
+        By what the owner allows: safe where the guarantee is within it; too many submissions
+        where honest selection alone goes beyond; else by the strongest known attack, and to be
+        measured where none is known to apply to the guard.
+    """
+    found = grade(f)
+    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    sentences = (_found(f), _guarantee(f), _allowed(f), _counted(f), UNINFORMED)
+    return Verdict(found, scale, _headline(f, found), sentences, SCORES, _advice(f, found))
+
+
+def grade(f: HoldoutBounds) -> Grade:
+    """Return one of `GRADES`, or `UNKNOWN`."""
+    most, strongest = f.allowed_bias, f.strongest
+    if f.bias("honest_best_of_k").value > most:
+        return WORN
+    if f.bias("kl").value <= most:
+        return SAFE
+    if strongest is None:
+        return UNKNOWN
+    # What was simulated may reach to the end of its interval.
+    high = -1.0 if f.simulated is None else f.simulated.high
+    return SOUND if max(strongest.value, high) <= most else OPEN
+
+
+def submissions(number: int | None) -> str:
+    """Return a number of submissions or points; a dash where it is not known."""
+    if number is None:
+        return "-"
+    return "10\N{SUPERSCRIPT ONE}\N{SUPERSCRIPT TWO} or more" if number >= 10**12 else count(number)
+
+
+def _headline(f: HoldoutBounds, found: Grade) -> str:
+    k, most = count(f.queries), points(f.allowed_bias)
+    honest = points(f.bias("honest_best_of_k").value)
+    gain = "" if f.strongest is None else _gain(f.strongest.value)
+    if found == WORN:
+        attacker = f", an attacker {gain}" if gain else ""
+        return f"Too many submissions: {k} gain an honest team up to {honest} points{attacker}"
+    if found == SAFE:
+        return f"Safe: no attack gains more than {most} points with {k} submissions"
+    if found == UNKNOWN:
+        return f"To be measured: no formula says what attacks gain behind {plain(f.guard)}"
+    if found == SOUND:
+        return f"No known attack gains more than {gain} points with {k} submissions"
+    return f"Open to attack: {k} submissions can buy {gain} points without any model"
+
+
+def _found(f: HoldoutBounds) -> str:
+    honest, strongest = f.bias("honest_best_of_k"), f.strongest
+    begin = (
+        f"With {count(f.queries)} submissions to {count(f.n)} examples of {count(f.classes)} "
+        f"classes, an honest team whose submissions are all {percent(f.accuracy)} right gains up "
+        f"to {points(honest.value)} points, merely because the best score is chosen"
+    )
+    if strongest is None:
+        return (
+            f"{begin}. What an attacker gains behind {plain(f.guard)} no formula says: "
+            "privacygauge holdout attack measures it on your labels, "
+            "--simulate here on made-up ones."
+        )
+    return (
+        f"{begin}; an attacker without any model gains {_gain(strongest.value)} points above "
+        f"chance ({plain(strongest.title)})."
+    )
+
+
+def _gain(bias: float) -> str:
+    # A simulated bias may be below 0 by chance.
+    return points(max(0.0, bias))
+
+
+def _guarantee(f: HoldoutBounds) -> str:
+    kl = f.bias("kl").value
+    if not limits(kl, f.classes):
+        return (
+            "No guarantee holds against every conceivable attack: what so many answers can tell "
+            "is enough, in theory, for all labels."
+        )
+    return (
+        f"No attack without a model gains more than {points(kl)} points, with a probability of "
+        f"{rate(f.level)}; below that there is no guarantee against attacks that nobody knows yet."
+    )
+
+
+def _allowed(f: HoldoutBounds) -> str:
+    honest, every = f.allowed[0], f.allowed[-1]
+    known = [a.submissions for a in f.allowed[1:-1] if a.submissions is not None]
+    attacked = (
+        f"; {_several(min(known))} by the strongest known attack, on average" if known else ""
+    )
+    most = f"{points(f.allowed_bias)} points"
+    none = every.submissions == 0
+    surely = "not even one is" if none else f"{_several(every.submissions)} are"
+    return (
+        f"What stays within {most} on such a test set: {_several(honest.submissions)} by honest "
+        f"teams, with a probability of {rate(f.level)}{attacked}. Against every attack that there "
+        f"may be, {surely} guaranteed."
+    )
+
+
+def _several(number: int | None) -> str:
+    return f"{submissions(number)} submission{'' if number == 1 else 's'}"
+
+
+def _counted(f: HoldoutBounds) -> str:
+    return (
+        f"An attack's gain counts from {percent(f.chance)}, which a guess has, and holds for "
+        "labels that are equally frequent. A point is a percentage point."
+    )
+
+
+def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
+    if found is SAFE:
+        return ("Keep the limits and the guard as they are.", LAST)
+    ladder = (
+        "Show a score only when it is clearly better than the best so far (a Ladder); random "
+        "queries then learn next to nothing."
+    )
+    digits = "Show fewer digits: it costs honest teams nothing that is not noise."
+    guards = () if "ladder" in f.guard else (ladder, digits) if f.guard == "exact" else (ladder,)
+    measure = "Measure it on your own labels: privacygauge holdout attack."
+    return (*_larger(f, found), *guards, LIMIT, measure, LAST)
+
+
+def _larger(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:
+    size = f.allowed[0].points
+    if found is not WORN or size is None or size <= f.n:
+        return ()
+    return (f"Use at least {submissions(size)} examples if honest teams are to submit as often.",)

@@ -1,0 +1,136 @@
+"""Words and numbers that bounds on a test set and attacks on it share.
+
+Biases are shown in points: percentage points of accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.numbers import Shown, fixed, rate
+
+SCORES = (
+    "All of this is about one accuracy per submission. Log-loss, and scores class by class, give "
+    "away far more: a single log-loss can hold many labels, so none of these numbers covers them."
+)
+"""What an owner whose metric is another one has to know."""
+
+SOURCES = (
+    "Feldman, Frostig and Hardt, The Advantages of Multiple Classes for Reducing Overfitting from "
+    "Test Set Reuse (2019); Blum and Hardt, The Ladder (2015)."
+)
+"""The papers behind it."""
+
+LAST = "Rank by a second test set at the end, which no submission was ever scored on."
+"""Advice whatever was found."""
+
+LIMIT = (
+    "Limit the submissions of all accounts together: a limit per account falls to many accounts."
+)
+"""Advice where attacks gain."""
+
+
+def points(bias: float) -> str:
+    """Return a bias in percentage points, with more digits the smaller it is.
+
+    Examples
+    --------
+    >>> points(0.1783), points(0.0066), points(0.0002)
+    ('17.8', '0.66', '0.020')
+    """
+    return fixed(100 * bias, places(bias))
+
+
+def places(bias: float) -> int:
+    """Return how many decimals a bias in percentage points needs."""
+    size = abs(bias)
+    if size >= 0.02 or size < 1e-6:
+        return 1
+    return 2 if size >= 0.001 else 3
+
+
+def points_estimate(bias: Estimate) -> Shown:
+    """Return an estimated bias in percentage points; without its interval where that is infinite.
+
+    Examples
+    --------
+    >>> from privacygauge.core.estimate import Estimate
+    >>> str(points_estimate(Estimate(0.178, 0.174, 0.182, 0.95, 10, "example")))
+    '17.8 (17.4 to 18.2)'
+    """
+    decimals = places(max(abs(bias.value), abs(bias.high), key=_finite))
+    value, low, high = (fixed(100 * x, decimals) for x in (bias.value, bias.low, bias.high))
+    return Shown(value, low, high) if math.isfinite(bias.low) else Shown(value)
+
+
+def guaranteed(bias: float, classes: int) -> str:
+    """Return what no attack exceeds, in points; a guarantee of all there is to gain is none.
+
+    Examples
+    --------
+    >>> guaranteed(0.1, 2), guaranteed(0.5, 2)
+    ('10.0', 'no limit')
+    """
+    return points(bias) if limits(bias, classes) else "no limit"
+
+
+def limits(bias: float, classes: int) -> bool:
+    """Return whether a guarantee leaves anything to gain out."""
+    return bias < 1 - 1 / classes - 1e-12
+
+
+def terms(level: float) -> tuple[tuple[str, str], ...]:
+    """Return the words of the page, explained."""
+    return (
+        (
+            "Test set, example, label",
+            "Examples whose true classes are hidden, one of them, and its class.",
+        ),
+        ("Submission, query", "Labels for all examples, sent in to be scored."),
+        (
+            "Accuracy",
+            "The share of the examples that a submission has right. A guess has 1/m with m "
+            "classes.",
+        ),
+        (
+            "Bias",
+            "How much better a submission looks on this test set than it is on new data. An "
+            "attack's answer is worth a guess on new data, so all it gains is bias.",
+        ),
+        ("Point", "A percentage point of accuracy: from 50% to 51% is one."),
+        (
+            "Guard",
+            "What stands between the accuracy and whoever submits: rounding, noise, or a Ladder, "
+            "which shows a score only when it is clearly better than the best so far.",
+        ),
+        (
+            "Naive Bayes (NB)",
+            "Submits random labels, and then takes for every example the label that the scores "
+            "make most likely.",
+        ),
+        (
+            "Majority",
+            "The same with one vote per query: for its labels where it beat a guess, against them "
+            "where not.",
+        ),
+        ("Linear scan", "Changes one label at a time and watches the score."),
+        (
+            "Honest, best of k",
+            "Nobody attacks, but the best of many scores is chosen; luck is chosen along with it.",
+        ),
+        (
+            "Guarantee",
+            "A bias that no attack exceeds, however clever, by somebody who knew nothing of the "
+            "labels before, with the probability that is stated. It counts what the answers can "
+            "tell at most.",
+        ),
+        (
+            "Interval",
+            f"The range that the true number lies in, in {rate(level)} of repetitions.",
+        ),
+    )
+
+
+def _finite(value: float) -> float:
+    return value if math.isfinite(value) else -1.0

@@ -1,0 +1,233 @@
+"""What an audit of a language model found, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.findings import GameDescription, Headline, Records
+from privacygauge.language.matching import MatchedAttack
+from privacygauge.language.texts import Texts
+from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class ThresholdFinding:
+    """A threshold: the false-positive rate that it was chosen for, and the one that it has."""
+
+    attack: str
+    """Title of the attack that guesses by it."""
+    kind: str
+    """``population``, ``oracle`` or ``mean-train``."""
+    asked: float | None
+    """The false-positive rate asked for; None for ``mean-train``, which asks for none."""
+    score: float
+    """The smallest score that is called a member; infinity where nobody is."""
+    n: int
+    """Units that the threshold was taken from."""
+    realised: Estimate
+    """The false-positive rate on the judged non-members."""
+    kept: bool
+    """Whether asked and realised rate agree, as far as both sides can tell."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitFindings:
+    """What the attacks did on units of one kind, such as samples or patients."""
+
+    unit: str
+    """``sample`` or ``patient``."""
+    n_in: int
+    """Members among the units."""
+    n_out: int
+    """Non-members among the judged units."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+    headline: Headline
+    """The attack to speak of; its interval allows for the choice."""
+    thresholds: tuple[ThresholdFinding, ...]
+    """One an evaluation, in their order."""
+    notes: tuple[str, ...] = ()
+    """What the reader should know about these units, one sentence each."""
+
+    @property
+    def signals(self) -> tuple[Evaluation, ...]:
+        """One evaluation a signal, named by the signal, and by the unit if that is not a sample.
+
+        What concerns scores, such as the ROC curve, is the same for every threshold of a signal.
+        """
+        variant = "" if self.unit == "sample" else f"by {self.unit}"
+        found: dict[str, Evaluation] = {}
+        for e in self.evaluations:
+            found.setdefault(e.name, replace(e, variant=variant, thresholds="none"))
+        return tuple(found.values())
+
+
+@dataclass(frozen=True, eq=False)
+class LengthFindings:
+    """What the attacks did on samples of some lengths, with thresholds of their own."""
+
+    name: str
+    """``short`` or ``long``."""
+    fewest: int
+    """Tokens of the shortest sample."""
+    most: int
+    """Tokens of the longest sample."""
+    n_in: int
+    """Members among the samples."""
+    n_out: int
+    """Non-members among the judged samples."""
+    evaluations: tuple[Evaluation, ...]
+    """One an attack and threshold."""
+
+
+@dataclass(frozen=True)
+class ControlFinding:
+    """How well something tells members from non-members that never saw the audited model."""
+
+    name: str
+    """``reference``, ``blind`` or ``sizes``."""
+    auc: Estimate
+    """Its area under the ROC curve; the intervals of all controls hold together."""
+    fires: bool
+    """Whether it tells them apart beyond doubt."""
+    meaning: str
+    """What it says if it fires, in a sentence."""
+
+
+@dataclass(frozen=True, eq=False)
+class Controls:
+    """Is the test honest? None of these sees what was memorised."""
+
+    reference: ControlFinding | Skipped
+    """The reference model's energy alone, which saw no member."""
+    blind: ControlFinding | Skipped
+    """A classifier that sees the words and no model."""
+    matched: MatchedAttack | Skipped
+    """The attack after members and non-members were made alike in reference energy."""
+    sizes: ControlFinding | Skipped
+    """The number of a patient's texts alone."""
+
+    @property
+    def fired(self) -> tuple[str, ...]:
+        """The names of all controls that tell members from non-members."""
+        unequal = not isinstance(self.sizes, Skipped) and self.sizes.fires
+        return (*self.void, *(("sizes",) if unequal else ()))
+
+    @property
+    def void(self) -> tuple[str, ...]:
+        """The names of those after which no number is evidence: all but ``sizes``.
+
+        The attack on patients compares equally many texts, and the intervals of samples count
+        patients, so that unequal numbers of texts are allowed for.
+        """
+        return tuple(name for name, found in self.played if found.fires)
+
+    @property
+    def played(self) -> tuple[tuple[str, ControlFinding | MatchedAttack], ...]:
+        """The controls of the texts themselves that could be played, by name."""
+        every = (("reference", self.reference), ("blind", self.blind), ("matched", self.matched))
+        return tuple((name, x) for name, x in every if not isinstance(x, Skipped))
+
+
+@dataclass(frozen=True, eq=False)
+class PatientRows:
+    """One row for every judged patient: ids and scores, never texts."""
+
+    names: Texts = field(repr=False)
+    """(p,) The user's ids."""
+    member: Bools
+    """(p,) True for a member."""
+    samples: Ints
+    """(p,) Judged samples of each patient."""
+    score: Floats
+    """(p,) Mean score of the samples; higher means more likely a member."""
+
+    @property
+    def order(self) -> Ints:
+        """(m,) Places of the members, highest score first."""
+        members = np.flatnonzero(self.member)
+        return members[np.argsort(-self.score[members], kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
+class Energies:
+    """What the scores of the judged samples were made of."""
+
+    target: Floats
+    """(n,) Energy under the audited model; lower means more likely."""
+    reference: Floats | None
+    """(n,) Energy under the reference model."""
+    group: Texts | None = field(repr=False)
+    """(n,) The patient of each sample."""
+    signal: str
+    """Which signal the score of a record is: ``likelihood-ratio``, or ``loss`` without a
+    reference model."""
+    score: Floats
+    """(n,) That signal; higher means more likely a member."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LanguageAudit(Reported):
+    """What an audit of a language model found, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from; the intervals of the controls hold together at its level."""
+    game: GameDescription
+    """What was played."""
+    samples: UnitFindings
+    """Sample by sample."""
+    patients: UnitFindings | Skipped
+    """Patient by patient."""
+    lengths: tuple[LengthFindings, ...]
+    """Short and long samples apart."""
+    controls: Controls
+    """Whether members and non-members differ in more than membership."""
+    records: Records
+    """One row for every judged sample."""
+    energies: Energies
+    """Of the same rows."""
+    rows: PatientRows | None
+    """One row for every judged patient; None without a patient level."""
+
+    @property
+    def evaluations(self) -> tuple[Evaluation, ...]:
+        """The attacks, sample by sample."""
+        return self.samples.evaluations
+
+    @property
+    def headline(self) -> Headline:
+        """What to speak of, sample by sample."""
+        return self.samples.headline
+
+    @property
+    def units(self) -> tuple[UnitFindings, ...]:
+        """What was played: samples, and patients where there are some."""
+        return (self.samples, *(() if isinstance(self.patients, Skipped) else (self.patients,)))
+
+    def attacks(self, unit: UnitFindings) -> Attacks:
+        """Return the attacks on samples, or on patients, in the form that reports share."""
+        game = replace(self.game, n_in=unit.n_in, n_out=unit.n_out)
+        return Attacks(game, unit.evaluations, unit.headline, self.level)
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.language.says import report
+
+        return report(self)
+
+    def plot_roc(self, ax: Axes | None = None, *, log: bool = True) -> Axes:
+        """Return axes with the ROC curve of every signal, log-log unless asked otherwise."""
+        from privacygauge.report.plots import plot_roc
+
+        return plot_roc(self.samples.signals, ax, log=log)

@@ -1,0 +1,382 @@
+"""What an audit of a language model says: its numbers, keys and words, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privacygauge.audits.language import sections
+from privacygauge.audits.language.found import (
+    ControlFinding,
+    LanguageAudit,
+    LengthFindings,
+    PatientRows,
+    ThresholdFinding,
+    UnitFindings,
+)
+from privacygauge.audits.language.verdict import leading, measured_on, verdict
+from privacygauge.core.estimate import Skipped
+from privacygauge.language.matching import MatchedAttack
+from privacygauge.report.attacks import data, measures
+from privacygauge.report.attacks.records import RECORDS, roc_frame
+from privacygauge.report.attacks.terms import MEANINGS, interval
+from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.numbers import decimal_estimate, percent_estimate, rate
+from privacygauge.report.tables import names_of
+from privacygauge.report.values import About, Json, Measure, Report, Worst
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+METRICS = tuple(
+    name
+    for metric in (*measures.HIGHEST, "epsilon", "patient-auc", "patient-accuracy")
+    for name in (metric, f"{metric}.low")
+)
+"""What a release can be held to."""
+
+
+def report(f: LanguageAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    return Report(
+        "language",
+        "A language model, from energies of texts",
+        About(
+            "A language model",
+            f"Somebody who holds a text about a person guesses: {f.game.question}",
+            f.game.adversary,
+            "membership-inference",
+        ),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        (*_gated(f), *_cards(f)),
+        sections.every(f),
+        tuple(_terms(f)),
+        _worst(f),
+        _data(f),
+        {
+            "records.parquet": lambda: records_frame(f),
+            "roc.csv": lambda: roc_frame(tuple(e for unit in f.units for e in unit.signals)),
+        },
+        "Nothing: every attack and every control was played.",
+        sections.overview(f),
+        "The attack: Mireshghallah, Goyal, Uniyal, Berg-Kirkpatrick and Shokri, Quantifying "
+        "Privacy Risks of Masked Language Models Using Membership Inference Attacks (2022).",
+    )
+
+
+def _intro(f: LanguageAudit) -> str:
+    void = (
+        "A control fired: the numbers of the attacks are void as a measure of what the model "
+        "memorised. "
+    )
+    return (
+        f"{void if f.controls.void else ''}Sample by sample, of the attack that came furthest, "
+        f"{f.headline.attack.title}, on {measured_on(f)}. Small figures are {rate(f.level)} "
+        "intervals."
+    )
+
+
+def _gated(f: LanguageAudit) -> tuple[Measure, ...]:
+    """Return the highest numbers over all attacks; first that of which the verdict speaks.
+
+    The verdict is about the graver of samples and patients: either may err at the audit's level.
+    """
+    accuracy, *others = measures.highest(f.attacks(f.samples))
+    by_patient, area_by_patient = _patients(f)
+    by_sample = replace(accuracy, looks=len(f.units))
+    by_patient = replace(by_patient, looks=len(f.units))
+    if not f.controls.void and leading(f)[0] is not f.samples:
+        return (by_patient, by_sample, *others, area_by_patient)
+    return (by_sample, *others, area_by_patient, by_patient)
+
+
+def _patients(f: LanguageAudit) -> tuple[Measure, Measure]:
+    """Return the highest accuracy and the highest AUC, patient by patient."""
+    # What was not played has the labels and the guessing of samples.
+    unit = f.samples if isinstance(f.patients, Skipped) else f.patients
+    by_name = {x.name: x for x in measures.highest(f.attacks(unit))}
+    accuracy, auc = (
+        replace(by_name[name], name=f"patient-{name}", label=f"{by_name[name].label}, by patient")
+        for name in ("accuracy", "auc")
+    )
+    if isinstance(f.patients, Skipped):
+        unknown = percent_estimate(f.patients)
+        accuracy, auc = (replace(x, found=f.patients, shown=unknown) for x in (accuracy, auc))
+    return accuracy, auc
+
+
+def _cards(f: LanguageAudit) -> tuple[Measure, ...]:
+    """Return the headline numbers; the control comes first where one fires."""
+    first, *others = measures.cards(f.attacks(f.samples))
+    samples = replace(
+        first, label="Right guesses, sample by sample", note=f"by {f.headline.attack.title}"
+    )
+    told = (samples, *_by_patient(f), *(_epsilon(f, x) for x in others))
+    control = _control(f.controls.reference)
+    return (*control, *told) if f.controls.void else (*told, *control)
+
+
+def _by_patient(f: LanguageAudit) -> tuple[Measure, ...]:
+    if isinstance(f.patients, Skipped):
+        return ()
+    best = f.patients.headline
+    return (
+        Measure(
+            "strongest-patient-accuracy",
+            "Right guesses, patient by patient",
+            best.accuracy,
+            percent_estimate(best.accuracy),
+            f"by {best.attack.title}",
+            "By the mean over a patient's samples. Guessing gives 50%. Balanced accuracy.",
+            measures.GUESSING,
+            gate=False,
+        ),
+    )
+
+
+def _epsilon(f: LanguageAudit, measure: Measure) -> Measure:
+    # All samples of a patient are in or out together.
+    if measure.name != "epsilon" or f.energies.group is None:
+        return measure
+    return replace(measure, text=f"Of all samples of a patient together. {measure.text}")
+
+
+def _control(found: ControlFinding | Skipped) -> tuple[Measure, ...]:
+    if isinstance(found, Skipped):
+        return ()
+    return (
+        Measure(
+            "control-reference",
+            "Control: reference model alone",
+            found.auc,
+            decimal_estimate(found.auc),
+            "it FIRES: the test is not honest" if found.fires else "quiet",
+            "AUC of a model that saw no member; 0.5 if the test is honest.",
+            "0.5",
+            gate=False,
+        ),
+    )
+
+
+def _worst(f: LanguageAudit) -> Worst:
+    if f.rows is None:
+        return replace(sections.riskiest(f).worst, what="texts")
+    return Worst("patients", tuple(f.rows.names[i] for i in f.rows.order[:RECORDS].tolist()))
+
+
+def records_frame(f: LanguageAudit) -> pd.DataFrame:
+    """Return one row for every judged sample.
+
+    Parameters
+    ----------
+    f : LanguageAudit
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
+        ``energy_target``, ``score`` (the likelihood ratio, or the loss without a reference; higher
+        means more likely a member), ``member``, and ``guess:TITLE`` of every attack.
+    """
+    import pandas as pd
+
+    energies, n = f.energies, len(f.records.member)
+    group = pd.array([None] * n if energies.group is None else list(energies.group), "string")
+    reference = np.full(n, np.nan) if energies.reference is None else energies.reference
+    columns: dict[str, Any] = {
+        "sample": names_of(f.records.ids),
+        "group": group,
+        "energy_target": energies.target,
+        "energy_reference": reference,
+        "score": energies.score,
+        "member": f.records.member,
+    }
+    guesses: dict[str, NDArray[np.bool_]] = {
+        f"guess:{title}": guess for title, guess in f.records.guesses.items()
+    }
+    return pd.DataFrame(columns | guesses)
+
+
+def _data(f: LanguageAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have; texts are not in it.
+
+    ``attacks`` are those on samples; those on patients are under ``patients``, and those on short
+    and long samples under ``lengths``.
+    """
+    return {
+        "controls": _controls(f),
+        **data.of_attacks(f.attacks(f.samples)),
+        "thresholds": [_threshold(x) for x in f.samples.thresholds],
+        "patients": _patients_data(f.patients, f.rows),
+        "lengths": [_length(x) for x in f.lengths],
+        "risk": {"skipped": "needs shadow records with known membership"},
+    }
+
+
+def _controls(f: LanguageAudit) -> Json:
+    return {
+        "honest": not f.controls.void if f.controls.played else None,
+        "fired": list(f.controls.fired),
+        "reference": _control_data(f.controls.reference),
+        "blind": _control_data(f.controls.blind),
+        "matched": _matched(f.controls.matched, f.energies.signal),
+        "sizes": _control_data(f.controls.sizes),
+    }
+
+
+def _control_data(found: ControlFinding | Skipped) -> Json:
+    if isinstance(found, Skipped):
+        return {"skipped": found.reason}
+    return {"auc": estimate_dict(found.auc), "fires": bool(found.fires), "meaning": found.meaning}
+
+
+def _matched(found: MatchedAttack | Skipped, attack: str) -> Json:
+    if isinstance(found, Skipped):
+        return {"skipped": found.reason}
+    return {
+        "attack": attack,
+        "before": float(found.before),
+        "after": estimate_dict(found.after),
+        "fall": estimate_dict(found.fall),
+        "kept": float(found.kept),
+        "n_bins": int(found.n_bins),
+        "fires": bool(found.fires),
+    }
+
+
+def _threshold(found: ThresholdFinding) -> Json:
+    return {
+        "attack": found.attack,
+        "kind": found.kind,
+        "asked_fpr": None if found.asked is None else float(found.asked),
+        "realised_fpr": estimate_dict(found.realised),
+        "kept": bool(found.kept),
+        "score": finite(found.score),
+        "n": int(found.n),
+    }
+
+
+def _patients_data(unit: UnitFindings | Skipped, rows: PatientRows | None) -> Json:
+    if isinstance(unit, Skipped):
+        return {"skipped": unit.reason}
+    assert rows is not None
+    return {
+        "n_in": int(unit.n_in),
+        "n_out": int(unit.n_out),
+        "headline": data.headline(unit.headline),
+        "attacks": [data.attack(e) for e in unit.evaluations],
+        "thresholds": [_threshold(x) for x in unit.thresholds],
+        "worst": [
+            {
+                "group": rows.names[i],
+                "samples": int(rows.samples[i]),
+                "score": float(rows.score[i]),
+            }
+            for i in rows.order[:RECORDS].tolist()
+        ],
+        "notes": list(unit.notes),
+    }
+
+
+def _length(found: LengthFindings) -> Json:
+    return {
+        "name": found.name,
+        "fewest": int(found.fewest),
+        "most": int(found.most),
+        "n_in": int(found.n_in),
+        "n_out": int(found.n_out),
+        "attacks": [data.attack(e) for e in found.evaluations],
+    }
+
+
+_OF_SIGNALS = {
+    "zlib": (
+        "Zlib",
+        "The loss over the length of the compressed text, since repetitive texts are likely to "
+        "every model.",
+    ),
+    "min-k": (
+        "Min-k",
+        "How likely the model finds the 20% least likely tokens of a text: one that was not learnt "
+        "holds a few that surprise.",
+    ),
+    "min-k++": (
+        "Min-k++",
+        "The same, where every token is compared with what else the model might have said in its "
+        "place.",
+    ),
+}
+"""Signals that only some audits have."""
+
+
+def _terms(f: LanguageAudit) -> Iterator[tuple[str, str]]:
+    yield from (
+        (
+            "Sample, patient",
+            "A text that is asked about, and the person whom several of them belong to. Intervals "
+            "count patients, since the samples of one patient are alike.",
+        ),
+        (
+            "Member",
+            "A sample that the audited model was trained on. Non-members were not.",
+        ),
+        ("Energy", "How unlikely a model finds a text. The lower, the more likely."),
+        (
+            "Reference model",
+            "A model that saw none of the samples. It says how likely a text is in general.",
+        ),
+        (
+            "Likelihood ratio",
+            "Energy under the reference model minus energy under the audited model: how much more "
+            "likely the audited model finds a text than it is in general. Higher means more likely "
+            "a member.",
+        ),
+        ("Loss", "The audited model's energy alone: a weak attack, for comparison."),
+    )
+    yield from (_OF_SIGNALS[e.name] for e in f.samples.signals if e.name in _OF_SIGNALS)
+    yield from _terms_of_thresholds()
+    together = "" if f.energies.group is None else " Here it is for all samples of a patient "
+    yield "Epsilon", f"{MEANINGS['Epsilon']}{together}{'together.' if together else ''}"
+    yield "Interval", interval(f.level, "patients")
+
+
+def _terms_of_thresholds() -> tuple[tuple[str, str], ...]:
+    return (
+        (
+            "Population",
+            "Samples that the model was not trained on and that are not judged. Thresholds are "
+            "taken there, as an attacker has to.",
+        ),
+        (
+            "Oracle",
+            "A threshold that is taken from the judged non-members themselves. No attacker has it.",
+        ),
+        ("Mean-train", "The threshold at the mean of the members' own values."),
+        (
+            "Control",
+            "Something that never saw what the model memorised. If it tells members from "
+            "non-members, they differ in more than membership, and the test is not honest.",
+        ),
+        (
+            "Right guesses",
+            "Balanced accuracy: the share of right guesses, where members and non-members count "
+            "the same. Guessing gives 50%.",
+        ),
+        (
+            "TPR, FPR",
+            "The share of the members that are found (recall), and the share of the non-members "
+            "that are taken for members.",
+        ),
+        *((name, MEANINGS[name]) for name in ("\N{DAGGER} dagger", "ROC, AUC")),
+        (
+            "Precision",
+            "The share of members among those called members, if half of those asked about are "
+            "members. Where fewer of them are, it is lower.",
+        ),
+    )

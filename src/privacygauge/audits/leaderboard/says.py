@@ -1,0 +1,436 @@
+"""What an audit of a leaderboard's history says: its numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
+from privacygauge.audits.leaderboard.plots import plot_history
+from privacygauge.audits.leaderboard.verdict import verdict
+from privacygauge.core.estimate import Skipped
+from privacygauge.holdout.history.detectors import ALL
+from privacygauge.holdout.history.replay import Replay
+from privacygauge.report.numbers import DASH, Shown, count, fixed, p_value, percent, plain, rate
+from privacygauge.report.values import (
+    About,
+    Block,
+    Cell,
+    Column,
+    Folded,
+    Json,
+    Measure,
+    Pairs,
+    Plot,
+    Report,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS = ("findings", "suspects", "explained")
+"""What a history can be held to."""
+
+_ROWS = 25
+"""Tests that are listed; all are in report.json."""
+
+_NAMED = 8
+"""Accounts that a row names."""
+
+
+def report(f: LeaderboardAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    guards = _guards_table(f.replays)
+    return Report(
+        "leaderboard",
+        "A leaderboard's history",
+        About(
+            f"A leaderboard's history of {count(len(f.submissions.accounts))} submissions",
+            "Are there submissions that honest work would hardly make?",
+            f"nobody attacked here; looked at: {f.evidence}",
+            "test-set-reuse",
+        ),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        _measures(f),
+        (
+            Section("history", "History", _history(f)),
+            Section("findings", "Findings", _findings(f)),
+            Section("guards", "The same submissions under guards", _guards(f), "Under guards"),
+            Section("nulls", "What is taken for honest", _nulls(f)),
+        ),
+        _terms(f),
+        Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
+        _data(f),
+        {"records.parquet": lambda: records_frame(f)},
+        "Nothing: every detector ran.",
+        (*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
+        "Submitted answers and labels are in no file.",
+    )
+
+
+def _intro(f: LeaderboardAudit) -> str:
+    classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
+    return (
+        f"{_counted(len(f.submissions.accounts), 'submission')} by "
+        f"{_counted(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
+        f"available: {f.evidence}."
+    )
+
+
+def _counted(n: int, what: str) -> str:
+    """Return a number of things, such as ``3 accounts``."""
+    return f"{count(n)} {what}" if n == 1 else f"{count(n)} {what}s"
+
+
+def _measures(f: LeaderboardAudit) -> tuple[Measure, ...]:
+    return (*_gated(f), *_of_the_lead(f), *_of_rises(f), *_of_copies(f))
+
+
+def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
+    explained = f.winner.explained
+    return (
+        Measure(
+            "findings",
+            "Findings",
+            float(len(f.findings)),
+            Shown(f"{count(len(f.findings))} of {_counted(len(f.tests), 'test')}"),
+            "corrected for their number",
+            guessing=f"none, in at least {rate(f.level)} of honest histories",
+            level=f.level if f.tests else None,
+        ),
+        Measure(
+            "suspects",
+            "Accounts in findings",
+            float(len(f.suspects)),
+            Shown(count(len(f.suspects))),
+            card=False,
+        ),
+        Measure(
+            "explained",
+            "Share of the lead that selection alone explains",
+            Skipped("explained", "no account is ahead") if explained is None else explained,
+            Shown(DASH if explained is None else percent(explained, 0)),
+            card=False,
+        ),
+        _count("submissions", "Submissions", len(f.submissions.accounts),
+               f"by {_counted(f.n_accounts, 'account')}"),
+    )  # fmt: skip
+
+
+def _of_the_lead(f: LeaderboardAudit) -> tuple[Measure, ...]:
+    w = f.winner
+    lead = () if w.margin is None else (
+        _share("lead", "Lead", w.margin, "above the next account's best"),
+    )  # fmt: skip
+    return (
+        _share("best", "Best score", w.best, f"by {plain(w.account)}, as the leaderboard had it"),
+        *lead,
+        _share(
+            "selection",
+            "Selection alone",
+            w.selection,
+            f"what the best of {count(w.submissions)} equally good submissions gains on average, "
+            "at most",
+        ),
+    )
+
+
+def _of_rises(f: LeaderboardAudit) -> tuple[Measure, ...]:
+    rises = _count("rises", "Rises of the best", f.rises, "after the first submission")
+    if f.ladder_rises is None:
+        return (rises,)
+    ladder = _count("ladder-rises", "Rises a Ladder shows", f.ladder_rises, f"guard {f.ladder}")
+    return (rises, ladder)
+
+
+def _of_copies(f: LeaderboardAudit) -> tuple[Measure, ...]:
+    if f.copies is None or f.near_copies is None:
+        return ()
+    others = f"{count(f.shared_copies or 0)} of other accounts' submissions"
+    return (
+        _count("copies", "Exact copies", f.copies, others),
+        _count("near-copies", "Near copies of others", f.near_copies, "at most 1 point in 100"),
+    )
+
+
+def _share(name: str, label: str, value: float, note: str) -> Measure:
+    return Measure(name, label, float(value), Shown(percent(value, 2)), note, gate=False)
+
+
+def _count(name: str, label: str, value: int, note: str) -> Measure:
+    return Measure(name, label, float(value), Shown(count(value)), note, gate=False)
+
+
+def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
+    s = f.submissions
+    note = (
+        "Noise alone: the best so far that submissions of the median score would reach by luck, if "
+        "their errors were independent."
+    )
+    if f.copies is not None and f.near_copies is not None:
+        note += (
+            f" {count(f.copies)} submissions repeat an earlier one exactly, "
+            f"{count(f.shared_copies or 0)} of them another account's; {count(f.near_copies)} more "
+            "differ from another account's on at most one point in a hundred. Public baselines "
+            "look like this, so these are counted and not tested."
+        )
+    return (
+        Plot(
+            "timeline",
+            "Scores in the order of time",
+            "Dots: submissions; crosses: those in a finding. Where the best so far stays near the "
+            "curve of noise alone, luck explains it. The Ladder is what it would have shown.",
+            f"The best score is {percent(s.best[-1], 2)}, it rose {count(f.rises)} times; noise "
+            f"alone gives {percent(s.noise[-1], 2)}.",
+            lambda: plot_history(f),
+        ),
+        Text((note,), Tone.NOTE),
+    )
+
+
+def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
+    blocks: list[Block] = [Text((f"None among {_counted(len(f.tests), 'test')}.",))]
+    if f.findings:
+        blocks = [
+            Text(
+                (
+                    "What honest work, as stated below, would hardly make: all tests together err "
+                    f"in at most {rate(1 - f.level)} of honest histories (Holm). A finding is not "
+                    "a proof of intent.",
+                )
+            ),
+            _tests_table("findings", "What stands out", f.findings),
+        ]
+    quiet = [test for test in f.tests if not test.stands_out][:_ROWS]
+    if quiet:
+        table = _tests_table("quiet", "The smallest p-values among them", quiet)
+        blocks.append(Folded("Tests that found nothing", (table,)))
+    return tuple(blocks)
+
+
+def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table:
+    columns = (
+        Column("What"),
+        Column("Accounts", prose=True),
+        Column("Seen", prose=True),
+        Column("p"),
+        Column("p, corrected"),
+    )
+    rows = tuple(
+        (
+            test.detector.title,
+            _accounts(test),
+            test.says,
+            p_value(test.p_value),
+            Shown(p_value(test.adjusted)),
+        )
+        for test in tests
+    )
+    return Table(name, title, columns, rows)
+
+
+def _accounts(test: CorrectedTest) -> str:
+    more = len(test.accounts) - _NAMED
+    shown = ", ".join(test.accounts[:_NAMED])
+    return f"{shown} and {count(more)} more" if more > 0 else shown
+
+
+def _found_table(f: LeaderboardAudit) -> Table:
+    """Return the findings for a terminal."""
+    return Table(
+        "found",
+        "Findings",
+        (
+            Column("Finding"),
+            Column("Accounts", prose=True),
+            Column("p", needed=False),
+            Column("p, corrected", needed=False),
+        ),
+        tuple(
+            (
+                test.detector.title,
+                _accounts(test),
+                p_value(test.p_value),
+                p_value(test.adjusted),
+            )
+            for test in f.findings
+        ),
+    )
+
+
+def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
+    if not f.replays:
+        return (Text(("Not replayed; the reasons are below.",)),)
+    return (
+        Text(
+            (
+                "What would have been shown if a guard had stood before the labels. The "
+                "submissions are the same: under a guard, their makers might have gone other ways.",
+            )
+        ),
+        _guards_table(f.replays),
+    )
+
+
+def _guards_table(replays: Sequence[Replay]) -> Table:
+    return Table(
+        "guards",
+        "Guard by guard",
+        (
+            Column("Guard"),
+            Column("Rises shown"),
+            Column("Best shown"),
+            Column("Mean error", needed=False),
+            Column("Nats", needed=False),
+        ),
+        tuple(
+            (
+                Cell(r.guard, ("from scores alone",) if r.approximate else ()),
+                count(r.improvements),
+                percent(r.best, 2),
+                percent(r.error, 2),
+                fixed(r.nats, 0),
+            )
+            for r in replays
+        ),
+        "Rises: how often the best value on display rose. Mean error: of the best value on "
+        "display. Nats: the most that the guard can give away; fewer give away less.",
+    )
+
+
+def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
+    ran = {test.detector.name for test in f.tests}
+    return (
+        Text(
+            (
+                "Every p-value is about a null: a statement that honest work is assumed to keep "
+                "to. Where an honest account does not keep to it, a finding is wrong, however "
+                "small its p-value.",
+            )
+        ),
+        Pairs(tuple((x.title, f"{x.null} {x.limits}") for x in ALL if x.name in ran)),
+    )
+
+
+def _terms(f: LeaderboardAudit) -> tuple[tuple[str, str], ...]:
+    return (
+        ("p", "How probable what was seen is, at most, in work that keeps to the null."),
+        (
+            "p, corrected",
+            "The same after Holm's correction for all tests that were made. Findings are those of "
+            f"at most {rate(1 - f.level)}.",
+        ),
+        (
+            "Random query",
+            "A submission of random labels, or of random changes to a model's, made to learn from "
+            "its score.",
+        ),
+        (
+            "Ladder",
+            "A leaderboard that shows a new value only where it is clearly better than the best so "
+            "far (Blum and Hardt 2015).",
+        ),
+        (
+            "Selection alone",
+            "The best of many equally good submissions scores above what each is worth: nobody has "
+            "to cheat for that.",
+        ),
+        (
+            "Nats",
+            "The logarithm of the number of transcripts that a guard could have shown: no attack "
+            "can learn more.",
+        ),
+    )
+
+
+def records_frame(f: LeaderboardAudit) -> pd.DataFrame:
+    """Return one row for every submission, in the order of time.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
+        ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
+        a Ladder would have shown), ``copy_of`` (first submission with the same answers),
+        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
+        (names of findings, with commas). Missing throughout what was not available.
+    """
+    import pandas as pd
+
+    s = f.submissions
+    return pd.DataFrame(
+        {
+            "submission": range(len(s.accounts)),
+            "time": s.times,
+            "account": list(s.accounts),
+            "score": s.scores,
+            "best_so_far": s.best,
+            "record": s.record,
+            "noise": s.noise,
+            "ladder": s.ladder,
+            "copy_of": s.copy_of,
+            "distance": s.distance,
+            "flags": [",".join(names) for names in s.flags],
+        }
+    )
+
+
+def _data(f: LeaderboardAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    Submitted answers and labels are not in it, only numbers of submissions in time from 0.
+    """
+    return {
+        "n": int(f.n),
+        "classes": f.n_classes,
+        "submissions": len(f.submissions.accounts),
+        "accounts": int(f.n_accounts),
+        "evidence": f.evidence,
+        "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
+        "suspects": list(f.suspects),
+        "tests": [_test(test) for test in f.tests],
+        "winner": {
+            "account": f.winner.account,
+            "submissions": int(f.winner.submissions),
+            "best": float(f.winner.best),
+            "margin": f.winner.margin,
+            "correlation": float(f.winner.correlation),
+            "selection": float(f.winner.selection),
+            "explained": f.winner.explained,
+        },
+        "improvements": f.rises,
+        "ladder": {"guard": f.ladder, "improvements": f.ladder_rises},
+        "copies": f.copies,
+        "copies_of_others": f.shared_copies,
+        "near_copies_of_others": f.near_copies,
+        "guards": [
+            {
+                "guard": r.guard,
+                "improvements": int(r.improvements),
+                "best": float(r.best),
+                "mean_error": float(r.error),
+                "nats": float(r.nats),
+                "approximate": bool(r.approximate),
+            }
+            for r in f.replays
+        ],
+    }
+
+
+def _test(test: CorrectedTest) -> dict[str, Json]:
+    return {
+        "detector": test.detector.name,
+        "title": test.detector.title,
+        "accounts": list(test.accounts),
+        "p_value": float(test.p_value),
+        "adjusted": float(test.adjusted),
+        "says": test.says,
+        "null": test.detector.null,
+    }

@@ -1,0 +1,144 @@
+"""The verdict on a leaderboard's history, in words for its owner."""
+
+from __future__ import annotations
+
+from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
+from privacygauge.report.numbers import count, p_value, percent, plain, rate
+from privacygauge.report.values import Grade, Severity, Verdict
+
+QUIET = Grade("nothing stands out", Severity.NOTHING)
+LOUD = Grade("something stands out", Severity.MODERATE)
+"""A finding is no proof, so it is not grave."""
+GRADES = (QUIET, LOUD)
+"""From mild to grave."""
+
+UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
+"""The grade where the history holds too little for any test."""
+
+NO_PROOF = (
+    "A finding is no proof of intent: each says what it may come from besides. Look at the "
+    "submissions, and ask, before you accuse."
+)
+_NAMED = 3
+
+
+def verdict(f: LeaderboardAudit) -> Verdict:
+    """Return whether anything stands out, who, and what selection alone explains."""
+    found = grade(f)
+    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    sentences = (*_found(f), _lead(f), *_shown(f))
+    unsaid = NO_PROOF if f.findings else _missed(f)
+    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f))
+
+
+def grade(f: LeaderboardAudit) -> Grade:
+    """Return one of `GRADES`, or `UNKNOWN`."""
+    if not f.tests:
+        return UNKNOWN
+    return LOUD if f.findings else QUIET
+
+
+def headline(f: LeaderboardAudit) -> str:
+    """Return the verdict in a line."""
+    if not f.tests:
+        return "It cannot be told: this history holds too little for any test"
+    if not f.findings:
+        return "Nothing stands out: no submissions that honest work would hardly make"
+    n = len(f.suspects)
+    told = "1 account stands out" if n == 1 else f"{count(n)} accounts stand out"
+    return f"{told}: {_names(f.suspects)}"
+
+
+def advice(f: LeaderboardAudit) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    look = (
+        "Look at the flagged submissions (records.parquet names the findings of each), and score "
+        "these accounts' last answers on labels that no score was ever shown of.",
+    )
+    more = (
+        ("Keep the submitted answers: they show what scores cannot.",)
+        if f.evidence == "scores"
+        else ()
+    )
+    return (
+        *(look if f.findings else ()),
+        *more,
+        "Put a guard before the labels: a Ladder shows improvements only where they are real, "
+        "and hides what attacks live on.",
+        "Limit submissions in all, not only an account's: accounts are free.",
+    )
+
+
+def _found(f: LeaderboardAudit) -> tuple[str, ...]:
+    if not f.tests:
+        return ("No test could be made; what each would need is listed below.",)
+    if not f.findings:
+        return (
+            f"{count(len(f.tests))} tests on {count(len(f.submissions.accounts))} submissions by "
+            f"{count(f.n_accounts)} accounts found nothing that honest work would hardly make "
+            f"(all tests together at {rate(f.level)}).",
+        )
+    by_detector = {test.detector.name: test for test in reversed(f.findings)}
+    clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
+    return tuple(sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
+
+
+def sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
+    """Return the clearest finding of a detector in a sentence, with all accounts it found."""
+    says = plain(test.says)
+    if len(accounts) > len(test.accounts):
+        says = f"of {_names(test.accounts)}, {says}"
+    return (
+        f"{plain(test.detector.title)} ({_names(accounts)}): {says} "
+        f"(p {_p(test.p_value)}; corrected for all tests {_p(test.adjusted)})."
+    )
+
+
+def _all_of(f: LeaderboardAudit, test: CorrectedTest) -> tuple[str, ...]:
+    same = [x for x in f.findings if x.detector == test.detector]
+    return tuple(dict.fromkeys(name for x in same for name in x.accounts))
+
+
+def _p(value: float) -> str:
+    return p_value(value) if value < 0.001 else f"= {p_value(value)}"
+
+
+def _lead(f: LeaderboardAudit) -> str:
+    w = f.winner
+    told = f"The lead is {plain(w.account)}'s, with {percent(w.best, 2)}"
+    if w.margin is None:
+        return f"{told}; there is no other account."
+    luck = (
+        f"Choosing the best of {count(w.submissions)} equally good submissions adds up to "
+        f"{percent(w.selection, 2)} on average without any skill"
+    )
+    if w.explained is None:
+        return f"{told}, level with another account. {luck}."
+    return (
+        f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
+        f"{percent(w.explained, 0)} of that margin."
+    )
+
+
+def _shown(f: LeaderboardAudit) -> tuple[str, ...]:
+    if f.ladder_rises is None:
+        return ()
+    return (
+        f"The best score rose {count(f.rises)} times; a Ladder ({f.ladder}) would have shown "
+        f"{count(f.ladder_rises)} of the rises.",
+    )
+
+
+def _missed(f: LeaderboardAudit) -> str:
+    if f.evidence == "scores":
+        return (
+            "Scores alone do not show random changes of a good model, nor who shares what: it "
+            "does not follow that there was no attack."
+        )
+    return "An attack that looks like honest work, or is short, is not found by these tests."
+
+
+def _names(accounts: tuple[str, ...]) -> str:
+    shown = ", ".join(plain(name) for name in accounts[:_NAMED])
+    rest = len(accounts) - _NAMED
+    return shown if rest <= 0 else f"{shown} and {count(rest)} more"

@@ -1,0 +1,115 @@
+"""Models that commands know by name, and the user's own."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from privacygauge.classifier.estimators import ProbabilisticClassifier
+from privacygauge.errors import InputError
+
+
+def forest(random_state: int) -> ProbabilisticClassifier:
+    """Return an untrained random forest with scikit-learn's defaults."""
+    from sklearn.ensemble import RandomForestClassifier
+
+    model: ProbabilisticClassifier = RandomForestClassifier(random_state=random_state, n_jobs=1)
+    return model
+
+
+def boosting(random_state: int) -> ProbabilisticClassifier:
+    """Return untrained gradient boosting with scikit-learn's defaults."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    model: ProbabilisticClassifier = HistGradientBoostingClassifier(random_state=random_state)
+    return model
+
+
+def logistic(random_state: int) -> ProbabilisticClassifier:
+    """Return an untrained logistic regression on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    steps = (StandardScaler(), LogisticRegression(max_iter=1000, random_state=random_state))
+    model: ProbabilisticClassifier = make_pipeline(*steps)
+    return model
+
+
+def naive_bayes(random_state: int) -> ProbabilisticClassifier:
+    """Return an untrained Gaussian naive Bayes classifier."""
+    from sklearn.naive_bayes import GaussianNB
+
+    model: ProbabilisticClassifier = GaussianNB()
+    return model
+
+
+def nearest(random_state: int) -> ProbabilisticClassifier:
+    """Return an untrained classifier by the five nearest standardised neighbours."""
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model: ProbabilisticClassifier = make_pipeline(StandardScaler(), KNeighborsClassifier())
+    return model
+
+
+ESTIMATORS: dict[str, Callable[[int], ProbabilisticClassifier]] = {
+    "random-forest": forest,
+    "gradient-boosting": boosting,
+    "logistic": logistic,
+    "naive-bayes": naive_bayes,
+    "nearest": nearest,
+}
+NETWORKS = ("network", "network-large")
+"""One hidden layer of 64 tanh units (Long et al. 2017); four of ReLU (Song & Mittal 2021)."""
+
+
+def named(name: str) -> object:
+    """Return what trains the model that `name` names: a built-in, FILE.py:NAME or MODULE:NAME."""
+    if name in ESTIMATORS:
+        return ESTIMATORS[name]
+    if name in NETWORKS:
+        from privacygauge.classifier.networks import LONG_2017, SONG_MITTAL_2021_RELU, Networks
+
+        return Networks(LONG_2017 if name == "network" else SONG_MITTAL_2021_RELU)
+    if ":" not in name:
+        known = ", ".join([*ESTIMATORS, *NETWORKS])
+        raise InputError(
+            f"--model must be one of {known}, or FILE.py:NAME or MODULE:NAME of your own, got "
+            f"{name!r}"
+        )
+    return imported(name)
+
+
+def imported(name: str) -> Any:
+    """Return the object that FILE.py:NAME or MODULE:NAME names, running that code."""
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
+    module = _from_file(Path(place)) if place.endswith(".py") else _module(place)
+    if not hasattr(module, attribute):
+        raise InputError(f"{place} has no {attribute!r}")
+    return getattr(module, attribute)
+
+
+def _from_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise InputError(f"{path} does not exist")
+    # Workers import the module by its name, from the same folder.
+    sys.path.insert(0, str(path.absolute().parent))
+    module = _module(path.stem)
+    if Path(getattr(module, "__file__", None) or "").resolve() != path.resolve():
+        raise InputError(f"{path} has the name of another module, {path.stem}: rename the file")
+    return module
+
+
+def _module(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except (ImportError, SyntaxError) as error:
+        raise InputError(f"{name} cannot be imported: {error}") from error

@@ -1,0 +1,111 @@
+"""What `privacygauge dp-audit` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Request, argument, option
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+    from privacygauge.audits.work import Work
+
+METRICS = ("epsilon", "epsilon-gaussian")
+"""What a release can be held to."""
+
+_HELP = """Audit a claim of differential privacy by what is guessed about canaries.
+
+Example: privacygauge dp-audit canaries.csv --epsilon 2 --delta 1e-5
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimRequest(Request):
+    """What was asked."""
+
+    canaries: str = argument(
+        "CANARIES",
+        "Scores of canaries: .csv, .parquet, .jsonl or .npz with score (higher: more likely put "
+        "in), member (0 or 1) and optionally id and unit.",
+    )
+    epsilon: float = option(
+        "--epsilon", "E", "The claimed epsilon of adding or removing one record."
+    )
+    delta: float = option("--delta", "D", "The claimed delta.", default=0.0)
+    runs: str = option(
+        "--runs",
+        "one|many",
+        "one: all canaries were in one training, each put in by a fair coin; many: every row is a "
+        "training of its own.",
+        default="one",
+        offers=("one", "many"),
+    )
+    guesses: str = option(
+        "--guesses",
+        "R|auto",
+        "How many canaries of one run are guessed, such as 100 or 100,1000; fixed before the "
+        "scores are looked at. auto: 3%, 10%, 25%, 50% and 90%, corrected for.",
+        default="auto",
+    )
+    unit: str | None = option(
+        "--unit",
+        "COLUMN",
+        "Column of the people behind the rows, which are then not taken for independent. Default: "
+        "unit where there is one, or equal ids.",
+        default=None,
+    )
+
+    @property
+    def design(self) -> OneRun | ManyRuns:
+        """How the canaries were trained on."""
+        from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+
+        if self.runs not in ("one", "many"):
+            raise InputError(f"--runs must be one or many, got {self.runs!r}")
+        if self.runs == "many":
+            if self.guesses != "auto":
+                raise InputError("--guesses goes with --runs one; of many runs every row is judged")
+            return ManyRuns()
+        return OneRun() if self.guesses == "auto" else OneRun(_numbers(self.guesses))
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(number) for number in text.split(","))
+    except ValueError as error:
+        raise InputError(
+            f"--guesses must be auto or whole numbers such as 100 or 100,1000, got {text!r}"
+        ) from error
+
+
+def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
+    """Return the audit that was asked for."""
+    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.audits.provenance import file_hashes
+
+    return audit_privacy_claim(
+        asked.canaries,
+        asked.epsilon,
+        asked.delta,
+        design=asked.design,
+        unit=asked.unit or "unit",
+        seed=asked.seed,
+        level=asked.level,
+        command="dp-audit",
+        provenance=file_hashes(asked.files()),
+    )
+
+
+COMMAND = Command(
+    "dp-audit",
+    Group.CLAIM,
+    ClaimRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if a lower bound on epsilon is above VALUE: epsilon (assuming nothing) or "
+    "epsilon-gaussian.",
+)

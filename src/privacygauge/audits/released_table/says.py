@@ -1,0 +1,340 @@
+"""What an audit of a released table says: its numbers, words and files, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.released_table import sections
+from privacygauge.audits.released_table.data import data
+from privacygauge.audits.released_table.found import ReleasedAudit
+from privacygauge.audits.released_table.verdict import verdict
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.report.attacks.plots import roc, roc_log
+from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest, roc_frame
+from privacygauge.report.attacks.tables import overview
+from privacygauge.report.attacks.tables import section as attacks
+from privacygauge.report.attacks.terms import interval, terms
+from privacygauge.report.numbers import Shown, at_least, count, percent_estimate, rate
+from privacygauge.report.numbers import decimal_estimate as decimal
+from privacygauge.report.values import About, Measure, Report, Section, Table, Worst
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+METRICS = tuple(
+    name
+    for metric in (
+        *("beyond", "accuracy", "auc", "epsilon", "copies"),
+        *("singling-out", "linkability", "inference"),
+    )
+    for name in (metric, f"{metric}.low")
+)
+"""What a release can be held to."""
+
+_BEYOND = "0%: nothing is true of the real records more often than of other people"
+_UNKNOWN = "not known: without a holdout there is nothing to compare with"
+
+_SOURCES = "The three risks: Article 29 Working Party, opinion 05/2014 on anonymisation techniques."
+
+
+def report(f: ReleasedAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    shown = _riskiest(f)
+    return Report(
+        "released-table",
+        "Audit of a released synthetic table",
+        _about(f),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        _measures(f),
+        tuple(_sections(f, shown)),
+        _terms(f),
+        Worst(reason="there was no holdout") if shown is None else shown.worst,
+        data(f),
+        _frames(f),
+        "Nothing: every part of the suite was played.",
+        _overview(f),
+        _SOURCES,
+    )
+
+
+def _about(f: ReleasedAudit) -> About:
+    sees = "sees the released table"
+    return About(
+        f"A released table of {count(f.n_synthetic)} synthetic records",
+        "Somebody who has the released table tries to tell who was among the real records, to "
+        "single people out, to link what is known about them, and to infer the rest.",
+        sees if isinstance(f.game, Skipped) else f.game.adversary,
+        "membership-inference",
+    )
+
+
+def _intro(f: ReleasedAudit) -> str:
+    holdout = (
+        f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
+    )
+    return (
+        f"{count(f.n_synthetic)} synthetic rows, made from {count(f.n_real)} real records"
+        f"{holdout if f.n_holdout else '; no holdout'}. Small figures are {rate(f.level)} "
+        "intervals."
+    )
+
+
+def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
+    yield Section("game", "Who was in the data", sections.game(f))
+    if f.membership is not None:
+        yield attacks(f.membership)
+        curves = roc(f.evaluations, title="ROC curves of the membership attacks")
+        yield Section("curves", "Curves", (curves, roc_log(f.evaluations)))
+    yield Section("risks", "The three risks", sections.risks(f))
+    yield Section("copies", "Copies", sections.copies(f))
+    yield Section("closest", "Distances to the closest record", sections.closest(f), "Distances")
+    yield Section("use", "What the table is good for", sections.use(f), "Use")
+    if shown is not None:
+        yield Section(
+            "records", "The riskiest records", sections.records(shown), "Riskiest records"
+        )
+    yield Section("measured", "How it was measured", sections.measured(f))
+
+
+def _riskiest(f: ReleasedAudit) -> Riskiest | None:
+    """Return the real records that the headline's attack is surest of; None without one."""
+    if f.records is None or f.headline is None:
+        return None
+    title = f.headline.attack.title
+    return riskiest(f.records, title, f.records.scores[title], members=True)
+
+
+def _frames(f: ReleasedAudit) -> Mapping[str, Callable[[], pd.DataFrame]]:
+    """Return a row for every record, and the curves; nothing where no record was judged."""
+    found = f.records
+    if found is None:
+        return {}
+    return {
+        "records.parquet": lambda: records_frame(found),
+        "roc.csv": lambda: roc_frame(f.evaluations),
+    }
+
+
+def _overview(f: ReleasedAudit) -> tuple[Table, ...]:
+    return (
+        *(() if f.membership is None else (overview(f.membership),)),
+        *((sections.overview(f),) if f.risks else ()),
+    )
+
+
+def _measures(f: ReleasedAudit) -> tuple[Measure, ...]:
+    cards = (*_of_attacks(f), *_of_risks(f), _copies(f))
+    forms = (_highest(f, name, title) for name, title in sections.KINDS.items())
+    if not f.n_holdout:
+        # Copies stand for the audit, since nothing is known to go beyond chance.
+        return (_copies(f), _beyond(f), *cards[:-1], *forms)
+    return (_beyond(f), *cards, *forms)
+
+
+def _beyond(f: ReleasedAudit) -> Measure:
+    """Return what goes furthest beyond chance: all on the scale of an advantage."""
+    found: dict[str, Estimate] = {}
+    if f.corrected.copies is not None:
+        found["Real records copied, beyond the holdout's"] = f.corrected.copies
+    if f.headline is not None:
+        x = f.headline.accuracy
+        found["Advantage of the strongest membership attack"] = Estimate(
+            2 * x.value - 1, 2 * x.low - 1, 2 * x.high - 1, x.level, x.n, x.method
+        )
+    if f.worst is not None:
+        found[f"Success at {f.worst.risk.title}, beyond the holdout's"] = f.worst.beyond
+    if not found:
+        return _none("beyond", "Beyond the holdout's", "there was no holdout")
+    label, beyond = max(found.items(), key=lambda pair: (pair[1].low, pair[1].value))
+    return Measure(
+        "beyond",
+        label,
+        beyond,
+        percent_estimate(beyond),
+        guessing=_BEYOND,
+        # The attacks on membership, and all the others together, stand at the audit's level each.
+        looks=1 if f.headline is None else 2,
+        card=False,
+    )
+
+
+def _none(name: str, label: str, reason: str) -> Measure:
+    skipped = Skipped(label, reason)
+    return Measure(name, label, skipped, percent_estimate(skipped), card=False)
+
+
+def _highest(f: ReleasedAudit, name: str, title: str) -> Measure:
+    """Return the highest value and lower end of all forms of a risk, beyond their controls."""
+    found = [r.risk for r in f.risks if r.name == name and r.risk is not None]
+    label = f"{title}, beyond its control"
+    if not found:
+        return _none(name, label, "there was nothing to compare")
+    best = max(found, key=lambda x: x.value)
+    best = replace(best, low=max(x.low for x in found), high=max(x.high for x in found))
+    return Measure(name, label, best, percent_estimate(best), guessing="0%", card=False)
+
+
+def _of_attacks(f: ReleasedAudit) -> tuple[Measure, ...]:
+    if f.headline is None:
+        names = {
+            "accuracy": "Right guesses about membership",
+            "auc": "Pairs put in the right order",
+            "epsilon": "Epsilon is at least",
+        }
+        return tuple(_none(*pair, "there was no holdout") for pair in names.items())
+    best, epsilon = f.headline.attack, f.headline.epsilon
+    return (
+        Measure(
+            "accuracy",
+            "Right guesses about membership",
+            f.headline.accuracy,
+            percent_estimate(f.headline.accuracy),
+            f"by {best.title}",
+            "Members and non-members equally often, by the attack that came furthest. Guessing "
+            f"gives 50%. The interval allows for {len(f.evaluations)} attacks.{_void(f)}",
+            "50%",
+        ),
+        Measure(
+            "auc",
+            "Pairs put in the right order",
+            best.auc,
+            decimal(best.auc),
+            text=f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void(f)}",
+            guessing="0.5",
+        ),
+        *(() if f.blind is None else (_blind(f.blind),)),
+        Measure(
+            "epsilon",
+            "Epsilon is at least",
+            # A bound on epsilon has one honest number: its lower end.
+            replace(epsilon, value=epsilon.low),
+            Shown(at_least(epsilon)),
+            text=f"With {rate(epsilon.level)} confidence: a smaller epsilon of differential "
+            f"privacy cannot be claimed. 0 says nothing.{_void(f)}",
+            guessing="0",
+        ),
+    )
+
+
+def _void(f: ReleasedAudit) -> str:
+    return "" if f.same_source else " Void: holdout and real records are different people."
+
+
+def _blind(blind: Evaluation) -> Measure:
+    return Measure(
+        "blind",
+        "Right order without the table",
+        blind.auc,
+        decimal(blind.auc),
+        text="The same by an attack that never sees the synthetic table. Above 0.5 for certain, "
+        "real records and holdout are different people.",
+        guessing="0.5",
+        gate=False,
+    )
+
+
+def _of_risks(f: ReleasedAudit) -> tuple[Measure, ...]:
+    found, risk = f.worst, f.furthest_from_baseline
+    if found is not None:
+        return (
+            Measure(
+                "furthest",
+                "Furthest beyond its control",
+                found.beyond,
+                percent_estimate(found.beyond),
+                found.risk.title,
+                "Share of what the control left open. 0% is no leak. The interval allows for "
+                f"{f.corrected.looks} looks.{_void(f)}",
+                "0%",
+                gate=False,
+            ),
+        )
+    if risk is None:
+        return ()
+    return (
+        Measure(
+            "furthest",
+            f"{sections.KINDS[risk.name]}, on real records",
+            risk.attack,
+            percent_estimate(risk.attack),
+            risk.title,
+            f"The baseline achieves {percent_estimate(risk.baseline)}. How much of it is a leak "
+            "cannot be told.",
+            _UNKNOWN,
+            gate=False,
+        ),
+    )
+
+
+def _copies(f: ReleasedAudit) -> Measure:
+    real = f.copies[0].estimate
+    others = percent_estimate(f.copies[1].estimate) if f.n_holdout else None
+    return Measure(
+        "copies",
+        "Real records that were copied",
+        real,
+        percent_estimate(real),
+        "" if others is None else f"of the holdout, by chance alone: {others}",
+        "Equal to a synthetic row in every column.",
+        _UNKNOWN if others is None else f"{others}, as of the holdout",
+    )
+
+
+def _terms(f: ReleasedAudit) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Real record, member", "A record that the generator learnt from."),
+        (
+            "Synthetic table",
+            "Made-up records that resemble the real ones, made by a generator. What was released.",
+        ),
+        (
+            "Holdout, non-member",
+            "Records of the same source that the generator never saw. They show what an attack "
+            "achieves without a leak.",
+        ),
+        (
+            "Attack, control, baseline",
+            "How often an attempt succeeds on real records, on the holdout, and without the "
+            "attack.",
+        ),
+        (
+            "Beyond the control",
+            "What the attack achieves on real records more than on the holdout, as a share of what "
+            "was left to achieve. 0% is no leak.",
+        ),
+        (
+            "Singling out",
+            "A description made from the synthetic table fits exactly one real person.",
+        ),
+        (
+            "Linkability",
+            "With the synthetic table, what two sources know is joined to one person.",
+        ),
+        (
+            "Inference",
+            "From what is known about a person, the synthetic table tells a further value.",
+        ),
+        ("Interval", interval(f.level)),
+        *terms("Balanced accuracy"),
+        (
+            "TPR, FPR",
+            "The share of the members that are found, and the share of the non-members that are "
+            "taken for members.",
+        ),
+        *terms("† dagger", "ROC, AUC", "Epsilon"),
+        (
+            "Bonferroni",
+            "Who looks often finds something by luck. Intervals are widened so that all of them "
+            "hold together.",
+        ),
+        (
+            "Total variation",
+            "Half of the sum of the differences between shares: the share of records that would "
+            "have to change for two tables to agree.",
+        ),
+    )

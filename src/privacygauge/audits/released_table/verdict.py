@@ -1,0 +1,305 @@
+"""The verdict on a released table, in words for somebody who has to decide about it."""
+
+from __future__ import annotations
+
+from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
+from privacygauge.core.estimate import Estimate
+from privacygauge.report import direction
+from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    MODERATE,
+    NONE,
+    UNTOLD,
+    grade_of,
+    gravest,
+    scale_of,
+)
+from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
+from privacygauge.report.values import Grade, Verdict
+
+MATTERS = (
+    "It matters to the people behind the real records: whoever knows something about somebody may "
+    "learn from the table that they were among them, or what else is true of them."
+)
+
+
+_AGAIN = (
+    "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+    "report with the table."
+)
+_GENERATOR = (
+    "Audit the generator too (privacygauge synthetic): an attacker who can run it sees more than "
+    "this audit."
+)
+_NEITHER = (
+    "Do not publish on the strength of this report: it says neither yes nor no.",
+    "Keep a random part of the records back from the generator (a third, say), generate anew, and "
+    "audit with that part as the holdout.",
+    _GENERATOR,
+)
+
+
+_UNSAFE = (
+    "This is no verdict of safety. Few copies, low rates, and long distances to the closest record "
+    "are no evidence of it."
+)
+_VOID = "Success of the other attacks is no evidence of a leak, nor is their failure one of safety."
+
+
+def verdict(f: ReleasedAudit) -> Verdict:
+    """Return the verdict on a released table.
+
+    Parameters
+    ----------
+    f : ReleasedAudit
+
+    Returns
+    -------
+    Verdict
+        The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
+        with the highest lower end beyond its control; of the copies beyond those of the holdout.
+        Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
+        there on. It cannot be told without a holdout, nor where the holdout is no sample of the
+        same source, nor where none finds a leak but one gives away more about the holdout.
+    """
+    if f.n_holdout == 0:
+        return _untold(_alone(f), _without(f), _UNSAFE, _NEITHER)
+    if not f.same_source:
+        headline = "Cannot be told: real records and holdout are not from the same source"
+        return _untold(headline, _void(f), _VOID, _NEITHER)
+    found = grades(f)
+    grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
+    if grade == UNTOLD:
+        return _untold(direction.HEADLINE, _inverted(f), direction.OPEN, direction.ADVICE)
+    told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
+    # What the headline speaks of comes first; the order of the others stays.
+    order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
+    sentences = (
+        *(sentence for part in order for sentence in told[part]),
+        *(() if grade == NONE else (MATTERS,)),
+    )
+    return Verdict(grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade))
+
+
+def _untold(
+    headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...]
+) -> Verdict:
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, advice)
+
+
+def grades(f: ReleasedAudit) -> dict[str, Grade]:
+    """Return the grade of the copies, of the membership attacks, and of the three risks."""
+    attacks, found = f.membership, f.worst
+    return {
+        "copies": NONE if f.corrected.copies is None else beyond_grade(f.corrected.copies),
+        "membership": NONE if attacks is None else judged(attacks).grade,
+        "risks": NONE if found is None else beyond_grade(found.beyond),
+    }
+
+
+def beyond_grade(beyond: Estimate) -> Grade:
+    """Return the grade for what goes beyond a control, by its lower end."""
+    # An advantage of so much is a balanced accuracy of half of it above one half.
+    return grade_of(0.5 + beyond.low / 2)
+
+
+def _headline(f: ReleasedAudit, grade: Grade) -> str:
+    if grade == NONE:
+        return "No leak found: nothing shows more about the real records than about other people"
+    leading = next(name for name, found in grades(f).items() if found == grade)
+    if leading == "copies":
+        share = percent(f.copies[0].estimate.value)
+        told = f"{share} of the real records stand in the synthetic table as they are"
+    elif leading == "membership":
+        assert f.membership is not None
+        told = judged(f.membership).headline.partition(": ")[2]
+    else:
+        found = f.worst
+        assert found is not None
+        told = (
+            f"{found.risk.title} succeeds for {percent(found.risk.attack.value)} of the attempts "
+            f"on real records, {_control(found.risk)} on others"
+        )
+    return f"{grade.word.capitalize()} leak: {told}"
+
+
+def _inverted(f: ReleasedAudit) -> tuple[str, ...]:
+    """Return why nothing can be told where more is given away about the holdout."""
+    attacks = () if f.headline is None else f.headline.inverted
+    why = direction.sentences(attacks)[:-1] if attacks else (direction.LIKELY,)
+    if not f.corrected.inverted:
+        return why
+    named = ", ".join(map(plain, f.corrected.inverted))
+    return (
+        f"The table gives away more about the holdout than about the real records, by {named} "
+        f"{_together(f)}.",
+        *why,
+    )
+
+
+def _membership(f: ReleasedAudit) -> tuple[str, ...]:
+    return () if f.membership is None else judged(f.membership).sentences
+
+
+def _copied(f: ReleasedAudit) -> tuple[str, ...]:
+    beyond = f.corrected.copies
+    if beyond is None or beyond.low <= 0:
+        return ()
+    real, others = f.copies[0].estimate, f.copies[1].estimate
+    return (
+        f"{percent(real.value)} of the real records occur in the synthetic table, equal in every "
+        f"column, and {percent(others.value)} of the holdout: more than chance explains. Of "
+        f"the real records that chance would have spared, at least {percent(beyond.low)} are "
+        f"copied {_together(f)}.",
+    )
+
+
+def _risks(f: ReleasedAudit) -> tuple[str, ...]:
+    found = f.worst
+    if found is None:
+        return ()
+    n = len(f.risks)
+    forms = f"{count(n)} forms" if n > 1 else "the one form"
+    rates = (
+        f"succeeds for {percent(found.risk.attack.value)} of the attempts on real records and for "
+        f"{_control(found.risk)} on the holdout"
+    )
+    if found.beyond.low <= 0:
+        most = max(beyond.high for beyond in f.corrected.risks if beyond is not None)
+        return (
+            f"None of {forms} of the three risks that regulators name (singling out, linkability, "
+            "inference) succeeds clearly more often on the real records than on other people. "
+            f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
+            f"{percent(most)} beyond the control may have gone unnoticed "
+            f"{_together(f)}.",
+        )
+    more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
+    others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
+    return (
+        f"Of the three risks that regulators name, {found.risk.title} goes furthest: it {rates}. "
+        f"Of what the control left open, the table gives away at least "
+        f"{percent(found.beyond.low)} {_together(f)}.{others}",
+    )
+
+
+def _together(f: ReleasedAudit) -> str:
+    n = f.corrected.looks
+    allows = f"; this allows for having looked at {count(n)} numbers" if n > 1 else ""
+    return f"(with {rate(f.level)} confidence{allows})"
+
+
+def _control(risk: ReleaseRisk) -> str:
+    return "none" if risk.control is None else percent(risk.control.value)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _unsaid(grade: Grade) -> str:
+    stronger = (
+        "an attacker who knows the generator can make tables of its own and see more: audit the "
+        "generator (privacygauge synthetic) for that"
+    )
+    if grade == NONE:
+        return (
+            "It does not say that nothing leaks: these attacks see one table, and single records "
+            f"may be exposed where the average is not. Besides, {stronger}. Only differential "
+            "privacy promises more."
+        )
+    return f"It speaks of the average; single records may be more or less exposed. And {stronger}."
+
+
+def _alone(f: ReleasedAudit) -> str:
+    copied = f.copies[0].estimate.value
+    if copied >= 0.1:
+        return (
+            f"Cannot be told without a holdout, but {percent(copied)} of the real records stand in "
+            "the synthetic table as they are"
+        )
+    return "Cannot be told without a holdout whether the table gives its people away"
+
+
+def _seen(f: ReleasedAudit) -> str:
+    copied = percent(f.copies[0].estimate.value)
+    told = f"{copied} of the real records occur in the synthetic table, equal in every column"
+    risk = f.furthest_from_baseline
+    if risk is None:
+        return f"What was seen: {told}."
+    return (
+        f"What was seen: {told}; and {risk.title} succeeds for {percent(risk.attack.value)} of "
+        f"the attempts on real records, against {percent(risk.baseline.value)} of its baseline "
+        f"({rate(f.level)} intervals below)."
+    )
+
+
+def _without(f: ReleasedAudit) -> tuple[str, ...]:
+    return (
+        _seen(f),
+        "What cannot be told is whether that is a leak: an attack also succeeds where the table "
+        "describes people in general well, which it is made for, and records that many people "
+        "share occur on both sides by chance. Membership attacks were not played: there is "
+        "nobody whom they could confuse with the people in the real table.",
+        "A holdout answers both: records of the same source that the generator did not learn "
+        "from, as many as there are real ones, or a thousand at least. What an attack "
+        "achieves on them is what it achieves without a leak.",
+    )
+
+
+def _void(f: ReleasedAudit) -> tuple[str, ...]:
+    assert f.blind is not None
+    return (
+        "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
+        f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
+        "are different people: the results on membership are void, and the controls of the three "
+        "risks cannot be relied on.",
+        *_further(f),
+        _seen(f),
+        "Draw the holdout at random from the very records that the generator is given, before it "
+        "learns, and audit again.",
+    )
+
+
+def _further(f: ReleasedAudit) -> tuple[str, ...]:
+    if f.headline is None or f.blind is None:
+        return ()
+    attack = f.headline.attack
+    if attack.auc.low <= f.blind.auc.high:
+        return ()
+    return (
+        f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
+        f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking until "
+        "a proper holdout shows otherwise.",
+    )
+
+
+def _advice(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
+    """Return what to do next, the most urgent first."""
+    return (*(() if grade == NONE else _mend(f, grade)), *_larger(f), _GENERATOR, _AGAIN)
+
+
+def _mend(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
+    hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
+    copied = f.corrected.copies is not None and f.corrected.copies.low > 0
+    remove = (
+        "Do not merely delete the copied rows: that they are missing tells as much, and near "
+        "copies stay. Change the generator so that it learns less by heart."
+    )
+    return (
+        *((hold,) if grade in (MODERATE, LARGE) else ()),
+        *((remove,) if copied else ()),
+        "Give single records less influence: coarsen rare values and exact numbers, leave out "
+        "columns that nobody needs, smooth the generator, learn from more records.",
+        "Generate with differential privacy where the table has to be public: nothing else comes "
+        "with a guarantee.",
+    )
+
+
+def _larger(f: ReleasedAudit) -> tuple[str, ...]:
+    if f.n_holdout >= min(f.n_real, 2000):
+        return ()
+    return (
+        "Use a larger holdout, if there is one: with so few records a small leak goes unnoticed.",
+    )

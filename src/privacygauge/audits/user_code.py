@@ -1,0 +1,128 @@
+"""Code that options name: compared with what a run was made with before any of it runs.
+
+A run folder says which code it was made with, and never has it run: whoever goes on with the run
+names the code again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from privacygauge.audits.asking import absolute
+from privacygauge.errors import InputError
+from privacygauge.runs.code import changed, on_one_side
+from privacygauge.runs.owners import version_of
+from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
+from privacygauge.runs.store import read_run
+from privacygauge.synthetic.generators.named import is_named
+
+OPTIONS = ("model", "fitted", "generator")
+"""Options of commands that may name code."""
+
+COMMAND = "command:"
+"""What the name of a generator begins with that is a program."""
+
+
+def names_code(option: str, value: object) -> bool:
+    """Return whether an option names code of the user's, and nothing that is built in."""
+    if not isinstance(value, str):
+        return False
+    return ":" in value and not (option == "generator" and is_named(value))
+
+
+def code_in(options: Mapping[str, object]) -> dict[str, str]:
+    """Return those of a command's options that name code of the user's."""
+    return {n: str(options[n]) for n in OPTIONS if names_code(n, options.get(n))}
+
+
+def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
+    """Return digests of the code that options name, the same as those that a run began with.
+
+    Parameters
+    ----------
+    given : mapping
+        Options of a command by their names; only those of `OPTIONS` are looked at.
+    run : Path or None
+        Folder of the run; it need not be there.
+
+    Raises
+    ------
+    InputError
+        If the run was made with other code: one line that says what has changed.
+    """
+    here = {name: _pieces(text) for name, text in code_in(given).items()}
+    there = {} if run is None else _recorded(run)
+    for name in here:
+        if name in there:
+            _require_same(there[name], here[name], run)
+    return here
+
+
+def named_again(
+    asked: Mapping[str, Any], given: Mapping[str, str | None], run: Path
+) -> dict[str, Any]:
+    """Return the options of a run, with its code as it is named again on the command line.
+
+    Parameters
+    ----------
+    asked : mapping
+        The options that the run keeps.
+    given : mapping
+        What the command line says now, by name; None where it says nothing.
+    run : Path
+        Folder of the run.
+
+    Raises
+    ------
+    InputError
+        If code is not named again, is not the run's, or is named where the run has none.
+    """
+    found, there = dict(asked), _recorded(run)
+    for name, again in given.items():
+        if not names_code(name, asked.get(name)):
+            if again is not None:
+                raise InputError(f"--{name} is not of a file in this run: leave it out")
+            continue
+        if again is None or not names_code(name, again):
+            raise InputError(
+                f"the run was made with code of its own, {asked[name]!r}: name it again with "
+                f"--{name}, for a run folder alone has no code run"
+            )
+        _require_same(there.get(name, {}), _pieces(again), run)
+        found[name] = absolute(again)
+    return found
+
+
+def _recorded(run: Path) -> Mapping[str, Mapping[str, str]]:
+    try:
+        stored = (read_run(run).invocation or {}).get("code")
+    except InputError:
+        return {}
+    return stored if isinstance(stored, Mapping) else {}
+
+
+def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path | None) -> None:
+    told = changed(there, here) or on_one_side(there, here)
+    if told is not None:
+        raise InputError(
+            f"{run} was made with other code: {told}; restore the code, or choose another folder "
+            "for a new run"
+        )
+
+
+def _pieces(name: str) -> dict[str, str]:
+    """Return digests of what a name stands for; nothing is imported or started."""
+    if name.startswith(COMMAND):
+        return {"the command": digest(name.removeprefix(COMMAND).strip())}
+    place, _, attribute = name.rpartition(":")
+    if not place or not attribute:
+        raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")
+    path = Path(place)
+    is_file = place.endswith(".py")
+    if is_file and not path.is_file():
+        raise InputError(f"{path} does not exist")
+    files = files_beside(path) if is_file else files_of_module(place)
+    known = pieces_of(files) or {"the module": digest(f"{place} {version_of(place)}")}
+    return {"the name after the colon": digest(attribute), **known}

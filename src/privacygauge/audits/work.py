@@ -1,0 +1,82 @@
+"""How an audit is played for a command: where, by how many workers, and what is said meanwhile."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from privacygauge.audits.asking import Request
+from privacygauge.audits.user_code import compared_code, names_code
+
+Progress: TypeAlias = Callable[[int, int], None]
+"""Takes what is done and all there is to do."""
+
+
+def _silent(title: str) -> AbstractContextManager[Progress]:
+    return nullcontext(lambda done, total: None)
+
+
+def _unheard(line: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Work:
+    """Where and how an audit is played."""
+
+    run: Path | None = None
+    """Folder that keeps what is trained; None for nowhere."""
+    folder: Path | None = None
+    """Folder of the report, for what else is written there; None for nowhere."""
+    jobs: int = 1
+    """How much is done at the same time; -1 for one a core."""
+    quiet: bool = True
+    """Whether nothing is said."""
+    recorded: bool = False
+    """Whether the run is finished, so that no code of the user's is run."""
+    bar: Callable[[str], AbstractContextManager[Progress]] = _silent
+    """From a title to what shows progress."""
+    tell: Callable[[str], None] = _unheard
+    """Prints a line for people."""
+
+    @property
+    def read(self) -> Path | None:
+        """The finished run that is read in place of code; None where the code is run."""
+        return self.run if self.recorded else None
+
+    def say(self, line: str) -> None:
+        """Tell people something, unless nothing is to be said."""
+        if not self.quiet:
+            self.tell(line)
+
+    def invocation(self, command: str, request: Request) -> Mapping[str, Any] | None:
+        """Return how to start the run again, with digests of the code that it names.
+
+        None where the run is only read.
+
+        Raises
+        ------
+        InputError
+            If the run was made with other code.
+        """
+        if self.recorded:
+            return None
+        code = compared_code(request.code(), self.run)
+        return {"command": command, "options": request.settled(), "code": code}
+
+    @contextmanager
+    def resumable(self, request: Request) -> Iterator[None]:
+        """Say how to resume when the work is interrupted; code has to be named again."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.run is not None:
+                named = {n: x for n, x in request.code().items() if names_code(n, x)}
+                again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
+                told = " ".join(["privacygauge resume", shlex.quote(str(self.run.parent)), *again])
+                self.tell(f"\nprivacygauge: resume with: {told}")
+            raise

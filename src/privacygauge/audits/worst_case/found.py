@@ -1,0 +1,189 @@
+"""What audits of trainings by their worst-case records found, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import TYPE_CHECKING, Any
+
+from privacygauge.classifier.mislabelled import Targets
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NO_DEFENCE = "no defence"
+"""What the undefended training is called."""
+
+
+@dataclass(frozen=True, eq=False)
+class AttackedTraining:
+    """One way to train, and what attacks find of its canaries and ordinary records."""
+
+    title: str
+    """The defence's name with its parameters, or `NO_DEFENCE`."""
+    found: WorstCaseFindings
+    """All that was found; its corrected intervals hold for all trainings together."""
+    claim: PrivacyClaim | None = None
+    """What an accountant says of the training, where it is differentially private."""
+
+    def canaries(self, fpr: float) -> RateAtFpr:
+        """Return what the best attack finds of the canaries."""
+        return self.found.canaries.highest(fpr)[1]
+
+    def ordinary(self, fpr: float) -> RateAtFpr:
+        """Return what the best attack finds of the ordinary records."""
+        return self.found.ordinary.highest(fpr)[1]
+
+    @property
+    def accuracy(self) -> Estimate:
+        """The models' accuracy on ordinary records that they were not trained on."""
+        return self.found.test_accuracy
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseComparison(Reported):
+    """Trainings with the same canaries and the same coins, side by side.
+
+    ``to_frame`` has one line for every training, group of targets, attack and false-positive rate.
+    """
+
+    origin: Origin
+    """Where it comes from; its level is that of every interval, and of the corrected ones
+    together."""
+    trainings: tuple[AttackedTraining, ...]
+    """Without a defence first, then in the order of the defences."""
+    n_together: int
+    """The corrected intervals hold for so many numbers together: every attack, training and group
+    of targets, at every false-positive rate and by the area under the curve."""
+    targets: Targets
+    """Which records they are, and the labels that models were trained on."""
+
+    @property
+    def none(self) -> AttackedTraining:
+        """The training without a defence."""
+        return self.trainings[0]
+
+    @property
+    def defended(self) -> tuple[AttackedTraining, ...]:
+        """The trainings with a defence."""
+        return self.trainings[1:]
+
+    @property
+    def fprs(self) -> tuple[float, ...]:
+        """The false-positive rates that were asked for."""
+        return tuple(rate.fpr for rate in self.none.found.canaries.attacks[0].rates)
+
+    @property
+    def fpr(self) -> float:
+        """The lowest rate that so many records can tell of; the highest where they tell of none.
+
+        The corrected intervals hold at all rates together, so they allow for this choice.
+        """
+        told = [fpr for fpr in self.fprs if resolved(self.trainings, fpr)]
+        return min(told) if told else max(self.fprs)
+
+    @property
+    def best(self) -> AttackedTraining:
+        """The defended training by which least is found of canaries; of equals the most accurate.
+
+        The undefended one where there is no other.
+        """
+
+        def left(training: AttackedTraining) -> tuple[float, float]:
+            return training.canaries(self.fpr).estimate.value, -training.accuracy.value
+
+        return min(self.defended or self.trainings, key=left)
+
+    @property
+    def n_attacks(self) -> int:
+        """How many attacks were played on every group of targets."""
+        return len(self.none.found.canaries.attacks)
+
+    @property
+    def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
+        """Pairs whose order differs beyond doubt between ordinary records and canaries.
+
+        By ordinary records the first of a pair gives less away, by canaries it gives more; both
+        times the intervals, which hold together, do not overlap.
+        """
+        return tuple(
+            (a, b)
+            for a, b in permutations(self.trainings, 2)
+            if a.ordinary(self.fpr).estimate.high < b.ordinary(self.fpr).estimate.low
+            and a.canaries(self.fpr).estimate.low > b.canaries(self.fpr).estimate.high
+        )
+
+    def worse_for_canaries(self, training: AttackedTraining) -> bool:
+        """Return whether more is found of a training's canaries beyond doubt."""
+        worst, usual = training.canaries(self.fpr), training.ordinary(self.fpr)
+        return worst.estimate.low > usual.estimate.high
+
+    def helps(self, training: AttackedTraining) -> bool:
+        """Return whether less is found of the canaries than without a defence, beyond doubt."""
+        without = self.none.canaries(self.fpr).estimate
+        return training.canaries(self.fpr).estimate.high < without.low
+
+    def lines(self) -> list[dict[str, Any]]:
+        """Return one mapping for every training, group of targets, attack and rate."""
+        return [
+            {"training": training.title, **line}
+            for training in self.trainings
+            for line in training.found.lines()
+        ]
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.worst_case.says import report
+
+        return report(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one line for every training, group of targets, attack and rate."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class WorstCaseAudit(WorstCaseComparison):
+    """What was found of canaries and of ordinary records of a single training.
+
+    It is the comparison of that training with no other, so it has the same report.
+    """
+
+    @property
+    def model(self) -> str:
+        """What was trained."""
+        return self.none.found.model
+
+    @property
+    def canaries(self) -> TargetRisk:
+        """The worst case."""
+        return self.none.found.canaries
+
+    @property
+    def ordinary(self) -> TargetRisk:
+        """The average case."""
+        return self.none.found.ordinary
+
+    @property
+    def groups(self) -> tuple[TargetRisk, TargetRisk]:
+        """Canaries, and ordinary records."""
+        return self.none.found.groups
+
+    @property
+    def test_accuracy(self) -> Estimate:
+        """The models' accuracy on ordinary records that they were not trained on."""
+        return self.none.accuracy
+
+
+def resolved(trainings: Sequence[AttackedTraining], fpr: float) -> bool:
+    """Return whether enough records tell of the best attacks at a false-positive rate."""
+    return all(group.highest(fpr)[1].resolved for t in trainings for group in t.found.groups)

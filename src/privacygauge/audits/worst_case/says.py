@@ -1,0 +1,306 @@
+"""What a comparison by worst-case records says: numbers, sections and words, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import with_low
+from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
+from privacygauge.audits.worst_case.sections import cell, sections
+from privacygauge.audits.worst_case.verdict import grade_of_group, how, verdict
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
+from privacygauge.report.document import estimate_dict
+from privacygauge.report.grades import UNTOLD
+from privacygauge.report.numbers import (
+    Shown,
+    count,
+    decimal_estimate,
+    key,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+    tpr_estimate,
+)
+from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
+
+METRICS = with_low("tpr", *_AT_FPRS, "auc", "tpr-left", "auc-left")
+"""What a release can be held to: the least private of the defences and, left, the most private."""
+
+
+def report(f: WorstCaseComparison) -> Report:
+    """Return everything that the audit says, as plain values."""
+    return Report(
+        "worst-case",
+        "Worst-case records of a classifier",
+        _about(f),
+        _intro(f),
+        f.origin,
+        verdict(f),
+        (*_cards(f), *_limits(f)),
+        sections(f),
+        tuple(_TERMS.items()),
+        Worst(reason="canaries stand in for the records that are most at risk"),
+        _data(f),
+        {"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
+        "Nothing: every attack was played on every training.",
+        (_overview(f),),
+        "Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are Misleading "
+        "(2024).",
+    )
+
+
+def _about(f: WorstCaseComparison) -> About:
+    return About(
+        f"A way to train a model: {plain(f.best.title)}",
+        "Somebody who holds a record guesses whether it was in the model's training data, of "
+        "records that the model can only know by heart",
+        "the model's answers and models of its own, trained in the same way",
+        "membership-inference",
+    )
+
+
+def _intro(f: WorstCaseComparison) -> str:
+    canaries, ordinary = f.none.found.groups
+    which = f"of each of {count(len(f.trainings))} trainings"
+    return (
+        f"{count(canaries.n_targets)} canaries and {count(ordinary.n_targets)} ordinary records in "
+        f"{count(canaries.n_models)} models "
+        f"{which if f.defended else f'that were trained {how(f.none)}'}; {count(f.n_attacks)} "
+        f"attacks. Small figures are {rate(f.level)} intervals, wide enough to hold together."
+    )
+
+
+def _cards(f: WorstCaseComparison) -> tuple[Measure, ...]:
+    best, none, at = f.best, f.none, f"at {rate(f.fpr)} false alarms"
+    name = how(best)
+    without = _found(
+        "tpr-without",
+        "Canaries found without a defence",
+        none.canaries(f.fpr),
+        at,
+        f"The models are right {percent(none.accuracy.value)} of the time.",
+    )
+    return (
+        *(() if best is none else (without,)),
+        _found(
+            "tpr-left",
+            f"Canaries found {at}",
+            best.canaries(f.fpr),
+            name,
+            f"Guessing finds {rate(f.fpr)}.",
+            gate=True,
+        ),
+        _found(
+            "tpr-ordinary",
+            f"Ordinary records found {at}",
+            best.ordinary(f.fpr),
+            f"{name}, in the same models",
+        ),
+        Measure(
+            "auc-left",
+            "Pairs of canaries in the right order",
+            best.found.canaries.highest_auc,
+            decimal_estimate(best.found.canaries.highest_auc),
+            "",
+            "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
+            "0.5",
+        ),
+        Measure(
+            "model-accuracy",
+            "The models' own accuracy",
+            best.accuracy,
+            percent_estimate(best.accuracy, 1),
+            f"{name}, on ordinary records that they were not trained on",
+            gate=False,
+        ),
+    )
+
+
+def _found(
+    name: str, label: str, found: RateAtFpr, note: str, text: str = "", *, gate: bool = False
+) -> Measure:
+    return Measure(
+        name,
+        label,
+        found.estimate,
+        tpr_estimate(found.estimate, found.fpr),
+        note,
+        text,
+        _guessing(found.fpr),
+        gate=gate,
+        doubtful=not found.resolved,
+    )
+
+
+def _guessing(fpr: float) -> str:
+    return f"{rate(fpr)}: as many as are accused falsely"
+
+
+def _limits(f: WorstCaseComparison) -> tuple[Measure, ...]:
+    """Return the highest numbers with any of the defences, or without one where there is none."""
+    trainings = f.defended or f.trainings
+    turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
+    whom = "with the least private defence" if f.defended else how(f.none)
+    areas = [t.found.canaries.highest_auc for t in trainings]
+    return (
+        *(
+            limited(
+                name,
+                f"Canaries found at {rate(fpr)} false alarms {whom}",
+                [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else (),
+                _shown_at(fpr),
+                _guessing(fpr),
+                turned,
+            )
+            for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items()
+        ),
+        limited(
+            "auc",
+            f"Pairs of canaries in the right order {whom}",
+            areas,
+            decimal_estimate,
+            "0.5",
+            turned,
+        ),
+    )
+
+
+def _shown_at(fpr: float) -> Callable[[Estimate], Shown]:
+    return lambda estimate: tpr_estimate(estimate, fpr)
+
+
+def _overview(f: WorstCaseComparison) -> Table:
+    title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
+    dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
+    return Table(
+        "overview",
+        title,
+        (
+            Column("Training"),
+            Column("Canaries found"),
+            Column("Ordinary found"),
+            Column("Models right", needed=False),
+        ),
+        tuple(
+            (
+                t.title,
+                cell(t.canaries(f.fpr)),
+                cell(t.ordinary(f.fpr)),
+                percent_estimate(t.accuracy, 1).value,
+            )
+            for t in f.trainings
+        ),
+        f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}",
+    )
+
+
+_TERMS = {
+    "Canary": "A record drawn at random that got a wrong label. A model can follow it only by "
+    "learning that record by heart, as it does with records that are unlike all others.",
+    "Ordinary record": "A record with its own label whose membership is asked about in the same "
+    "models.",
+    "Member": MEMBER,
+    "Defence at training": "Another way to train the model, such as stopping early or adding "
+    "noise.",
+    "Found at 1% false alarms": "The share of the members that an attack names while it accuses 1% "
+    "of the non-members falsely: the true-positive rate at that false-positive rate. Guessing "
+    "finds 1%.",
+    "AUC": AUC,
+    "Hold together": "Who looks often finds something by luck. The error is shared among all looks "
+    "(Bonferroni), so that all of them are right at once with the stated probability.",
+}
+
+
+def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:
+    """Return one row for every training: what the best attack finds, and what the models cost.
+
+    Parameters
+    ----------
+    f : WorstCaseComparison
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
+        ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
+        ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
+        ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon`` and
+        ``delta`` of an accountant.
+    """
+    import pandas as pd
+
+    return pd.DataFrame([_row(f, training) for training in f.trainings])
+
+
+def _row(f: WorstCaseComparison, training: AttackedTraining) -> dict[str, object]:
+    row: dict[str, object] = {"training": training.title}
+    row |= ends("model_accuracy", training.accuracy)
+    for group in training.found.groups:
+        for fpr in f.fprs:
+            attack, found = group.highest(fpr)
+            name = f"{group.name}_tpr@{key(fpr)}"
+            row |= {**ends(name, found.estimate), f"{name}_attack": attack}
+            row[f"{name}_resolved"] = found.resolved
+        row |= ends(f"{group.name}_auc", group.highest_auc)
+    return row | claim_columns(training.claim)
+
+
+def _data(f: WorstCaseComparison) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``trainings``, without a defence first; in each both groups of ``targets`` with what the best
+    attack reaches (``highest`` and ``highest_auc``, all of which hold together at ``level``) and
+    every attack by itself. ``fpr`` is the rate that the verdict speaks of, ``changed_places``
+    pairs of titles: by ordinary records the first gives less away, by canaries more. No single
+    record is in it.
+    """
+    return {
+        "label": f.none.found.label,
+        "n_together": int(f.n_together),
+        "fpr": float(f.fpr),
+        "best": f.best.title,
+        "changed_places": [[a.title, b.title] for a, b in f.changed_places],
+        "trainings": [
+            {
+                "title": training.title,
+                "model": training.found.model,
+                "claim": claim_dict(training.claim),
+                "test_accuracy": estimate_dict(training.accuracy),
+                "targets": [_group(group) for group in training.found.groups],
+            }
+            for training in f.trainings
+        ],
+    }
+
+
+def _group(group: TargetRisk) -> Json:
+    best = [(known.fpr, *group.highest(known.fpr)) for known in group.attacks[0].rates]
+    return {
+        "name": group.name,
+        "n_targets": group.n_targets,
+        "n_models": group.n_models,
+        "highest": {key(fpr): {"attack": name, **_rate(found)} for fpr, name, found in best},
+        "highest_auc": estimate_dict(group.highest_auc),
+        "attacks": [
+            {
+                "name": attacked.attack,
+                "auc": estimate_dict(attacked.auc),
+                "tpr_at_fpr": {key(found.fpr): _rate(found) for found in attacked.rates},
+            }
+            for attacked in group.attacks
+        ],
+    }
+
+
+def _rate(found: RateAtFpr) -> dict[str, Json]:
+    return {**estimate_dict(found.estimate), "resolved": bool(found.resolved)}

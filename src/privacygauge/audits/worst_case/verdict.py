@@ -1,0 +1,272 @@
+"""The verdict on trainings by their worst-case records, for somebody who has to choose one."""
+
+from __future__ import annotations
+
+from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
+from privacygauge.evaluate.direction import Inverted
+from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
+from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.report.defended import PROMISE, claim_shown, listed, untold
+from privacygauge.report.grades import GRADES, NONE, SMALL, UNTOLD, grade_of, gravest, raised
+from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
+from privacygauge.report.values import Grade, Verdict
+
+_NAMED = 3
+"""So many pairs that change places are named."""
+
+_STAND_IN = (
+    "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
+    "people with a rare history or a wrong entry."
+)
+_UNSAID = (
+    "It does not say that no record is more exposed than a canary, nor that a stronger attack "
+    "would do no better, nor what another table or another wrong label would give."
+)
+
+
+def verdict(f: WorstCaseComparison) -> Verdict:
+    """Return the verdict on trainings.
+
+    Parameters
+    ----------
+    f : WorstCaseComparison
+
+    Returns
+    -------
+    Verdict
+        The grade is `grade_of_training` of the training by which least is found of canaries. The
+        first sentence says whether canaries rank the trainings as ordinary records do, and which
+        defences leave canaries at risk.
+    """
+    grade = grade_of_training(f.best)
+    if hidden := _hidden(f, grade):
+        return untold(hidden)
+    sentences = (
+        *_compared(f),
+        _ability(f),
+        *_unlike(f),
+        *_costs(f),
+        *_claims(f),
+        _sure(f),
+        _STAND_IN,
+    )
+    headline, advice = _headline(f, grade), _advice(f, grade)
+    return Verdict(grade, GRADES, headline, sentences, _UNSAID, advice)
+
+
+def how(training: AttackedTraining) -> str:
+    """Return how models are trained: ``without a defence``, or with which one."""
+    if training.title == NO_DEFENCE:
+        return "without a defence"
+    return f"with {plain(training.title)}"
+
+
+def _hidden(f: WorstCaseComparison, grade: Grade) -> tuple[Inverted, ...]:
+    """Return what takes members for non-members with a training by which no leak was found."""
+    if grade not in (NONE, UNTOLD):
+        return ()
+    hidden = (t.found for t in (f.best, f.none) if grade_of_training(t) == UNTOLD)
+    return next((x.canaries.inverted + x.ordinary.inverted for x in hidden), ())
+
+
+def grade_of_training(training: AttackedTraining) -> Grade:
+    """Return the graver of the grades of both groups of targets."""
+    return gravest(map(grade_of_group, training.found.groups))
+
+
+def grade_of_group(group: TargetRisk) -> Grade:
+    """Return the grade of what attacks find of one group of targets.
+
+    It follows from the lower ends of the true-positive rates: how far the highest of them lies
+    above its false-positive rate is an advantage, graded as in other audits, and a step higher
+    where at 1% or less it is ten times that rate. It is small where the AUC alone is above
+    chance. Rates of which too few records tell count only where there are no others. It cannot be
+    told where there is no leak, but an attack takes members for non-members.
+    """
+    rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
+    told = [found for found in rates if found.resolved] or rates
+    grade = max(map(_grade_at, told), key=GRADES.index)
+    if grade == NONE and group.highest_auc.low > 0.5:
+        return SMALL
+    return UNTOLD if grade == NONE and group.inverted else grade
+
+
+def _grade_at(found: RateAtFpr) -> Grade:
+    low = found.estimate.low
+    base = grade_of((1 + low - found.fpr) / 2)
+    exposed = found.resolved and found.fpr in FEW and low >= TIMES * found.fpr
+    return raised(base) if exposed else base
+
+
+def _headline(f: WorstCaseComparison, grade: Grade) -> str:
+    best, at = f.best, f"at {rate(f.fpr)} false alarms"
+    found, without = _canaries(f, best), _canaries(f, f.none)
+    if grade == NONE and grade_of_training(f.none) == NONE:
+        where = ", with a defence or without" if f.defended else ""
+        return f"No leak found{where}: no attack found canaries clearly more often than guessing"
+    if not f.defended:
+        return f"{grade.word.capitalize()} {_found(f)} {at}"
+    if not f.helps(best):
+        several = "None of the defences protects canaries"
+        which = several if len(f.defended) > 1 else "The defence does not protect canaries"
+        return f"{which} beyond doubt: {without} of them are found without one {at}"
+    name = plain(best.title)
+    if grade == NONE:
+        return f"No leak found with {name}; without a defence {without} of canaries are found {at}"
+    which = f"{name}, the best of {len(f.defended)}" if len(f.defended) > 1 else name
+    usual = tpr_estimate(best.ordinary(f.fpr).estimate, f.fpr).value
+    return (
+        f"{grade.word.capitalize()} worst-case leak left: with {which}, {found} of the canaries "
+        f"and {usual} of ordinary records are found {at}"
+    )
+
+
+def _found(f: WorstCaseComparison) -> str:
+    """Return what is found without a defence, in a headline."""
+    usual = tpr_estimate(f.none.ordinary(f.fpr).estimate, f.fpr).value
+    if grade_of_group(f.none.found.canaries) in (NONE, UNTOLD):
+        return f"leak, shown for ordinary records but not for canaries: {usual} of them are found"
+    found = _canaries(f, f.none)
+    return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"
+
+
+def _compared(f: WorstCaseComparison) -> tuple[str, ...]:
+    """Return whether the order changes and who leaves canaries at risk, in one sentence."""
+    if not f.defended:
+        return ()
+    return (f"{_order(f)}; {_at_risk(f)}.",)
+
+
+def _order(f: WorstCaseComparison) -> str:
+    pairs = f.changed_places
+    if not pairs:
+        return (
+            "Canaries and ordinary records put the trainings in the same order, as far as "
+            f"intervals at {rate(f.fpr)} false alarms tell them apart"
+        )
+    named = ", and ".join(
+        f"{plain(a.title)} gives less away than {plain(b.title)} by ordinary records and more by "
+        "canaries"
+        for a, b in pairs[:_NAMED]
+    )
+    more = f", and so on for {len(pairs) - _NAMED} further pairs" if len(pairs) > _NAMED else ""
+    return f"The order of the trainings changes with the worst case: {named}{more}"
+
+
+def _at_risk(f: WorstCaseComparison) -> str:
+    leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
+    safe = [t for t in f.defended if t not in leaky]
+    if not leaky:
+        return "no defence was shown to leave canaries at risk"
+    if not safe:
+        return "canaries stay at risk with every defence"
+    return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
+
+
+def _ability(f: WorstCaseComparison) -> str:
+    best, groups = f.best, f.none.found.groups
+    told = (
+        f"Canaries are {count(groups[0].n_targets)} of the records that were given a wrong label: "
+        "a model can follow it only by learning that record by heart. While accusing only "
+        f"{rate(f.fpr)} of the others falsely, attacks find {_both(f, f.none)}"
+    )
+    if best is f.none:
+        return f"{told}; guessing finds {rate(f.fpr)}."
+    return (
+        f"{told} without a defence, and {_both(f, best)} with {plain(best.title)}; guessing finds "
+        f"{rate(f.fpr)}."
+    )
+
+
+def _both(f: WorstCaseComparison, training: AttackedTraining) -> str:
+    usual = tpr_estimate(training.ordinary(f.fpr).estimate, f.fpr).value
+    return f"{_canaries(f, training)} of the canaries and {usual} of the ordinary records"
+
+
+def _canaries(f: WorstCaseComparison, training: AttackedTraining) -> str:
+    return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
+
+
+def _unlike(f: WorstCaseComparison) -> tuple[str, ...]:
+    hidden = [t for t in f.trainings if f.worse_for_canaries(t)]
+    if not hidden:
+        return ()
+    return (
+        f"Beyond doubt more is found of canaries than of ordinary records with {_names(hidden)}: "
+        "there the average says less than the risk is.",
+    )
+
+
+def _costs(f: WorstCaseComparison) -> tuple[str, ...]:
+    if f.best is f.none:
+        return ()
+    return (
+        f"What {plain(f.best.title)} costs: the models are right about "
+        f"{percent(f.best.accuracy.value)} of the ordinary records that they were not trained on, "
+        f"{percent(f.none.accuracy.value)} without a defence.",
+    )
+
+
+def _claims(f: WorstCaseComparison) -> tuple[str, ...]:
+    return tuple(
+        f"{plain(t.title)} comes with a guarantee for every record, if it was implemented rightly: "
+        f"{claim_shown(t.claim)}, {PROMISE}."
+        for t in f.trainings
+        if t.claim is not None
+    )
+
+
+def _sure(f: WorstCaseComparison) -> str:
+    canaries = tpr_estimate(f.best.canaries(f.fpr).estimate, f.fpr)
+    models = f.none.found.canaries.n_models
+    return (
+        f"With {rate(f.level)} confidence the share of {canaries.value} lies between "
+        f"{canaries.low}% and {canaries.high}%, which allows for the choice among "
+        f"{count(f.n_together)} numbers that are compared. Each of {count(models)} models of a "
+        "kind was the target once, attacked with the others, which were trained in the same way."
+    )
+
+
+def _advice(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
+    return (
+        *_use(f, grade),
+        *_beside(f, grade),
+        *(
+            ("Look for wrong labels in your own data and mend them: models know such records by "
+             "heart.",)
+            if grade != NONE
+            else ()
+        ),
+        "Repeat the comparison whenever the model or its data change.",
+    )  # fmt: skip
+
+
+def _use(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
+    if f.defended and f.helps(f.best):
+        worst = grade == GRADES[-1]
+        hold = " It is not enough by itself: limit who may query the model." if worst else ""
+        return (
+            f"Of these, train with {plain(f.best.title)}, if the model is accurate enough for its "
+            f"users.{hold}",
+        )
+    if grade_of_training(f.none) == NONE:
+        return (f"Release {how(f.none)}, as far as these attacks can tell.",)
+    if f.defended:
+        return ("Do not rely on any of these defences for the records that are most at risk.",)
+    return (
+        "Compare ways to train that give less away: early stopping, dropout, and DP-SGD, of which "
+        "only the last comes with a guarantee.",
+    )
+
+
+def _beside(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
+    if not f.defended or grade == NONE or any(t.claim is not None for t in f.defended):
+        return ()
+    return (
+        "Set DP-SGD beside them at the same accuracy: what leaves more of the canaries than it "
+        "does is not worth its trouble.",
+    )
+
+
+def _names(trainings: list[AttackedTraining]) -> str:
+    return listed(training.title for training in trainings)

@@ -1,0 +1,190 @@
+"""Commands made from what they ask: options, limits, places and exit codes, the same for all."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import typer
+
+from privacygauge.audits.asking import Asked, Command, Request, Role
+from privacygauge.cli import completion
+from privacygauge.errors import InputError
+
+RUN = "run"
+"""Folder inside the report's that keeps what was trained."""
+
+RESULTS = "Results"
+"""The heading of options that say where results go."""
+
+WORKERS = "Workers"
+"""The heading of options that say by whom the work is done."""
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """A parameter of a command: its name, its type for typer, and its default."""
+
+    name: str
+    annotation: Any
+    default: Any
+    info: Any
+
+    @property
+    def of_signature(self) -> inspect.Parameter:
+        """Return it as a parameter of a function that typer reads."""
+        from typing import Annotated
+
+        return inspect.Parameter(
+            self.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=self.default,
+            annotation=Annotated[self.annotation, self.info],
+        )
+
+
+def add(app: typer.Typer, command: Command[Any]) -> None:
+    """Add a command to an app."""
+
+    def run(**given: Any) -> None:
+        raise typer.Exit(_played(command, given))
+
+    last = command.name.rpartition(" ")[2]
+    app.command(last, rich_help_panel=command.group)(_typed(run, command, []))
+
+
+def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
+    """Make a command what an app does by itself, beside its further commands."""
+
+    def run(context: typer.Context, **given: Any) -> None:
+        if context.invoked_subcommand is None:
+            raise typer.Exit(_played(command, given))
+        for name, value in given.items():
+            source = context.get_parameter_source(name)
+            if value and source is not None and source.name != "DEFAULT":
+                raise InputError(f"{context.invoked_subcommand} takes no options of an audit")
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    itself = inspect.Parameter("context", kind, annotation=typer.Context)
+    app.callback(invoke_without_command=True)(_typed(run, command, [itself]))
+
+
+def _typed(
+    run: Callable[..., None], command: Command[Any], first: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a function with the signature that typer makes options of."""
+    parameters = [*map(_parameter, *_hinted(command.request)), *_common(command)]
+    found = inspect.Signature([*first, *(p.of_signature for p in parameters)])
+    run.__signature__ = found  # type: ignore[attr-defined]
+    run.__doc__ = command.help
+    return run
+
+
+def limits_option(text: str, metrics: tuple[str, ...]) -> Any:
+    """Return the option of ``--fail-above`` for these metrics."""
+    return typer.Option(
+        "--fail-above",
+        metavar="METRIC=VALUE",
+        help=f"{text} May be given several times.",
+        show_default=False,
+        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
+        rich_help_panel=RESULTS,
+    )
+
+
+def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
+    from privacygauge.audits.work import Work
+    from privacygauge.cli import backends
+    from privacygauge.cli.output import destination, emit_report, told
+    from privacygauge.cli.progress import bar
+    from privacygauge.report.limits import exceeded, parsed_limits
+
+    out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
+    request = command.request(**_values(command.request, given))
+    limits = parsed_limits(fail_above, request.metrics or command.metrics)
+    folder = destination(out, json, command.folder)
+    run = folder / RUN if command.keeps and request.keeps and folder is not None else None
+    work = Work(run, folder, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
+    with backends.backend(given.get("backend", "loky")):
+        audit = command.play(request, work)
+    report = replace(audit.report(), name=request.title, note=request.note)
+    return emit_report(report, folder, json, quiet, exceeded(report, limits))
+
+
+def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a request from what typer read."""
+    found: dict[str, Any] = {}
+    for f, asked in request.asked():
+        value = given[f.name]
+        if _is_list(f):
+            texts = value or ()
+            parts = (part for text in texts for part in _parts(text, asked.split))
+            value = tuple(parts) or (() if f.default is MISSING else f.default)
+        elif isinstance(value, Path):
+            value = str(value)
+        found[f.name] = value
+    return found
+
+
+def _parts(text: str, split: bool) -> list[str]:
+    return [part for part in text.split(",") if part] if split else [text]
+
+
+def _is_list(f: Field[Any]) -> bool:
+    return str(f.type).startswith("tuple")
+
+
+def _hinted(request: type[Request]) -> tuple[list[Field[Any]], list[Asked], list[Any]]:
+    hints = get_type_hints(request)
+    pairs = request.asked()
+    return [f for f, _ in pairs], [asked for _, asked in pairs], [hints[f.name] for f, _ in pairs]
+
+
+def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
+    """Return the parameter that asks for a field."""
+    required = f.default is MISSING
+    default = inspect.Parameter.empty if required else f.default
+    annotation = hint
+    if _is_list(f):
+        annotation, default = list[str] | None, None
+    elif asked.role is Role.FILE:
+        annotation = Path if required else Path | None
+    plain = not required and f.default not in (None, "", ()) and not _is_list(f)
+    shared: dict[str, Any] = {
+        "help": asked.help,
+        "show_default": plain and f.default is not False,
+        "rich_help_panel": asked.panel or None,
+    }
+    if asked.metavar:
+        shared["metavar"] = asked.metavar
+    if asked.offers:
+        shared["autocompletion"] = completion.names(*asked.offers)
+    info = typer.Option(asked.flag, **shared) if asked.flag else typer.Argument(**shared)
+    return _Parameter(f.name, annotation, default, info)
+
+
+def _common(command: Command[Any]) -> list[_Parameter]:
+    """Return the parameters that no request holds: where results go, and by whom work is done."""
+    from privacygauge.cli import options
+
+    found = [
+        _of("out", options.out(command.folder)),
+        _of("json", options.JSON),
+        _of("quiet", options.QUIET, bool, False),
+        _of("fail_above", limits_option(command.limits, command.metrics), list[str] | None),
+    ]
+    if command.trains:
+        found += [
+            _of("jobs", options.JOBS, int, command.jobs),
+            _of("backend", options.BACKEND, str, "loky"),
+        ]
+    return found
+
+
+def _of(name: str, info: Any, annotation: Any = None, default: Any = None) -> _Parameter:
+    plain = {"out": Path | None, "json": str | None}
+    return _Parameter(name, plain.get(name, annotation), default, info)

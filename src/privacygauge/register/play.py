@@ -1,0 +1,178 @@
+"""Finished audits, read again: a risk register of several, the model card of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from privacygauge.core import checks
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, today
+from privacygauge.datasets.reading import read_text
+from privacygauge.errors import InputError
+from privacygauge.register.found import RiskRegister, Together
+from privacygauge.register.line import SEVERITIES, RegisterLine, line_of
+from privacygauge.report.numbers import plain
+from privacygauge.report.values import Origin
+
+REPORT = "report.json"
+"""What a register reads in a folder."""
+
+
+def risk_register(
+    reports: Sequence[str | Path] | Mapping[str, str | Path],
+    *,
+    title: str = "Release",
+    level: float = 0.95,
+) -> RiskRegister:
+    """Return one register over several finished audits, sorted by severity.
+
+    Parameters
+    ----------
+    reports : sequence of paths, or mapping of names to paths
+        Folders of finished audits of any kind, or their ``report.json``. Without names a line is
+        called by its folder.
+    title : str
+        What is to be released.
+    level : float
+        In (0, 1): what all lines together are wanted to hold at. It changes no interval: the
+        register says at which level each audit has to be run for it.
+
+    Returns
+    -------
+    RiskRegister
+        Numbers, verdicts and advice are those of the reports; nothing is computed anew. That all
+        intervals hold at once has at least the probability 1 - sum of (1 - level of a line), by
+        Bonferroni's inequality.
+
+    Raises
+    ------
+    InputError
+        One line: no report, one that is damaged, foreign, or of a newer version, or one twice.
+
+    Notes
+    -----
+    Files are read as JSON; nothing is unpickled.
+    """
+    checks.level(level)
+    lines = [read_line(path, name) for name, path in _named(reports).items()]
+    seen: dict[str, str] = {}
+    for line in lines:
+        if line.sha256 in seen:
+            raise InputError(
+                f"{line.name} and {seen[line.sha256]} are the same report: give it once"
+            )
+        seen[line.sha256] = line.name
+    ranked = sorted(lines, key=lambda line: SEVERITIES.index(line.severity))
+    return RiskRegister(_origin(ranked, level), title, tuple(ranked), _together(ranked, level))
+
+
+def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
+    nobody = [line for line in lines if line.worst.reason]
+    return Origin(
+        "register",
+        own_version(),
+        0,
+        level,
+        today(),
+        tuple(
+            Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
+            for line in nobody
+        ),
+        tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
+        {line.name: f"report.json sha256:{line.sha256}" for line in lines},
+    )
+
+
+def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
+    """Return what the report of a finished audit says, as a line of a register.
+
+    Parameters
+    ----------
+    path : str or Path
+        Its folder, or its ``report.json``.
+    name : str, optional
+        What it is called; the folder's name where it is not given.
+    """
+    file = _file(Path(path))
+    text = read_text(file, "report")
+    return line_of(text, name or _folder_name(file), where=str(file))
+
+
+def model_card(path: str | Path, *, name: str | None = None, dataset: str | None = None) -> str:
+    """Return a finished audit as a snippet of a model card, in Markdown with YAML metadata.
+
+    Parameters
+    ----------
+    path : str or Path
+        The audit's folder, or its ``report.json``.
+    name : str, optional
+        What the model is called; the folder's name where it is not given.
+    dataset : str, optional
+        What the data is called; the names of the audited files where it is not given.
+
+    Returns
+    -------
+    str
+        The metadata ``model-index``, then the section "Privacy audit". No record's id is in it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong with the report, and the way out.
+    """
+    return card_of(read_line(path, name), dataset)
+
+
+def card_of(line: RegisterLine, dataset: str | None) -> str:
+    """Return what a report says as a snippet of a model card."""
+    from privacygauge.register.model_card import render
+
+    return render(line, dataset or ", ".join(line.files) or "not stated")
+
+
+def names_of(reports: Iterable[tuple[str | None, str | Path]]) -> dict[str, str | Path]:
+    """Return paths by names that are all different: those given, or those of the folders."""
+    found: dict[str, str | Path] = {}
+    for given, path in reports:
+        name = base = given or _folder_name(_file(Path(path)))
+        number = 1
+        while name in found:
+            number += 1
+            name = f"{base} ({number})"
+        found[name] = path
+    return found
+
+
+def _named(reports: Sequence[str | Path] | Mapping[str, str | Path]) -> Mapping[str, str | Path]:
+    if isinstance(reports, str | Path):
+        raise InputError(f"reports must be a list of folders, got the single path {reports}")
+    if not reports:
+        raise InputError("reports must name at least one finished audit, got none")
+    return reports if isinstance(reports, Mapping) else names_of((None, x) for x in reports)
+
+
+def _folder_name(file: Path) -> str:
+    return file.absolute().parent.name or "report"
+
+
+def _file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    file = path / REPORT
+    if not file.is_file():
+        raise InputError(
+            f"{path} has no {REPORT}: give the folder that an audit wrote with --out, once it is "
+            "finished"
+        )
+    return file
+
+
+def _together(lines: Sequence[RegisterLine], asked: float) -> Together:
+    numbers = [(line.name, line.number) for line in lines]
+    at_level = tuple(name for name, number in numbers if number.level is not None)
+    if not at_level:
+        return Together(None, asked, None, ())
+    risked = sum(number.risked for _, number in numbers)
+    looks = sum(number.looks for _, number in numbers if number.level is not None)
+    return Together(1 - risked if risked < 1 else None, asked, 1 - (1 - asked) / looks, at_level)

@@ -1,0 +1,409 @@
+"""What a risk register says as a whole, and line by line, for a release board."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privacygauge.register.found import RiskRegister
+from privacygauge.register.line import Number, RegisterLine
+from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.numbers import Shown, count, plain, rate
+from privacygauge.report.values import (
+    About,
+    Block,
+    Cell,
+    Column,
+    Grade,
+    Heading,
+    Items,
+    Json,
+    Measure,
+    Pairs,
+    Report,
+    Section,
+    Severity,
+    Table,
+    Text,
+    Tone,
+    Verdict,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RULE = (
+    "Lines are sorted by severity: grave, cannot be told, moderate, small, nothing found, not "
+    "judged; within one severity they stand as they were given, because numbers of different "
+    "games cannot be compared."
+)
+"""How lines are sorted."""
+
+SCALE = (Severity.NOTHING, Severity.SMALL, Severity.MODERATE, Severity.GRAVE)
+"""The severities that form a scale, from mild to grave."""
+
+UNSAID = (
+    "A line says what one kind of attacker reached in one game. It does not say what somebody "
+    "reaches who puts several releases together, nor that what was not audited is safe."
+)
+"""What a register does not say."""
+
+_OPEN = (Severity.GRAVE, Severity.UNTOLD, Severity.MODERATE)
+_NAMED = 3
+"""So many lines are spoken of at the top."""
+
+
+def report(r: RiskRegister) -> Report:
+    """Return everything that the register says, as plain values."""
+    return Report(
+        "register",
+        "Risk register",
+        About(
+            r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
+        ),
+        f"How many audits came out how. {RULE}",
+        r.origin,
+        verdict(r),
+        tuple(_counted(r, severity, n) for severity, n in r.counts.items()),
+        (
+            Section("register", "Register", (_table(r),)),
+            Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
+            Section("together", "All lines at once", (_together(r),), "All at once"),
+        ),
+        _TERMS,
+        Worst(),
+        _data(r),
+        {"register.csv": lambda: _safe(lines_frame(r))},
+        "Nothing: every line names who is exposed most.",
+        overview=(_overview(r),),
+        name=r.title,
+    )
+
+
+def verdict(r: RiskRegister) -> Verdict:
+    """Return what a register says as a whole.
+
+    Parameters
+    ----------
+    r : RiskRegister
+
+    Returns
+    -------
+    Verdict
+        The grade is the gravest severity of a line; it adds no judgement of its own.
+    """
+    grade = Grade(r.severity.value, r.severity)
+    scale = tuple(Grade(severity.value, severity) for severity in SCALE)
+    sentences = (_how_many(r), *_gravest(r), together(r))
+    return Verdict(
+        grade, scale if grade in scale else (grade,), _headline(r), sentences, UNSAID, _advice(r)
+    )
+
+
+def together(r: RiskRegister) -> str:
+    """Return what holds for all lines at once."""
+    t = r.together
+    if not t.names:
+        return (
+            "Every number here was computed, not estimated, so there is nothing to correct for "
+            "the number of lines."
+        )
+    if len(t.names) == 1 and t.level is not None:
+        return f"One line states a level: what it says holds at {rate(t.level)} confidence."
+    several = f"The {count(len(t.names))} lines with an interval or a level"
+    if t.level is None:
+        held = f"{several} are not corrected for each other, and nothing holds for all at once."
+    else:
+        held = (
+            f"{several} are not corrected for each other: each holds at its own level, all of "
+            f"them at once with at least {rate(t.level)} confidence (Bonferroni)."
+        )
+    if t.needed is None or (t.level is not None and t.level >= t.asked):
+        return held
+    return f"{held} For {rate(t.asked)} at once, run each audit with --level {t.needed:.6g}."
+
+
+def sure(number: Number) -> str:
+    """Return how sure a number is, in words."""
+    if number.estimate is None:
+        return number.method
+    n = f"n = {count(number.estimate.n)}"
+    return f"{rate(number.estimate.level)} interval, {n}, {plain(number.method)}"
+
+
+def lines_frame(r: RiskRegister) -> pd.DataFrame:
+    """Return one row for every audit, by falling severity.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
+        ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
+        ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
+        ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
+    """
+    import pandas as pd
+
+    return pd.DataFrame([_row(line) for line in r.lines])
+
+
+def _counted(r: RiskRegister, severity: Severity, n: int) -> Measure:
+    return Measure(
+        severity.value.replace(" ", "-"),
+        severity.value.capitalize(),
+        float(n),
+        Shown(count(n)),
+        text=f"Of {count(len(r.lines))} audits.",
+        gate=False,
+    )
+
+
+def _headline(r: RiskRegister) -> str:
+    n, worst = len(r.lines), r.severity
+    of = f"{count(r.counts[worst])} of {count(n)} audits" if n > 1 else "the only audit"
+    alone = r.counts[worst] == 1 and n > 1
+    name = f": {plain(r.lines[0].name)}" if alone else ""
+    if worst is Severity.NOTHING:
+        return "Nothing found" if n == 1 else f"Nothing found, in {of}"
+    if worst is Severity.UNJUDGED:
+        return "Not judged: records were ranked, and nothing was attacked"
+    if worst is Severity.UNTOLD:
+        return f"Not settled: it cannot be told in {of}{name}"
+    return f"{worst.capitalize()} findings in {of}{name}"
+
+
+def _how_many(r: RiskRegister) -> str:
+    parts = ", ".join(f"{count(n)} {severity}" for severity, n in r.counts.items())
+    audits = "One audit" if len(r.lines) == 1 else f"{count(len(r.lines))} audits"
+    return f"{audits} of what is to be released: {parts}."
+
+
+def _gravest(r: RiskRegister) -> tuple[str, ...]:
+    first = tuple(f"{plain(x.name)}: {x.headline}." for x in _open(r)[:_NAMED])
+    return (*first, *_further(r, "needs a decision too"))
+
+
+def _open(r: RiskRegister) -> list[RegisterLine]:
+    return [line for line in r.lines if line.severity in _OPEN]
+
+
+def _further(r: RiskRegister, what: str) -> tuple[str, ...]:
+    more = len(_open(r)) - _NAMED
+    if more <= 0:
+        return ()
+    names = ", ".join(plain(line.name) for line in _open(r)[_NAMED:])
+    return (f"What was found in {names} {what}: see below.",)
+
+
+def _advice(r: RiskRegister) -> tuple[str, ...]:
+    urgent = tuple(_urgent(line) for line in _open(r)[:_NAMED])
+    return (
+        *(urgent or ("Read the warnings of each audit before you rely on it.",)),
+        *_further(r, "comes with advice of its own"),
+        "Keep this register with the release, and write it again after every new audit.",
+    )
+
+
+def _urgent(line: RegisterLine) -> str:
+    return f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
+
+
+def _table(r: RiskRegister) -> Table:
+    return Table(
+        "register",
+        "Audit by audit",
+        (
+            Column("Audit"),
+            Column("Severity", prose=True),
+            Column("Verdict", prose=True),
+            Column("Number", prose=True),
+            Column("Guessing gives", prose=True),
+        ),
+        tuple(
+            (
+                Cell(line.name, (line.kind,)),
+                line.severity.value,
+                line.headline,
+                Cell(line.number.shown, (*_level(line.number), line.number.label)),
+                line.number.guessing,
+            )
+            for line in r.lines
+        ),
+        "Each number is that of its own game: compare it with what guessing gives, not with other "
+        "lines.",
+    )
+
+
+def _level(number: Number) -> tuple[str, ...]:
+    return () if number.estimate is None else (f"{rate(number.estimate.level)} interval",)
+
+
+def _overview(r: RiskRegister) -> Table:
+    return Table(
+        "overview",
+        "Audits",
+        (
+            Column("Audit"),
+            Column("Severity", prose=True),
+            Column("Number", needed=False),
+            Column("Guessing gives", prose=True, needed=False),
+        ),
+        tuple((x.name, x.severity.value, x.number.shown, x.number.guessing) for x in r.lines),
+        together(r),
+    )
+
+
+def _line(line: RegisterLine) -> tuple[Block, ...]:
+    files = f" ({', '.join(line.files)})" if line.files else ""
+    number = Cell(line.number.shown, (sure(line.number),))
+    worst = ", ".join(line.worst.ids) or line.worst.reason or "none"
+    rows: tuple[tuple[str, str | Shown | Cell], ...] = (
+        ("Audited", f"{line.audited}{files}"),
+        ("The game", line.game),
+        ("The attacker", line.knowledge),
+        (line.number.label, number),
+        ("Guessing gives", line.number.guessing),
+        (
+            f"Most exposed {line.worst.what}",
+            worst,
+        ),
+        ("It does not say", line.unsaid),
+        ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
+    )
+    advice = (Text(("What to do next:",)), Items(line.advice, numbered=True)) if line.advice else ()
+    warnings = (Text(("Warnings:",)), Items(line.warnings)) if line.warnings else ()
+    return (
+        Heading(line.name),
+        Text((f"{line.severity.capitalize()}: {line.headline}",)),
+        Pairs(rows),
+        *advice,
+        *warnings,
+    )
+
+
+def _together(r: RiskRegister) -> Text:
+    return Text(
+        (
+            together(r),
+            "An interval of one line says how sure that line is. The more lines there are, the "
+            "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
+            "most, whatever the audits have in common.",
+        ),
+        Tone.PLAIN,
+    )
+
+
+_TERMS = (
+    (
+        "Severity",
+        "What the grade of an audit's own report comes to on one scale. Grades of different games "
+        "are not exactly comparable: the scale says what to look at first.",
+    ),
+    (
+        "Cannot be told",
+        "The audit says itself that it could not tell, such as where members and non-members "
+        "differ in more than membership. It is no acquittal.",
+    ),
+    (
+        "Not judged",
+        "Nothing was attacked: records were ranked by how exposed they would be.",
+    ),
+    (
+        "Interval",
+        "What the number would be on other records of the same kind, as often as its level says.",
+    ),
+    ("Guessing gives", "What somebody reaches who never saw the release."),
+    ("Member", "A record that went into what is released."),
+)
+
+
+def _data(r: RiskRegister) -> dict[str, Json]:
+    """Return the keys that registers alone have. Of single records they have ids."""
+    return {
+        "order": RULE,
+        "together": {
+            "level": r.together.level,
+            "asked": r.together.asked,
+            "needed": r.together.needed,
+            "lines": list(r.together.names),
+            "method": "Bonferroni over lines",
+            "sentence": together(r),
+        },
+        "lines": [line_dict(line) for line in r.lines],
+    }
+
+
+def line_dict(line: RegisterLine) -> dict[str, Json]:
+    """Return a line as plain values."""
+    number = line.number
+    return {
+        "name": line.name,
+        "kind": line.kind,
+        "audited": line.audited,
+        "files": list(line.files),
+        "game": line.game,
+        "knowledge": line.knowledge,
+        "severity": line.severity.value,
+        "grade": line.grade,
+        "headline": line.headline,
+        "number": {
+            "metric": number.metric,
+            "label": number.label,
+            "value": finite(number.value),
+            "shown": str(number.shown),
+            "guessing": number.guessing,
+            "method": number.method,
+            "estimate": None if number.estimate is None else estimate_dict(number.estimate),
+            "risked": number.risked,
+        },
+        "measures": {name: finite(value) for name, value in line.measures.items()},
+        "worst": {
+            "what": line.worst.what,
+            "ids": list(line.worst.ids),
+            "reason": line.worst.reason or None,
+        },
+        "advice": list(line.advice),
+        "unsaid": line.unsaid,
+        "warnings": list(line.warnings),
+        "version": line.version,
+        "seed": line.seed,
+        "sha256": line.sha256,
+    }
+
+
+def _row(line: RegisterLine) -> dict[str, object]:
+    number, estimate = line.number, line.number.estimate
+    return {
+        "name": line.name,
+        "kind": line.kind,
+        "severity": line.severity.value,
+        "grade": line.grade,
+        "headline": line.headline,
+        "metric": number.metric,
+        "value": number.value,
+        "low": None if estimate is None else estimate.low,
+        "high": None if estimate is None else estimate.high,
+        "level": None if estimate is None else estimate.level,
+        "n": None if estimate is None else estimate.n,
+        "method": number.method,
+        "guessing": number.guessing,
+        "audited": line.audited,
+        "game": line.game,
+        "worst": "; ".join(line.worst.ids),
+        "advice": line.advice[0] if line.advice else "",
+        "warnings": len(line.warnings),
+        "version": line.version,
+        "seed": line.seed,
+        "sha256": line.sha256,
+    }
+
+
+def _safe(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of which no spreadsheet takes a cell for a formula."""
+    return frame.map(_no_formula)
+
+
+def _no_formula(cell: object) -> object:
+    # A spreadsheet runs what begins like this, and ids come from the user's data.
+    risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
+    return f"'{cell}" if risky else cell

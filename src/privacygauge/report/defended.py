@@ -1,0 +1,169 @@
+"""What reports on defences share: claims, numbers over several of them, trade-offs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.direction import Inverted
+from privacygauge.report import direction
+from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.grades import UNTOLD, scale_of
+from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
+from privacygauge.report.values import Json, Measure, Text, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MEMBER = (
+    "A record that the model was trained on. A non-member is a record of the same kind that it was "
+    "not."
+)
+AUC = "The probability that a member scores higher than a non-member. Guessing gives 0.5."
+PROMISE = "by the accountant, for one record added or removed"
+"""Whose word a claim is, and of what."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A defence in a plot of what is left over what it costs."""
+
+    name: str
+    """Of the defence."""
+    cost: Estimate
+    """Where it stands across."""
+    left: tuple[float, float, float]
+    """Where it stands upwards: the value, the lower and the upper end."""
+    beside: float | None = None
+    """Where a hollow twin stands upwards; None for no twin."""
+
+
+def untold(found: Sequence[Inverted]) -> Verdict:
+    """Return the verdict where no leak was found but attacks take members for non-members."""
+    said = direction.sentences(found)
+    return Verdict(
+        UNTOLD, scale_of(UNTOLD), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
+    )
+
+
+def limited(
+    name: str,
+    label: str,
+    found: Sequence[Estimate],
+    show: Callable[[Estimate], Shown],
+    guessing: str,
+    reversed_by: Sequence[str] = (),
+) -> Measure:
+    """Return the highest of several numbers, which a release is held to but no card shows.
+
+    Parameters
+    ----------
+    name, label : str
+    found : sequence of Estimate
+        One for each defence; none where it was not computed.
+    show : callable
+        Returns a number as people read it.
+    guessing : str
+    reversed_by : sequence of str
+        Defences whose attacks take members for non-members: no limit can be checked then.
+    """
+    highest = _highest(name, found, reversed_by)
+    shown = Shown(DASH) if isinstance(highest, Skipped) else show(highest)
+    return Measure(name, label, highest, shown, guessing=guessing, card=False)
+
+
+def _highest(
+    name: str, found: Sequence[Estimate], reversed_by: Sequence[str]
+) -> Estimate | Skipped:
+    if reversed_by:
+        titles = ", ".join(map(plain, reversed_by))
+        return Skipped(name, f"attacks take members for non-members with {titles}")
+    if not found:
+        return Skipped(name, "it was not asked for")
+    first = max(found, key=lambda estimate: estimate.value)
+    return replace(first, low=max(x.low for x in found), high=max(x.high for x in found))
+
+
+def claim_shown(claim: PrivacyClaim) -> str:
+    """Return what an accountant says, the epsilon rounded up."""
+    return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
+
+
+def claim_dict(claim: PrivacyClaim | None) -> Json:
+    """Return what an accountant says as plain values."""
+    return None if claim is None else {"epsilon": claim.epsilon, "delta": claim.delta}
+
+
+def claim_columns(claim: PrivacyClaim | None) -> dict[str, object]:
+    """Return what an accountant says as columns; missing where none does."""
+    if claim is None:
+        return {"epsilon": None, "delta": None}
+    return {"epsilon": claim.epsilon, "delta": claim.delta}
+
+
+def ends(name: str, found: Estimate | None) -> dict[str, object]:
+    """Return a number and the ends of its interval as columns; missing where there is none."""
+    three = (None,) * 3 if found is None else (found.value, found.low, found.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+
+
+def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
+    """Return how intervals were made, by what they are of."""
+    return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
+
+
+def one_by_one(level: float) -> Text:
+    """Return how tables of single attacks are to be read."""
+    told = (
+        f"Attack by attack; each interval stands for itself, at {rate(level)}. Among so many "
+        "numbers some look good or bad by luck alone: the comparison above allows for that, these "
+        "tables do not."
+    )
+    return Text((told,))
+
+
+def listed(titles: Iterable[str]) -> str:
+    """Return names in a sentence: ``a, b and c``."""
+    names = [plain(title) for title in titles]
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:
+    """Draw what is left over what it costs.
+
+    Parameters
+    ----------
+    points : sequence of Point
+        Without a defence first.
+    ax : matplotlib.axes.Axes or None
+        A new figure's where None is given.
+    guessing : float
+        Where a dotted line stands.
+    more : int
+        Names in the legend of what is drawn already.
+    """
+    ax = axes(ax)
+    for i, point in enumerate(points):
+        colour = SERIES[(i - 1) % len(SERIES)] if i else INK
+        marker = MARKERS[i % len(MARKERS)]
+        cost, (value, low, high) = point.cost, point.left
+        across = [[cost.value - cost.low], [cost.high - cost.value]]
+        ax.errorbar([cost.value], [value], xerr=across, yerr=[[value - low], [high - value]],
+                    color=colour, marker=marker, ms=6, ls="none", elinewidth=1.2,
+                    label=short(point.name))  # fmt: skip
+        if point.beside is not None:
+            ax.plot([cost.value], [point.beside], ls="none", marker=marker, ms=6, mfc="none",
+                    mec=colour, mew=1.2)  # fmt: skip
+    ax.axhline(guessing, color=OTHER, lw=0.9, ls=(0, (1, 2)))
+    legend_above(ax, len(points) + more, 3.2)
+    return ax
+
+
+def over_accuracy(ax: Axes) -> Axes:
+    """Return axes whose abscissa is a model's accuracy."""
+    ax.set(xlabel="Model's accuracy on new records, %")
+    ax.xaxis.set_major_formatter(lambda x, _: f"{100 * x:.0f}")
+    return ax

@@ -1,1 +1,0 @@
-"""What a test set gives away: bounds and attacks rendered."""

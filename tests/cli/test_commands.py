@@ -1,0 +1,124 @@
+"""Every command that audits: what it asks is plain data that a run keeps and reads again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import MISSING, replace
+from pathlib import Path
+
+import pytest
+
+from privacygauge.audits.asking import Command, Role
+from privacygauge.audits.work import Work
+from privacygauge.cli import progress
+from privacygauge.cli.commands import COMMANDS
+from privacygauge.errors import InputError
+
+each = pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
+
+OF_TYPES = {"str": "x", "int": 3, "float": 0.5, "bool": True, "tuple": ("a", "b")}
+
+
+def filled(command: Command):
+    """Return a request whose required fields have some value of their type."""
+    values = {}
+    for field, _ in command.request.asked():
+        if field.default is MISSING:
+            values[field.name] = OF_TYPES[str(field.type).split(" ")[0].split("[")[0]]
+    return command.request(**values)
+
+
+@each
+def test_a_run_keeps_what_was_asked(command):
+    asked = filled(command)
+    kept = json.loads(json.dumps(asked.settled()))
+    again = command.request.kept(kept)
+    assert again.settled() == asked.settled()
+    assert again.settled() == command.request.kept(again.settled()).settled()
+
+
+@each
+def test_files_are_kept_by_their_whole_path(command):
+    asked = filled(command)
+    for field, how in command.request.asked():
+        value = asked.settled()[field.name]
+        if how.role is Role.FILE and value is not None:
+            assert Path(value).is_absolute()
+
+
+@each
+def test_another_version_s_options_are_refused_in_one_line(command):
+    with pytest.raises(InputError, match="another version"):
+        command.request.kept({**filled(command).settled(), "no-such": 1})
+
+
+@each
+def test_every_option_says_what_it_is(command):
+    for _, how in command.request.asked():
+        assert how.help.endswith((".", ")"))
+        assert how.flag == "" or how.flag.startswith("--")
+    assert command.help.splitlines()[0].endswith(".")
+    assert "Example: privacygauge " + command.name in command.help
+    named = {metric.removesuffix(".low") for metric in command.metrics}
+    assert all(name.partition("@")[0] in command.limits for name in named)
+
+
+def test_the_same_option_means_the_same_everywhere():
+    known: dict[str, dict[str, set[str]]] = {}
+    for command in COMMANDS:
+        for _, how in command.request.asked():
+            if how.flag:
+                known.setdefault(how.flag, {}).setdefault(how.metavar, set()).add(command.name)
+    assert {flag: found for flag, found in known.items() if len(found) > 1} == {}
+
+
+def test_an_interruption_says_how_to_resume(tmp_path):
+    told = []
+    work = Work(tmp_path / "my report" / "run", tell=told.append)
+    with pytest.raises(KeyboardInterrupt), work.resumable(filled(COMMANDS[0])):
+        raise KeyboardInterrupt
+    assert told == [f"\nprivacygauge: resume with: privacygauge resume '{tmp_path}/my report'"]
+
+
+def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, capsys):
+    now = iter([0.0, 30.0, 61.0, 62.0, 130.0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
+    with progress.bar("Training models", quiet=False) as told:
+        for done in (10, 20, 30, 40):
+            told(done, 100)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "Training models: 20 of 100, about 4 min left",
+        "Training models: 40 of 100, about 3 min left",
+    ]
+
+
+def test_quiet_is_silent(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "SECONDS", 0.0)
+    with progress.bar("Training models", quiet=True) as told:
+        told(1, 2)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_title_and_a_note_stand_in_every_form(tmp_path):
+    from typer.testing import CliRunner
+
+    from privacygauge.cli.main import app
+
+    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
+    (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
+    done = CliRunner().invoke(
+        app,
+        ["dp-audit", str(tmp_path / "canaries.csv"), "--epsilon", "1", "--out", str(tmp_path),
+         "--title", "Triage <2>", "--note", "For the board."],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "report.json").read_text())
+    assert (found["name"], found["note"]) == ("Triage <2>", "For the board.")
+    page = (tmp_path / "report.html").read_text()
+    assert "Triage &lt;2&gt;" in page
+    assert "For the board." in page
+
+
+def test_values_reach_the_request():
+    assert replace(filled(COMMANDS[0]), title="x").settled()["title"] == "x"

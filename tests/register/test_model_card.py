@@ -1,0 +1,155 @@
+"""The snippet of a model card: metadata that parsers and hubs read, and Markdown that is inert."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import privacygauge as pg
+from privacygauge.errors import InputError
+from privacygauge.register.line import line_of
+from privacygauge.register.model_card import escaped, metadata, render, section
+from privacygauge.register.yaml import block
+from privacygauge.report.numbers import plain
+from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written
+
+yaml = pytest.importorskip("yaml")
+
+SCALARS = st.one_of(
+    st.text(), st.booleans(), st.integers(-(10**9), 10**9), st.floats(allow_nan=False)
+)
+KEYS = st.from_regex(r"[a-z][a-z-]{0,8}", fullmatch=True).filter(
+    lambda key: key not in ("y", "n", "yes", "no", "on", "off", "true", "false", "null")
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def line(document, name="model"):
+    return line_of(json.dumps(document), name)
+
+
+def meant(value):
+    """Return what a parser has to find."""
+    if isinstance(value, dict):
+        return {key: meant(x) for key, x in value.items()}
+    if isinstance(value, list):
+        return [meant(x) for x in value]
+    if isinstance(value, float) and math.isinf(value):
+        return "infinite"
+    return plain(value) if isinstance(value, str) else value
+
+
+@given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=3))
+def test_a_parser_reads_what_was_written(value):
+    found = yaml.safe_load(block(value))
+    assert found == meant(value)
+    assert str(found) == str(meant(value))  # 1, 1.0 and true are equal in Python
+
+
+def front_matter(card):
+    begin, data, body = card.split("---\n", 2)
+    assert begin == ""
+    return yaml.safe_load(data), body
+
+
+@pytest.mark.parametrize("kind", EVERY)
+def test_every_kind_has_the_keys_that_hubs_read(kind):
+    data, body = front_matter(render(line(EVERY[kind], HOSTILE), HOSTILE))
+    (model,) = data["model-index"]
+    (result,) = model["results"]
+    assert set(data) == {"model-index"}
+    assert model["name"] == plain(HOSTILE)
+    assert set(result) == {"task", "dataset", "metrics"}
+    assert set(result["task"]) == {"type", "name"}
+    assert result["dataset"] == {"type": "private", "name": plain(HOSTILE)}
+    for metric in result["metrics"]:
+        assert set(metric) == {"type", "name", "value", "verified"}
+        assert metric["verified"] is False
+        # Nobody shall take an attack's success for the model's.
+        assert metric["type"].startswith(result["task"]["type"])
+    assert body.lstrip().startswith("## Privacy audit")
+
+
+def test_the_numbers_are_those_of_the_report():
+    data, body = front_matter(render(line(CLASSIFIER), "people"))
+    (result,) = data["model-index"][0]["results"]
+    assert [(x["type"], x["value"]) for x in result["metrics"]] == [
+        ("membership-inference-accuracy", 0.7),
+        ("membership-inference-accuracy-low", 0.66),
+        ("membership-inference-accuracy-high", 0.74),
+    ]
+    for words in ("70.0%, 66.0 to 74.0", "95% interval, n = 100", "50%", "seed 7", "0.1.0"):
+        assert words in body
+    for words in (CLASSIFIER["about"]["knowledge"], "It does not say more", "mind this"):
+        assert words in body
+
+
+def test_a_number_without_an_interval_stands_alone():
+    data, _ = front_matter(render(line(ENDLESS), "people"))
+    (metric,) = data["model-index"][0]["results"][0]["metrics"]
+    assert metric["value"] == "infinite"
+
+
+def test_a_hub_reads_the_metadata():
+    hub = pytest.importorskip("huggingface_hub.repocard_data")
+    data = metadata(line(CLASSIFIER), "people")
+    name, results = hub.model_index_to_eval_results(yaml.safe_load(block(data))["model-index"])
+    assert name == "model"
+    assert [x.metric_value for x in results] == [0.7, 0.66, 0.74]
+    assert {x.dataset_name for x in results} == {"people"}
+    assert not any(x.verified for x in results)
+
+
+def rendered(text):
+    markdown = pytest.importorskip("markdown_it")
+    reader = markdown.MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return reader.parse(text)
+
+
+def kinds(tokens):
+    return [x.type for x in tokens] + [
+        y.type for x in tokens for y in x.children or () if y.type not in ("text", "text_special")
+    ]
+
+
+@given(st.text(st.sampled_from("|`*_[]()<>#!~\\&;:/.-+=1@w \n\tab\u202e"), max_size=30))
+def test_markdown_finds_nothing_in_the_users_texts(text):
+    hostile, calm = (
+        changed(CLASSIFIER, "verdict", "headline", to=words)
+        | {"warnings": [words], "about": CLASSIFIER["about"] | {"game": words, "knowledge": words}}
+        for words in (f"A{text}z", "Az")
+    )
+    assert kinds(rendered(section(line(hostile)))) == kinds(rendered(section(line(calm))))
+
+
+@given(st.text(max_size=20))
+def test_an_escaped_text_is_read_as_it_was(text):
+    (_, inline, _) = rendered(f"A{escaped(f'{text}z')}")
+    assert inline.content
+    assert "".join(x.content for x in inline.children) == f"A{plain(f'{text}z')}"
+
+
+@pytest.mark.parametrize("text", ["- a", "+ a", "= a", "1. a", "12) a", "# a", "> a"])
+def test_no_list_begins_in_a_text(text):
+    assert kinds(rendered(escaped(text))) == kinds(rendered("a"))
+
+
+def test_no_id_is_in_a_card(tmp_path):
+    folder = written(tmp_path / "audit", changed(CLASSIFIER, "worst", "ids", to=["patient-7"]))
+    assert "patient-7" in pg.risk_register([folder]).to_json()
+    card = pg.model_card(folder)
+    assert "patient-7" not in card
+    (model,) = front_matter(card)[0]["model-index"]
+    assert model["name"] == "audit"
+    assert model["results"][0]["dataset"]["name"] == "people.csv"
+    assert "triage" in pg.model_card(folder / "report.json", name="triage", dataset="x")
+    with pytest.raises(InputError, match="does not exist"):
+        pg.model_card(tmp_path / "nowhere")
