@@ -19,7 +19,7 @@ from privacygauge.audits.released_table.says import METRICS
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks.records import riskiest
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
 from privacygauge.report.values import Table

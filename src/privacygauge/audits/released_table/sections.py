@@ -8,7 +8,7 @@ from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.audits.released_table.plots import risks_plot
 from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks import tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.records import table as records_table
