@@ -23,7 +23,7 @@ from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
 from privacygauge.audits.released_table import says as table
 from privacygauge.audits.worst_case import says as of_worst_cases
-from privacygauge.cli import completion, gate
+from privacygauge.cli import completion
 from privacygauge.cli import register as registers
 from privacygauge.cli.main import app
 
@@ -96,24 +96,15 @@ def test_only_what_begins_like_the_word_is_offered():
 @pytest.mark.parametrize(
     ("command", "metrics"),
     [
-        ("classifier", gate.METRICS),
-        ("demo", gate.METRICS),
         ("dtp", dtp.METRICS),
         ("language", language.METRICS),
-        ("synthetic", {*gate.METRICS_OF_SYNTHETIC, *gate.METRICS_OF_RELEASED}),
         ("classifier", attacks.METRICS),
         ("demo", attacks.METRICS),
-        ("dtp", gate.METRICS_OF_DTP),
-        ("language", gate.METRICS_OF_LANGUAGE),
         ("synthetic", {*generator.METRICS, *table.METRICS}),
-        ("holdout attack", gate.METRICS_OF_ATTACK),
-        ("holdout bound", gate.METRICS_OF_BOUND),
-        ("holdout log", gate.METRICS_OF_LOG),
         ("dp-audit", asks.METRICS),
         ("holdout attack", OF_ATTACK),
         ("holdout bound", OF_BOUND),
         ("holdout log", OF_LOG),
-        ("worst-case", gate.METRICS_OF_WORST_CASE),
         ("worst-case", of_worst_cases.METRICS),
         ("register", registers.METRICS),
     ],
