@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
     from privacygauge.audits.released_table.found import ReleasedAudit
     from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.audits.vulnerable.found import VulnerableRecords
+    from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.audits.worst_case.found import WorstCaseAudit, WorstCaseComparison
     from privacygauge.audits.worst_case.play import compare_worst_cases
     from privacygauge.audits.worst_case.single import audit_worst_case
@@ -105,7 +107,6 @@ if TYPE_CHECKING:
     from privacygauge.synthetic.generators.command import Command
     from privacygauge.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
     from privacygauge.synthetic.schema import Schema
-    from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
 
 # Resolved on first use: `import privacygauge` itself loads nothing but this file.
 _HOME = {
@@ -225,8 +226,8 @@ _HOME = {
     "PrivBayes": "synthetic.generators.generator",
     "SynthPop": "synthetic.generators.generator",
     "Schema": "synthetic.schema",
-    "VulnerableRecords": "synthetic.vulnerability",
-    "vulnerable_records": "synthetic.vulnerability",
+    "VulnerableRecords": "audits.vulnerable.found",
+    "vulnerable_records": "audits.vulnerable.play",
 }
 
 __all__ = [

@@ -77,7 +77,8 @@ def test_documents_are_strict_and_hold_every_number(bounded, attacked):
     told = strict(attacked.to_json())
     assert len(told["attacks"]) == 4
     assert told["bias"] == told["attacks"][2]["bias"]
-    assert (told["name"], told["guard"]) == ("designed", "exact")
+    assert (told["attack"], told["guard"]) == ("designed", "exact")
+    assert [r["name"] for r in told["attacks"]] == ["nb", "nb", "designed", "designed"]
     assert [g["name"] for g in told["guards"]] == ["exact", "ladder"]
 
 

@@ -211,6 +211,8 @@ def test_unequal_numbers_of_texts_are_said_and_allowed_for():
     assert document["controls"]["honest"]
     (line,) = [x for x in found.summary().splitlines() if x.startswith("Number of texts alone")]
     assert line.endswith("Says FIRES")
+    # The numbers stand: only the other controls void them.
+    assert "A control fired" not in found.report().intro
 
 
 def test_the_seed_draws_the_texts_and_nothing_else_changes():

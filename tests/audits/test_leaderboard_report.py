@@ -14,7 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.audits.leaderboard.says import METRICS, plot_history
+from privacygauge.audits.leaderboard.plots import plot_history
+from privacygauge.audits.leaderboard.says import METRICS
 from privacygauge.audits.leaderboard.verdict import LOUD, QUIET, UNKNOWN, verdict
 from privacygauge.cli.holdout.log import log
 from privacygauge.errors import InputError

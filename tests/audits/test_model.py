@@ -49,7 +49,7 @@ def test_the_whole_suite_finds_a_model_that_knows_its_members_by_heart():
     assert names == ["correctness (per-class)", "correctness (global)"]
     assert "6 models of its own" in audit.game.adversary
     assert "fair coin" in audit.game.secret
-    assert audit.provenance["shadow models"] == "6"
+    assert audit.origin.provenance["shadow models"] == "6"
 
 
 def test_a_model_that_answers_the_same_to_everybody_is_not_judged():
@@ -152,7 +152,7 @@ def test_shadow_models_that_failed_are_named_in_the_report():
     x, y = records()
     audit = played(failing([2, 4], SEED), x, y, seed=SEED, n_shadows=5)
     assert any(line.startswith("2 of 5 shadow models failed") for line in audit.warnings)
-    assert audit.provenance["shadow models"] == "3"
+    assert audit.origin.provenance["shadow models"] == "3"
     assert "3 models of its own" in audit.game.adversary
 
 

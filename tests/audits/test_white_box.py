@@ -47,7 +47,7 @@ def test_a_network_that_learnt_by_heart_is_found_out_from_inside_and_from_outsid
         assert found.game.name == "membership inference with the weights"
         assert "Holds the model's weights" in found.game.adversary
         assert "black box" not in found.game.adversary
-        assert found.provenance["gradients"] == "dense"
+        assert found.origin.provenance["gradients"] == "dense"
     assert helped.records.ids[0] == 7
     assert "half of the records" in alone.game.adversary
     assert "shadow predictions of its own" in helped.game.adversary

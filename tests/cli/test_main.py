@@ -51,7 +51,7 @@ def test_the_main_job(files, tmp_path):
     assert str(out / "report.html") in done.stdout
     assert sorted(p.name for p in out.iterdir()) == FILES
     report = json.loads((out / "report.json").read_text())
-    assert report["schema"] == "privacygauge/1"
+    assert report["schema"] == "privacygauge/2"
     assert report["command"] == "classifier"
     names = {(a["name"], a["thresholds"]) for a in report["attacks"]}
     for name in ("correctness", "confidence", "entropy", "modified-entropy"):

@@ -32,7 +32,7 @@ def test_the_json_that_others_read(table, capsys):
     path, frame = table
     found = found_by(capsys, path, "-k", "5", "--top", "10")
     expected = pg.vulnerable_records(frame, k=5)
-    assert (found["schema"], found["command"]) == ("privacygauge/1", "vulnerable")
+    assert (found["schema"], found["command"]) == ("privacygauge/2", "vulnerable")
     assert (found["n"], found["k"], found["distance"]) == (120, 5, "cosine")
     assert [entry["row"] for entry in found["top"]] == expected.top(10).tolist()
     assert [entry["score"] for entry in found["top"]] == pytest.approx(
@@ -64,13 +64,16 @@ def test_the_files_of_a_report(table, capsys, tmp_path):
     done = run_inside(("vulnerable", path, "--top", "3", "--out", out), capsys)
     assert done.returncode == 0
     assert "120 records" in done.stdout
-    assert str(out / "report.json") in done.stdout.replace("\n", "")
-    assert sorted(p.name for p in out.iterdir()) == ["records.parquet", "report.json"]
+    assert str(out / "report.html") in done.stdout.replace("\n", "")
+    assert sorted(p.name for p in out.iterdir()) == [
+        "records.parquet", "report.html", "report.json",
+    ]  # fmt: skip
     records = pd.read_parquet(out / "records.parquet")
     assert list(records) == ["row", "score", "rank"]
     report = json.loads((out / "report.json").read_text(encoding="utf-8"))
     best = records.sort_values("rank").head(3)
     assert [entry["row"] for entry in report["top"]] == best["row"].tolist()
+    assert report["worst"]["ids"] == [str(row) for row in best["row"]]
     quiet = run_inside(("vulnerable", path, "--json", tmp_path / "r.json", "--quiet"), capsys)
     assert (quiet.returncode, quiet.stdout) == (0, "")
     assert len(json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["top"]) == 10
@@ -95,7 +98,7 @@ def test_columns_of_names_are_pointed_out(tmp_path, capsys):
     path = tmp_path / "t.csv"
     pd.DataFrame({"[b]": ["x", "y", "z"], "a": [1, 1, 2]}).to_csv(path, index=False)
     done = run_inside(("vulnerable", path, "-k", "1"), capsys)
-    assert "Note: column '[b]' has another value in every record" in done.stdout
+    assert "! column '[b]' has another value in every record" in done.stdout
     assert len(found_by(capsys, path, "-k", "2")["warnings"]) == 1
 
 

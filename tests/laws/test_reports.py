@@ -14,6 +14,7 @@ from importlib.resources import files
 
 import jsonschema
 import numpy as np
+import pandas as pd
 import pytest
 from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
@@ -48,6 +49,11 @@ def canaries(leak: float, n: int = 400) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(0)
     member = rng.random(n) < 0.5
     return {"score": rng.normal(size=n) + leak * member, "member": member}
+
+
+def hostile_table(n: int) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({BAD: rng.choice(["a", BAD], n), "pay": rng.normal(size=n)})
 
 
 def language(leak: float, shift: float = 0.0) -> pg.LanguageAudit:
@@ -153,6 +159,10 @@ REPORTS: dict[str, Callable[[], Report]] = {
         released_report.audited()
     ).report(),
     "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
+    "vulnerable records, two of them": lambda: pg.vulnerable_records(
+        hostile_table(2), k=1
+    ).report(),
     "a classifier that leaks": lambda: of_records(3.0),
     "a classifier without a leak": lambda: of_records(0.0),
     "a classifier, reversed": of_swapped_sides,
@@ -232,6 +242,12 @@ def test_no_limit_is_kept_where_nothing_can_be_told(name):
     kept = not exceeded(report, [Limit(report.main.name, 1e9)])
     assert kept == (report.verdict.grade.severity is not Severity.UNTOLD)
     assert exceeded(report, []) == []
+
+
+@each
+def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
+    report = of(name)
+    assert not report.data.keys() & render.document(replace(report, data={})).keys()
 
 
 @each

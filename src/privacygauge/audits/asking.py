@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
-from enum import Enum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -138,6 +138,16 @@ class Request:
                 "one does not have: start it again in another folder"
             ) from error
 
+    @property
+    def keeps(self) -> bool:
+        """Whether what is made for it is worth keeping in a run."""
+        return True
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What a release can be held to, where that is less than its command can ask for."""
+        return ()
+
     def settled(self) -> dict[str, Any]:
         """Return the request as JSON values that mean the same in every folder."""
         found = asdict(self)
@@ -187,6 +197,18 @@ def with_low(*metrics: str) -> tuple[str, ...]:
     return tuple(name for metric in metrics for name in (metric, f"{metric}.low"))
 
 
+class Group(StrEnum):
+    """Headings of ``privacygauge --help``."""
+
+    START = "Start here"
+    CLASSIFIER = "Classifiers"
+    TABLE = "Tables"
+    LANGUAGE = "Language models"
+    TEST_SET = "Test sets and leaderboards"
+    CLAIM = "Claims of privacy"
+    REPORTS = "Runs, reports and registers"
+
+
 R = TypeVar("R", bound=Request)
 
 
@@ -197,7 +219,7 @@ class Command(Generic[R]):
     name: str
     """Such as ``worst-case`` or ``holdout attack``."""
     group: str
-    """The heading that it stands under in ``privacygauge --help``."""
+    """The heading that it stands under in ``privacygauge --help``; see `Group`."""
     request: type[R]
     """What it asks."""
     play: Callable[[R, Work], Reported]
@@ -213,6 +235,6 @@ class Command(Generic[R]):
     jobs: int = -1
     """The default of ``--jobs``."""
     keeps: bool = False
-    """Whether it keeps a run that can be resumed."""
+    """Whether it keeps a run that can be resumed; see `Request.keeps`."""
     folder: str | None = "privacygauge-report"
     """Where results go if nothing is said; None for nowhere."""

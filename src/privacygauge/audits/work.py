@@ -30,6 +30,8 @@ class Work:
 
     run: Path | None = None
     """Folder that keeps what is trained; None for nowhere."""
+    folder: Path | None = None
+    """Folder of the report, for what else is written there; None for nowhere."""
     jobs: int = 1
     """How much is done at the same time; -1 for one a core."""
     quiet: bool = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ import typer
 
 from privacygauge.audits.asking import Asked, Command, Request, Role
 from privacygauge.cli import completion
+from privacygauge.errors import InputError
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
@@ -52,17 +53,35 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
     def run(**given: Any) -> None:
         raise typer.Exit(_played(command, given))
 
-    parameters = [*map(_parameter, *_hinted(command.request)), *_common(command)]
-    run.__signature__ = inspect.Signature([p.of_signature for p in parameters])  # type: ignore[attr-defined]
-    run.__doc__ = command.help
     last = command.name.rpartition(" ")[2]
-    app.command(last, rich_help_panel=command.group)(run)
+    app.command(last, rich_help_panel=command.group)(_typed(run, command, []))
 
 
-def asked_again(requests: tuple[type[Request], ...]) -> dict[str, Asked]:
-    """Return the fields of several requests that may name code, by name."""
-    found = [(f, asked) for request in requests for f, asked in request.asked()]
-    return {f.name: asked for f, asked in found if asked.role is Role.CODE}
+def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
+    """Make a command what an app does by itself, beside its further commands."""
+
+    def run(context: typer.Context, **given: Any) -> None:
+        if context.invoked_subcommand is None:
+            raise typer.Exit(_played(command, given))
+        for name, value in given.items():
+            source = context.get_parameter_source(name)
+            if value and source is not None and source.name != "DEFAULT":
+                raise InputError(f"{context.invoked_subcommand} takes no options of an audit")
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    itself = inspect.Parameter("context", kind, annotation=typer.Context)
+    app.callback(invoke_without_command=True)(_typed(run, command, [itself]))
+
+
+def _typed(
+    run: Callable[..., None], command: Command[Any], first: list[inspect.Parameter]
+) -> Callable[..., None]:
+    """Return a function with the signature that typer makes options of."""
+    parameters = [*map(_parameter, *_hinted(command.request)), *_common(command)]
+    found = inspect.Signature([*first, *(p.of_signature for p in parameters)])
+    run.__signature__ = found  # type: ignore[attr-defined]
+    run.__doc__ = command.help
+    return run
 
 
 def limits_option(text: str, metrics: tuple[str, ...]) -> Any:
@@ -85,11 +104,11 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.report.limits import exceeded, parsed_limits
 
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
-    limits = parsed_limits(fail_above, command.metrics)
     request = command.request(**_values(command.request, given))
+    limits = parsed_limits(fail_above, request.metrics or command.metrics)
     folder = destination(out, json, command.folder)
-    run = folder / RUN if command.keeps and folder is not None else None
-    work = Work(run, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
+    run = folder / RUN if command.keeps and request.keeps and folder is not None else None
+    work = Work(run, folder, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
     report = replace(audit.report(), name=request.title, note=request.note)

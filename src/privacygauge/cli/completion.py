@@ -137,8 +137,8 @@ METRICS: dict[str, tuple[str, ...]] = {
     "dp-audit": ("epsilon", "epsilon-gaussian"),
     "register": (
         "severity",
-        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "test-accuracy", "tpr"),
-        *_with_low("accuracy-left", "tpr-left", "auc-left"),
+        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "tpr"),
+        *_with_low("accuracy-left", "tpr-left", "auc-left", "patient-accuracy", "patient-auc"),
         *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
     ),
 }

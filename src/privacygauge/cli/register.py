@@ -26,7 +26,6 @@ METRICS = (
             "worst",
             "beyond",
             "bias",
-            "test-accuracy",
             "tpr",
             "accuracy-left",
             "tpr-left",

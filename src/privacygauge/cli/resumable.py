@@ -116,7 +116,7 @@ def _of(command: Command[Any]) -> Resumable:
     def audited(
         asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
     ) -> Reported:
-        work = Work(run, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
+        work = Work(run, run.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
         return command.play(command.request.kept(asked), work)
 
     return Resumable(command.metrics, audited)

@@ -12,7 +12,6 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.synthetic.distance import Distance
-    from privacygauge.synthetic.vulnerability import VulnerableRecords
 
 
 def vulnerable(
@@ -65,8 +64,8 @@ def vulnerable(
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Folder for report.json and records.parquet (row, score, rank of all records); "
-            "earlier ones are replaced.",
+            help="Folder for report.html, report.json and records.parquet (row, score, rank of all "
+            "records); earlier ones are replaced.",
             show_default=False,
         ),
     ] = None,
@@ -85,10 +84,10 @@ def vulnerable(
     Example: privacygauge vulnerable people.csv --categorical income,region --json -
     """
     from privacygauge.audits.provenance import file_hashes
-    from privacygauge.cli.output import check_json, emit_text
+    from privacygauge.audits.vulnerable.play import vulnerable_records
+    from privacygauge.cli.output import check_json, emit_report, emit_text
     from privacygauge.runs.atomic import check_writable
     from privacygauge.synthetic.frames import read_schema, read_table
-    from privacygauge.synthetic.vulnerability import vulnerable_records
 
     measure = _distance(distance, p)
     if top < 1:
@@ -108,12 +107,7 @@ def vulnerable(
         emit_text(table.schema.to_json(), write_schema)
     provenance = file_hashes({"data": data, "schema": schema})
     found = vulnerable_records(table, k=k, distance=measure, seed=seed, provenance=provenance)
-    if out is not None:
-        _write(found, out, top)
-    if json is not None:
-        emit_text(found.to_json(top), json)
-    if not quiet and json != "-":
-        _print(found, top, out)
+    raise typer.Exit(emit_report(found.report(top), out, json, quiet, ()))
 
 
 def _distance(name: str, p: int | None) -> Distance:
@@ -126,36 +120,3 @@ def _distance(name: str, p: int | None) -> Distance:
     if p is not None:
         raise InputError(f"--p {p} goes with --distance minkowski only: the cosine has no p")
     return Cosine()
-
-
-def _write(found: VulnerableRecords, folder: Path, top: int) -> None:
-    import io
-
-    from privacygauge.runs.atomic import write_all
-
-    stream = io.BytesIO()
-    found.to_frame().to_parquet(stream, index=False)
-    files = {"records.parquet": stream.getvalue(), "report.json": found.to_json(top).encode()}
-    write_all(folder, files)
-
-
-def _print(found: VulnerableRecords, top: int, folder: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    shown = Table("rank", "row", "score", box=None, pad_edge=False)
-    for rank, row in enumerate(found.top(top), 1):
-        shown.add_row(str(rank), str(row), f"{found.scores[row]:.4f}")
-    console = Console()
-    console.print(
-        f"{len(found):,} records: mean distance to the {found.k} nearest others "
-        f"({found.distance.title})",
-        highlight=False,
-    )
-    console.print(shown)
-    for warning in found.warnings:
-        # Text, not markup: names of columns may hold brackets.
-        console.print(Text(f"Note: {warning}"))
-    if folder is not None:
-        print(f"Report: {folder / 'report.json'}")

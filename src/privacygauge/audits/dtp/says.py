@@ -7,7 +7,7 @@ import numpy as np
 from privacygauge.audits.dtp import records, sections
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
-from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, nats
+from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats
@@ -264,7 +264,7 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
             "Above 1 on average",
             float(n),
             Shown(count(n)),
-            f"over {count(f.averages[0].n)} training sets",
+            f"over {n_sets(f.averages[0].n)}",
             f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
             f"{rate(f.averages[0].level)} interval is.",
             gate=False,

@@ -17,7 +17,15 @@ from privacygauge.audits.dtp.records import (
     record_of,
 )
 from privacygauge.audits.dtp.verdict import measured, reach
-from privacygauge.audits.dtp.words import AT_LEAST, between, factor, in_bins, n_records, nats
+from privacygauge.audits.dtp.words import (
+    AT_LEAST,
+    between,
+    factor,
+    in_bins,
+    n_records,
+    n_sets,
+    nats,
+)
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
@@ -451,8 +459,7 @@ def _methods(f: DtpAudit) -> tuple[tuple[Content, ...], ...]:
     ]
     if f.averages:
         one = f.averages[0]
-        sets = f"{count(one.n)} training sets"
-        rows.append(("Mean over training sets", _estimated(one, False), sets))
+        rows.append(("Mean over training sets", _estimated(one, False), n_sets(one.n)))
     if f.removal is not None:
         how = f"every value computed again after each removal; {_order(f.removal)}"
         rows.append(("Removal", how, f"{count(len(f.removal.removed))} removals"))

@@ -72,6 +72,17 @@ def n_records(n: int) -> str:
     return f"{count(n)} record{'' if n == 1 else 's'}"
 
 
+def n_sets(n: int) -> str:
+    """Return a number of training sets in words.
+
+    Examples
+    --------
+    >>> n_sets(1), n_sets(10)
+    ('1 training set', '10 training sets')
+    """
+    return f"{count(n)} training set{'' if n == 1 else 's'}"
+
+
 def in_bins(width: float) -> str:
     """Return in which bins probabilities are published, and what follows."""
     if not width:

@@ -39,7 +39,7 @@ from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table, advice
-from privacygauge.synthetic.vulnerability import VulnerableRecords, vulnerable_records
+from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
 
@@ -159,7 +159,7 @@ def audit_synthetic(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     # Needed at the end, and where the most vulnerable records are the targets: found once.
-    known = cache(partial(vulnerable_records, table))
+    known = cache(partial(vulnerability, table))
     selections = select_targets(table, targets, select, seed, lambda: known().scores)
     rows = np.unique(np.concatenate([s.rows for s in selections]))
     chosen = game_named(game or ("average" if len(rows) <= MANY else "shared"), knowledge)
@@ -264,7 +264,7 @@ def _setting(
 
 
 def _targets(
-    table: Table, known: VulnerableRecords, rows: Ints, names: Any, show: Sequence[str]
+    table: Table, known: Vulnerability, rows: Ints, names: Any, show: Sequence[str]
 ) -> Targets:
     missing = [name for name in show if name not in table.schema.names]
     if missing:

@@ -374,6 +374,7 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
     ``bias_corrected`` allowing for the choice. Every pair is in ``attacks``. No label is in it.
     """
     return {
+        "attack": f.worst.attack,
         "n": int(f.n),
         "classes": int(f.classes),
         "queries": int(f.queries),
@@ -382,7 +383,7 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
         "largest_class": float(f.largest_class),
         "model_accuracy": None if f.model_accuracy is None else float(f.model_accuracy),
         **_result(f.worst),
-        "attacks": [_result(r) for r in f.results],
+        "attacks": [{"name": r.attack, **_result(r)} for r in f.results],
         "guards": [{"name": g.guard, "kl": float(g.kl), "error": float(g.error)} for g in f.guards],
         "honest_best_of_k": {"bias": float(f.honest), "accuracy": float(f.honest_accuracy)},
     }
@@ -390,7 +391,6 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
 
 def _result(r: Result) -> dict[str, Json]:
     return {
-        "name": r.attack,
         "guard": r.guard,
         "accuracy": estimate_dict(r.accuracy),
         "baseline": float(r.baseline),

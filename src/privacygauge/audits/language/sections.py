@@ -212,11 +212,11 @@ def _thresholds_in_short(unit: UnitFindings) -> Table:
         f"thresholds-by-{unit.unit}",
         f"Thresholds, {unit.unit} by {unit.unit}",
         (
-            Column(f"By {unit.unit}", prose=True),
-            Column("FPR asked"),
-            Column("FPR realised", needed=False),
-            Column("Precision"),
-            Column("Recall"),
+            Column(f"\nBy {unit.unit}", prose=True),
+            Column("FPR\nasked"),
+            Column("FPR\nrealised", needed=False),
+            Column("\nPrecision"),
+            Column("\nRecall"),
         ),
         tuple(
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Request, argument, option
+from privacygauge.audits.asking import Command, Group, Request, argument, option
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def play(asked: ClaimRequest, work: Work) -> ClaimAudit:
 
 COMMAND = Command(
     "dp-audit",
-    "Audits",
+    Group.CLAIM,
     ClaimRequest,
     play,
     _HELP,

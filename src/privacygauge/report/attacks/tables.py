@@ -185,18 +185,11 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
     return Table(
         "guesses",
         "Guesses",
-        (
-            Column("Attack"),
-            *map(Column, heads),
-            Column("Members hit"),
-            Column("False alarms"),
-        ),
+        (Column("Attack"), *map(Column, (*heads, "Members hit", "False alarms"))),
         tuple(
             (
                 attack(e),
-                percent_estimate(e.accuracy, 1),
-                percent_estimate(e.advantage, 1),
-                percent_estimate(e.precision, 1),
+                *(percent_estimate(x, 1) for x in (e.accuracy, e.advantage, e.precision)),
                 percent_estimate(e.recall),
                 percent_estimate(e.false_positive_rate),
                 f"{count(e.true_positives)} of {count(e.n_in)}",
@@ -211,16 +204,12 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
 
 def priors(a: Attacks) -> Table:
     """Return how often "member" is right at other shares of members, and epsilon."""
+    heads = [f"If {rate(prior)} are members" for prior, _ in a.best.predictive_values]
+    heads += ["Epsilon at least", "Epsilon, point value"]
     return Table(
         "priors",
         "How often \u201cmember\u201d is right, and epsilon",
-        (
-            Column("Attack"),
-            *(Column(f"If {rate(prior)} are members") for prior, _ in a.best.predictive_values),
-            Column("Epsilon at least"),
-            Column("Epsilon, point value"),
-            Column("Threshold", prose=True),
-        ),
+        (Column("Attack"), *map(Column, heads), Column("Threshold", prose=True)),
         tuple(
             (
                 attack(e),
@@ -237,15 +226,11 @@ def priors(a: Attacks) -> Table:
 
 def scores(a: Attacks) -> Table:
     """Return every number about the scores."""
+    heads = ["AUC", "Best accuracy", *(f"TPR at {rate(r.fpr)}" for r in a.best.tpr_at_fpr)]
     return Table(
         "scores",
         "Scores",
-        (
-            Column("Attack"),
-            Column("AUC"),
-            Column("Best accuracy"),
-            *(Column(f"TPR at {rate(r.fpr)}") for r in a.best.tpr_at_fpr),
-        ),
+        (Column("Attack"), *map(Column, heads)),
         tuple(
             (
                 attack(e),

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import rankdata
 
 from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import placements, roc
 from privacygauge.synthetic.released.tables import drawn_rows, filled
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -136,9 +137,8 @@ def _quality(probabilities: Floats, truth: Ints) -> tuple[float, float]:
     for one in np.unique(truth):
         of_class: Bools = truth == one
         recalls.append(float(np.mean(guess[of_class] == one)))
-        n = int(of_class.sum())
-        above = rankdata(probabilities[:, one])[of_class].sum() - n * (n + 1) / 2
-        aucs.append(float(above / (n * (len(truth) - n))))
+        inside, _ = placements(roc(Transcript(probabilities[:, one], of_class)))
+        aucs.append(float(inside.mean()))
     return float(np.mean(recalls)), float(np.mean(aucs))
 
 

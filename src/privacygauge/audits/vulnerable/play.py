@@ -1,0 +1,83 @@
+"""The ranking of a table's records, before anything is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.vulnerable.found import VulnerableRecords
+from privacygauge.core import seeds
+from privacygauge.core.versions import own_version, today, versions
+from privacygauge.report.values import Origin
+from privacygauge.synthetic.distance import Distance
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.schema import Schema
+from privacygauge.synthetic.table import Table, advice
+from privacygauge.synthetic.vulnerability import vulnerability
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEVEL = 0.95
+"""Every report has a level; here nothing is estimated, so there is no interval."""
+
+
+def vulnerable_records(
+    data: Table | pd.DataFrame | str | Path | object,
+    *,
+    k: int = 5,
+    distance: Distance | None = None,
+    schema: Schema | None = None,
+    continuous: Sequence[str] = (),
+    categorical: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    seed: int = 0,
+    provenance: Mapping[str, str] | None = None,
+) -> VulnerableRecords:
+    """Return every record's vulnerability score: how far it is from its nearest neighbours.
+
+    Records without close neighbours are those that a synthetic table gives away first; they are
+    the ones to attack in an audit.
+
+    Parameters
+    ----------
+    data : Table, pandas or polars frame, str or Path
+        Of a file: CSV or Parquet with a header.
+    k : int
+        How many neighbours, in 1..n - 1.
+    distance : Cosine or Minkowski, optional
+        The cosine where it is not given.
+    schema, continuous, categorical, drop
+        As in `read_table`: numbers are numbers and texts are categories unless told otherwise.
+    seed, provenance
+        Kept in the report.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> towns = pd.DataFrame({"town": ["A"] * 4 + ["B"], "works": list("yyynn")})
+    >>> vulnerable_records(towns, k=2).scores
+    array([0.  , 0.  , 0.  , 0.5 , 0.75])
+    """
+    seeds.non_negative(seed)
+    table = read_table(
+        data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
+    )
+    found = vulnerability(table, k, distance)
+    origin = Origin(
+        "vulnerable",
+        own_version(),
+        seed,
+        LEVEL,
+        today(),
+        (),
+        advice(table),
+        {**(provenance or {}), **versions("pandas")},
+    )
+    return VulnerableRecords(found.scores, found.k, found.distance, found.schema, origin)

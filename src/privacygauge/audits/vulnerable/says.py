@@ -1,0 +1,160 @@
+"""What a ranking of vulnerable records says, as a report."""
+
+from __future__ import annotations
+
+from privacygauge.audits.vulnerable.found import VulnerableRecords
+from privacygauge.report.numbers import Shown, count, fixed
+from privacygauge.report.values import (
+    About,
+    Column,
+    Grade,
+    Json,
+    Measure,
+    Report,
+    Section,
+    Severity,
+    Table,
+    Text,
+    Tone,
+    Verdict,
+    Worst,
+)
+from privacygauge.synthetic.distance import Minkowski
+
+RANKED = Grade("ranking only", Severity.UNJUDGED)
+"""The one grade: no attack was played."""
+
+_FIRST = (
+    "Records without close neighbours are those that a synthetic table gives away first: audit a "
+    "release with these records as targets."
+)
+
+_SOURCES = (
+    "Meeus, Guépin, Crețu and de Montjoye, Achilles' Heels: Vulnerable Record Identification in "
+    "Synthetic Data Publishing (2023), section 4."
+)
+
+
+def report(f: VulnerableRecords, top: int) -> Report:
+    """Return everything that there is to say, as plain values; `top` records are listed."""
+    shown = _top(f, top)
+    return Report(
+        "vulnerable",
+        "Ranking of vulnerable records",
+        About(
+            "A table, before anything is made from it",
+            "No game was played: records without close neighbours are those that a synthetic table "
+            "gives away first.",
+            "nobody attacked",
+            "record-vulnerability",
+        ),
+        f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the mean "
+        f"distance to the {count(f.k)} nearest other records ({f.distance.title}).",
+        f.origin,
+        _verdict(f),
+        _measures(f),
+        (
+            Section("records", "The most vulnerable records", _records(f, shown), "Records"),
+            Section("columns", "What the columns were taken for", (_columns(f),), "Columns"),
+        ),
+        _TERMS,
+        Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
+        _data(f, top),
+        {"records.parquet": f.to_frame},
+        overview=(shown,),
+        sources=_SOURCES,
+    )
+
+
+def _verdict(f: VulnerableRecords) -> Verdict:
+    return Verdict(
+        RANKED,
+        (RANKED,),
+        f"No attack was played: {count(len(f))} records were ranked, the highest score is "
+        f"{fixed(_highest(f), 3)}",
+        (_FIRST,),
+        "A ranking does not say that a record is given away, nor that one is safe: it says which "
+        "records to attack first.",
+        ("Audit the release with these records as targets: privacygauge synthetic --targets.",),
+    )
+
+
+def _highest(f: VulnerableRecords) -> float:
+    return float(f.scores[f.order[0]])
+
+
+def _measures(f: VulnerableRecords) -> tuple[Measure, ...]:
+    mean, highest = float(f.scores.mean()), _highest(f)
+    row = count(int(f.order[0]))
+    return (
+        Measure(
+            "vulnerability",
+            f"Mean distance of a record to its {count(f.k)} nearest others",
+            mean,
+            Shown(fixed(mean, 3)),
+            f"{f.distance.title}, mean over all {count(len(f))} records",
+            "Computed, not estimated, so it has no interval.",
+            "no guess is made",
+        ),
+        Measure(
+            "highest", "Highest score", highest, Shown(fixed(highest, 3)), f"row {row}", gate=False
+        ),
+    )
+
+
+def _records(f: VulnerableRecords, shown: Table) -> tuple[Table | Text, ...]:
+    told = (
+        f"{count(len(shown.rows))} of {count(len(f))} records are shown; all are in "
+        "records.parquet. A row is its position in the table, from 0."
+    )
+    return (shown, Text((told,), Tone.NOTE))
+
+
+def _top(f: VulnerableRecords, top: int) -> Table:
+    rows = f.top(top).tolist()
+    return Table(
+        "records",
+        "Records by falling score",
+        (Column("Row"), Column("Rank"), Column("Score")),
+        tuple((str(row), count(int(f.ranks[row])), fixed(f.scores[row], 4)) for row in rows),
+    )
+
+
+def _columns(f: VulnerableRecords) -> Table:
+    return Table(
+        "columns",
+        "Columns",
+        (Column("Column"), Column("Taken for", prose=True)),
+        tuple((column.name, column.kind) for column in f.schema.columns),
+    )
+
+
+_TERMS = (
+    (
+        "Vulnerability score",
+        "The mean distance of a record to the other records nearest to it: 0 where it has as many "
+        "copies, and higher the farther it is from all others.",
+    ),
+    ("Rank", "1 for the record of the highest score. Of equal scores the earlier row comes first."),
+    (
+        "Cosine",
+        "A distance that compares which categories agree, and the directions of the numbers, "
+        "scaled to 0..1; at most 1.",
+    ),
+    (
+        "Minkowski",
+        "A distance that compares the categories and the numbers, scaled to 0..1, value by value.",
+    ),
+)
+
+
+def _data(f: VulnerableRecords, top: int) -> dict[str, Json]:
+    return {
+        "n": len(f),
+        "k": f.k,
+        "distance": f.distance.name,
+        "p": f.distance.p if isinstance(f.distance, Minkowski) else None,
+        "columns": {column.name: column.kind for column in f.schema.columns},
+        "top": [{"row": row, "score": float(f.scores[row])} for row in f.top(top).tolist()],
+        "mean_score": float(f.scores.mean()),
+    }
