@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 
 import pytest
 import typer
@@ -141,19 +140,11 @@ def test_a_model_card_of_a_run_is_that_of_the_report_beside_it(folders):
     )
 
 
-@dataclass(frozen=True)
-class Audited:
-    """Stands for an audit that was taken up from its run."""
-
-    def to_json(self):
-        return json.dumps(COMPUTED)
-
-
 def test_a_run_without_a_report_is_rendered_again(folders, monkeypatch):
     from privacygauge.cli import runs
 
     (folders / "alone").mkdir()
-    monkeypatch.setattr(runs, "_finished_audit", lambda run: Audited())
+    monkeypatch.setattr(runs, "_finished_json", lambda run: json.dumps(COMPUTED))
     card = done("report", "alone", "--model-card").stdout
     assert "membership-inference-dtp" in card
     assert '- name: "alone"' in card
