@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout, suppress
 from functools import cache
+from typing import get_args
 
 import pytest
 import typer
@@ -15,16 +16,17 @@ import typer
 from privacygauge.audits.classifier import says as attacks
 from privacygauge.audits.defences import says as of_defences
 from privacygauge.audits.dtp import says as dtp
-from privacygauge.audits.generator import says as generator
 from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
 from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
-from privacygauge.audits.language import says as language
+from privacygauge.audits.language.asks import LanguageRequest
+from privacygauge.audits.language.reference import ReferenceRequest
 from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
 from privacygauge.audits.privacy_claim import asks
-from privacygauge.audits.released_table import says as table
+from privacygauge.audits.synthetic import SyntheticRequest
 from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion
 from privacygauge.cli import register as registers
+from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 
 SCRIPT = """
@@ -97,10 +99,8 @@ def test_only_what_begins_like_the_word_is_offered():
     ("command", "metrics"),
     [
         ("dtp", dtp.METRICS),
-        ("language", language.METRICS),
         ("classifier", attacks.METRICS),
         ("demo", attacks.METRICS),
-        ("synthetic", {*generator.METRICS, *table.METRICS}),
         ("dp-audit", asks.METRICS),
         ("holdout attack", OF_ATTACK),
         ("holdout bound", OF_BOUND),
@@ -113,6 +113,12 @@ def test_metrics_are_those_of_the_command(command, metrics):
     assert set(words(f"privacygauge {command} --fail-above ")) == {f"{name}=" for name in metrics}
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
+def test_metrics_are_those_that_the_command_asks_for(command):
+    found = words(f"privacygauge {command.name} --fail-above ")
+    assert found == [f"{name}=" for name in command.metrics]
+
+
 def test_the_metrics_of_every_command_are_written_down_right():
     assert set(completion.METRICS["defend"]) == set(of_defences.METRICS)
 
@@ -122,27 +128,43 @@ def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
     assert {"accuracy=", "pdtp=", "bias=", "patient-auc="} <= found
 
 
+def offers(request, name):
+    """Return what a shell offers for a field of a request."""
+    return next(asked.offers for field, asked in request.asked() if field.name == name)
+
+
 def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
     from privacygauge.audits.holdout_attack.attacks import ATTACKS
+    from privacygauge.audits.language.facts import SHOWN
     from privacygauge.audits.language.units import THRESHOLDS
     from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.cli.worst_case_request import WRONG_LABELS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
     from privacygauge.holdout.guards import GUARDS
+    from privacygauge.language.kinds import Kind
+    from privacygauge.language.masks import Pattern
+    from privacygauge.language.precision import Precision
+    from privacygauge.language.text_energies import Form
     from privacygauge.synthetic.games.games import GAMES
     from privacygauge.synthetic.generators.named import GENERATORS
 
     assert (*ESTIMATORS, *NETWORKS) == completion.MODELS
-    assert tuple(GENERATORS) == completion.GENERATORS
+    assert tuple(GENERATORS) == offers(SyntheticRequest, "generator")
     assert tuple(ATTACKS) == completion.HOLDOUT_ATTACKS
     assert tuple(GUARDS.split(", ")) == completion.GUARDS
-    assert tuple(SELECTORS) == completion.SELECTORS
-    assert completion.THRESHOLDS == THRESHOLDS
+    assert tuple(SELECTORS) == offers(SyntheticRequest, "select")
+    assert offers(LanguageRequest, "threshold") == THRESHOLDS
+    assert offers(LanguageRequest, "show") == SHOWN
+    assert offers(LanguageRequest, "kind") == get_args(Kind)
+    assert offers(LanguageRequest, "pattern") == get_args(Pattern)
+    assert offers(LanguageRequest, "form") == get_args(Form)
+    assert offers(LanguageRequest, "precision") == get_args(Precision)
+    assert offers(ReferenceRequest, "precision") == get_args(Precision)
     assert set(completion.RISKS) == set(RISKS)
-    assert set(completion.GAMES) == {game for game, _ in GAMES}
-    assert set(completion.KNOWLEDGE) == {knowledge for _, knowledge in GAMES}
+    assert set(offers(SyntheticRequest, "game")) == {game for game, _ in GAMES}
+    assert set(offers(SyntheticRequest, "knowledge")) == {knowledge for _, knowledge in GAMES}
     assert tuple(TRAINING_DEFENCES.split(", ")) == completion.TRAINING_DEFENCES
     assert tuple(WRONG_LABELS) == completion.WRONG_LABELS
 

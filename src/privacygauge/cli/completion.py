@@ -12,6 +12,8 @@ from pathlib import Path
 
 import typer
 
+from privacygauge.cli.commands import COMMANDS
+
 MODELS = (
     "random-forest",
     "gradient-boosting",
@@ -38,9 +40,6 @@ DTP_MODELS = (
     "network-large",
 )
 """Of ``dtp --model``."""
-
-GENERATORS = ("baynet", "privbayes", "synthpop", "independent", "identity", "silence")
-"""Of ``synthetic --generator``."""
 
 HOLDOUT_ATTACKS = (
     "nb",
@@ -90,18 +89,6 @@ DEFENCES = (
 WRONG_LABELS = ("uniform", "least-likely")
 """Of ``worst-case --wrong-label``."""
 
-SELECTORS = ("distance", "random", "rare", "likelihood")
-"""Of ``synthetic --select``."""
-
-GAMES = ("average", "specific", "shared")
-"""Of ``synthetic --game``."""
-
-KNOWLEDGE = ("auxiliary", "exact", "synthetic")
-"""Of ``synthetic --knowledge``."""
-
-THRESHOLDS = ("population", "oracle", "mean-train")
-"""Of ``language --threshold``."""
-
 RISKS = ("isotonic", "histogram")
 """Of ``classifier --risk``."""
 
@@ -109,12 +96,6 @@ BACKENDS = ("loky", "threading", "dask", "ray")
 """Of ``--backend``."""
 
 _ATTACKS = ("accuracy", "advantage", "auc", "epsilon", "risk", "tpr@0.1", "tpr@0.01", "tpr@0.001")
-_LANGUAGE = (*(name for name in _ATTACKS if name != "risk"), "patient-auc", "patient-accuracy")
-_GENERATOR = ("auc", "worst", "epsilon")
-_TABLE = (
-    *("beyond", "accuracy", "auc", "epsilon", "copies"),
-    *("singling-out", "linkability", "inference"),
-)
 
 
 def _with_low(*names: str) -> tuple[str, ...]:
@@ -129,8 +110,6 @@ METRICS: dict[str, tuple[str, ...]] = {
         "tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left"
     ),
     "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
-    "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
-    "language": _with_low(*_LANGUAGE),
     "attack": _with_low("bias", "accuracy"),
     "bound": ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1"),
     "log": ("findings", "suspects", "explained"),
@@ -144,7 +123,7 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 """What ``--fail-above`` takes, by the last word of the command."""
 
-_RESUMABLE = ("classifier", "defend", "dtp", "language", "attack", "synthetic", "worst-case")
+_RESUMABLE = ("classifier", "defend", "dtp", "attack", "worst-case")
 
 
 def names(*known: str) -> Callable[[str], list[str]]:
@@ -162,7 +141,10 @@ def metrics(ctx: typer.Context, incomplete: str) -> list[str]:
     command = ctx.info_name or ""
     # What a run may be held to depends on the command that started it.
     commands = (command,) if command in METRICS else _RESUMABLE
-    known = dict.fromkeys(name for name in commands for name in METRICS[name])
+    lists = [METRICS[name] for name in commands]
+    if command not in METRICS:
+        lists += [found.metrics for found in COMMANDS if found.keeps]
+    known = dict.fromkeys(name for names in lists for name in names)
     return [f"{name}=" for name in known if name.startswith(incomplete)]
 
 

@@ -20,8 +20,6 @@ from privacygauge.cli.language import app as language
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
-from privacygauge.cli.synthetic import synthetic
-from privacygauge.cli.vulnerable import vulnerable
 from privacygauge.cli.worst_case import worst_case
 from privacygauge.core.versions import own_version
 from privacygauge.errors import PrivacyGaugeError
@@ -67,12 +65,11 @@ app.command()(classifier)
 app.command()(defend)
 app.command("worst-case")(worst_case)
 app.command()(dtp)
-app.command()(vulnerable)
-app.command()(synthetic)
 app.add_typer(language)
 app.add_typer(holdout)
 for found in COMMANDS:
-    add(app, found)
+    if found.name != language.info.name:
+        add(app, found)
 app.command()(register)
 app.command()(reproduce)
 app.command()(resume)

@@ -165,52 +165,6 @@ FailAbove = Annotated[
     ),
 ]
 
-COLUMNS = "Columns"
-"""The heading of options that say what columns are."""
-
-Continuous = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--continuous",
-        metavar="A,B",
-        help="Columns to take as numbers. Without it columns of numbers are numbers.",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
-]
-Categorical = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--categorical",
-        metavar="A,B",
-        help="Columns to take as categories, such as codes and classes. Without it all "
-        "columns but those of numbers are.",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
-]
-SchemaFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--schema",
-        metavar="FILE",
-        help="What the columns have to be: JSON that privacygauge vulnerable --write-schema wrote, "
-        "edited or not.",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
-]
-DropColumn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--drop",
-        metavar="COLUMN",
-        help="A column to leave out, such as names. May be given several times.",
-        show_default=False,
-        rich_help_panel=COLUMNS,
-    ),
-]
-
 
 def names_in(texts: list[str] | None) -> tuple[str, ...]:
     """Return the names in texts such as ``a,b``, each of which may hold several."""

@@ -15,12 +15,8 @@ from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.says import METRICS as OF_DEFENCES
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.says import METRICS as OF_DTP
-from privacygauge.audits.generator.found import SyntheticAudit
-from privacygauge.audits.generator.says import METRICS as OF_GENERATOR
 from privacygauge.audits.holdout_attack.found import HoldoutAudit
 from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
-from privacygauge.audits.language.found import LanguageAudit
-from privacygauge.audits.language.says import METRICS as OF_LANGUAGE
 from privacygauge.audits.work import Work
 from privacygauge.audits.worst_case.found import WorstCaseComparison
 from privacygauge.audits.worst_case.says import METRICS as OF_WORST_CASE
@@ -28,10 +24,8 @@ from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
-from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
 from privacygauge.cli.output import told
 from privacygauge.cli.progress import bar
-from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
 from privacygauge.cli.training import audit_request, request_in
 from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
@@ -88,22 +82,6 @@ def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: 
     )
 
 
-def _synthetic(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> SyntheticAudit:
-    return synthetic_of_request(
-        _read(synthetic_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
-    )
-
-
-def _language(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> LanguageAudit:
-    return language_models_of_request(
-        _read(language_model_request_in, asked), run, jobs=jobs, quiet=quiet
-    )
-
-
 def _holdout(
     asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
 ) -> HoldoutAudit:
@@ -127,9 +105,7 @@ RESUMABLE: Mapping[str, Resumable] = {
     "classifier": Resumable(OF_CLASSIFIER, _classifier),
     "defend": Resumable(OF_DEFENCES, _defend),
     "dtp": Resumable(OF_DTP, _dtp),
-    "language": Resumable(OF_LANGUAGE, _language),
     "holdout attack": Resumable(OF_ATTACK, _holdout),
-    "synthetic": Resumable(OF_GENERATOR, _synthetic),
     "worst-case": Resumable(OF_WORST_CASE, _worst_case),
 }
 """By the name of the command."""
