@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import dataclass
 
 import pytest
 import typer
@@ -69,6 +68,8 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(folders):
         ("accuracy=0.7", 0, ""),
         ("accuracy=0.69", 3, "model: accuracy is 0.7, above 0.69"),
         ("accuracy.low=0.65", 3, "model: accuracy.low is 0.66, above 0.65"),
+        ("epsilon.low=0.95", 0, ""),
+        ("vulnerability=0.1", 3, "table: vulnerability is 0.125, above 0.1"),
         ("bias=0.1", 3, "bias was not computed by any audit, so its limit cannot be checked"),
     ],
 )
@@ -141,19 +142,11 @@ def test_a_model_card_of_a_run_is_that_of_the_report_beside_it(folders):
     )
 
 
-@dataclass(frozen=True)
-class Audited:
-    """Stands for an audit that was taken up from its run."""
-
-    def to_json(self):
-        return json.dumps(COMPUTED)
-
-
 def test_a_run_without_a_report_is_rendered_again(folders, monkeypatch):
     from privacygauge.cli import runs
 
     (folders / "alone").mkdir()
-    monkeypatch.setattr(runs, "_finished_audit", lambda run: Audited())
+    monkeypatch.setattr(runs, "_finished_json", lambda run: json.dumps(COMPUTED))
     card = done("report", "alone", "--model-card").stdout
     assert "membership-inference-dtp" in card
     assert '- name: "alone"' in card
