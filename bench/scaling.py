@@ -24,6 +24,7 @@ from joblib import Parallel, delayed
 from scipy.optimize import nnls
 
 from privacygauge.audits.classifier.models import audit_model
+from privacygauge.audits.named_models import logistic, naive_bayes
 from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
@@ -32,7 +33,6 @@ from privacygauge.classifier.shadows import membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
-from privacygauge.audits.named_models import logistic, naive_bayes
 from privacygauge.core.game import Attack, Observation
 from privacygauge.runs.execute import _Tally, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task

@@ -394,6 +394,15 @@ def test_classes_and_groups_are_counted_as_by_hand(findings: DtpAudit) -> None:
     assert findings.n_above_on_average == sum(x.value > 1 for x in findings.averages)
 
 
+def test_what_is_not_on_the_page_is_said_to_be_in_a_file() -> None:
+    value = np.full(60, 2.0)
+    before = np.where(np.arange(60) % 2, 0.1, 2.0)
+    path = RemovalPath(np.arange(60), np.append(value, 0.5), value, before, "recomputed")
+    told = shown(Page(replace(example(200), removal=path).to_html()))
+    assert "10 of 30 groups are shown; all are in report.json." in told
+    assert "50 of 60 removals are shown; all are in removal.csv." in told
+
+
 def test_an_average_over_one_set_has_no_ends() -> None:
     one = replace(
         quiet(), averages=(Estimate(0.5, -np.inf, np.inf, 0.95, 1, "t over training sets"),) * 200
@@ -488,4 +497,4 @@ def test_every_metric_is_a_measure_with_the_number_of_the_findings(findings: Dtp
 def test_a_register_reads_what_is_infinite() -> None:
     found = line_of(example(100, infinite=2, extras=False).to_json(), "release")
     assert found.measures["dtp"] == found.measures["pdtp"] == math.inf
-    assert str(found.told.number.shown) == "\N{INFINITY}"
+    assert str(found.number.shown) == "\N{INFINITY}"

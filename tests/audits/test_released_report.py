@@ -19,7 +19,7 @@ from privacygauge.audits.released_table.says import METRICS
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks.records import riskiest
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, UNTOLD
 from privacygauge.report.values import Table
@@ -239,6 +239,14 @@ def test_a_void_result_is_marked(found):
     assert "the numbers below are void" in told
     assert sum("Void:" in card.text for card in void.report().cards) == 4
     assert not any("Void:" in card.text for card in found.report().cards)
+
+
+def test_the_use_of_the_table_is_on_the_page(found, text):
+    told = shown(text)
+    for one in found.utility.marginals:
+        assert f"{one.mean:.3f}" in told
+    for one in found.utility.learnt:
+        assert f"{one.classes} classes, guessing gives 0.5" in told
 
 
 # -- the document

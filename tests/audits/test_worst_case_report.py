@@ -19,6 +19,7 @@ from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.grades import LARGE, MODERATE, SMALL
 from privacygauge.report.grades import NONE as NO_LEAK
+from privacygauge.report.numbers import DASH
 from privacygauge.report.values import Severity
 from tests.audits.example_worst_case import (
     EARLY,
@@ -269,6 +270,17 @@ def test_a_page_on_one_training_compares_nothing():
     shown = " ".join(page.text)
     assert "Canaries and ordinary records" in shown
     assert "change places" not in shown
+
+
+def test_an_attack_that_canaries_are_too_few_for_is_shown_for_the_others():
+    canaries = replace(NONE.found.canaries, attacks=NONE.found.canaries.attacks[1:])
+    fewer = replace(NONE, found=replace(NONE.found, canaries=canaries))
+    _, each, _ = compared(fewer).report().sections
+    (table,) = each.blocks[1].blocks
+    assert [row.cells[0] for row in table.full] == ["stronger", "weaker"]
+    assert table.full[1].cells[1::2] == (DASH, DASH, DASH)
+    assert DASH not in table.full[0].cells
+    assert "stronger" in compared(fewer).to_html()
 
 
 def test_a_release_is_held_to_the_least_private_defence_and_to_the_best():

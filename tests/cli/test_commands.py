@@ -15,6 +15,8 @@ from privacygauge.cli import progress
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
+from privacygauge.runs.plan import ArraySpec, Plan
+from privacygauge.runs.store import open_run
 from tests.cli import vocabulary
 
 each = pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
@@ -104,6 +106,18 @@ def test_an_interruption_says_how_to_resume(tmp_path):
     with pytest.raises(KeyboardInterrupt), work.resumable(filled(COMMANDS[0])):
         raise KeyboardInterrupt
     assert told == [f"\nprivacygauge: resume with: privacygauge resume '{tmp_path}/my report'"]
+
+
+def test_a_run_keeps_the_date_on_which_it_was_begun(tmp_path, monkeypatch):
+    asked = filled(COMMANDS[0])
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    run = tmp_path / "run"
+    plan = Plan("made", 0, 1, "unit", 1, {"x": ArraySpec(("unit",), (1,), "int64")}, {})
+    open_run(run, plan, invocation=Work(run).invocation("made-up", asked))
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "864000")
+    assert Work(run).invocation("made-up", asked)["made"] == "1970-01-02"
+    assert Work(run).made == "1970-01-02"
+    assert Work(tmp_path / "other").invocation("made-up", asked)["made"] == "1970-01-11"
 
 
 def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, capsys):

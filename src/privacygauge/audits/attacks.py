@@ -18,7 +18,7 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.direction import inverted, inverted_at_one_end
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
-from privacygauge.evaluate.findings import Headline
+from privacygauge.evaluate.headline import Headline
 
 Result = tuple[Play, Evaluation] | Skipped
 """What an attack did."""

@@ -16,9 +16,10 @@ from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Round
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, GameDescription
+from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.rates import difference, proportion
 from privacygauge.evaluate.risk import Risk
+from privacygauge.report.attacks.played import GameDescription
 
 
 @dataclass(frozen=True, eq=False)

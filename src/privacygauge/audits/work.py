@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from privacygauge.audits.asking import Request
 from privacygauge.audits.user_code import compared_code, names_code
+from privacygauge.core.versions import today
+from privacygauge.report.values import Report
+from privacygauge.runs.store import plan_in, read_run
 
 Progress: TypeAlias = Callable[[int, int], None]
 """Takes what is done and all there is to do."""
@@ -22,6 +25,14 @@ def _silent(title: str) -> AbstractContextManager[Progress]:
 
 def _unheard(line: str) -> None:
     return None
+
+
+def made_in(run: Path) -> str:
+    """Return the date on which a run was begun; empty where none is kept."""
+    if plan_in(run) is None:
+        return ""
+    kept = (read_run(run).invocation or {}).get("made")
+    return kept if isinstance(kept, str) else ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,22 @@ class Work:
         if self.recorded:
             return None
         code = compared_code(request.code(), self.run)
-        return {"command": command, "options": request.settled(), "code": code}
+        return {
+            "command": command,
+            "options": request.settled(),
+            "code": code,
+            "made": self.made or today(),
+        }
+
+    @property
+    def made(self) -> str:
+        """The date on which the run was begun, which its report keeps; empty where none is kept."""
+        return "" if self.run is None else made_in(self.run)
+
+    def dated(self, report: Report, request: Request) -> Report:
+        """Return a report with its owner's words, and the date on which its run was begun."""
+        origin = replace(report.origin, made=self.made or report.origin.made)
+        return replace(report, origin=origin, name=request.title, note=request.note)
 
     @contextmanager
     def resumable(self, request: Request) -> Iterator[None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, replace
+from dataclasses import MISSING, Field, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -93,7 +93,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     work = Work(run, folder, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
-    report = replace(audit.report(), name=request.title, note=request.note)
+    report = work.dated(audit.report(), request)
     return emit_report(report, folder, json, quiet, exceeded(report, limits))
 
 

@@ -177,8 +177,11 @@ def _reported(
     quiet: bool,
     recorded: bool,
 ) -> Report:
+    from privacygauge.audits.work import made_in
+
     found = command.audit(asked, place, jobs, quiet, recorded).report()
-    return replace(found, name=asked.get("title", ""), note=asked.get("note", ""))
+    origin = replace(found.origin, made=made_in(place) or found.origin.made)
+    return replace(found, origin=origin, name=asked.get("title", ""), note=asked.get("note", ""))
 
 
 def _require_finished(run: Path) -> None:

@@ -15,7 +15,7 @@ from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, Headline
+from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.risk import Risk
 
 RISK_QUANTILES = (0.5, 0.9, 0.99)

@@ -153,6 +153,17 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def several(n: int, what: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> several(1, "record"), several(2000, "synthetic table")
+    ('1 record', '2,000 synthetic tables')
+    """
+    return f"{count(n)} {what}{'' if n == 1 else 's'}"
+
+
 def plain(text: object) -> str:
     """Return the user's text on one line, without characters that steer a terminal or a page."""
     return "".join(c if c.isprintable() else _visible(c) for c in str(text))

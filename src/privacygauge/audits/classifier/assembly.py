@@ -23,10 +23,10 @@ from privacygauge.core.game import Attack, Play, Round, play
 from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import GameDescription, Records
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.report import direction
+from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.values import Origin
 
 MOST_GROUPS = 200

@@ -25,10 +25,10 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.core.versions import own_version, today, versions
 from privacygauge.evaluate.direction import inverted
-from privacygauge.evaluate.findings import GameDescription
 from privacygauge.evaluate.per_target import per_target
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
+from privacygauge.report.attacks.played import GameDescription
 from privacygauge.report.values import Origin
 
 

@@ -12,17 +12,16 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, GameDescription, Headline, Records
+from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.per_target import Correlation, PerTarget
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.risk import Risk
 from privacygauge.evaluate.slices import SliceTable
-from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 
@@ -111,7 +110,3 @@ class CandidateAudit(Reported):
         from privacygauge.audits.classifier.candidates_say import report
 
         return report(self)
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row for every target: PDTP, and each attack's accuracy with its interval."""
-        return super().to_frame()

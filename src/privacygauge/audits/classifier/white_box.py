@@ -19,7 +19,7 @@ from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
-from privacygauge.evaluate.findings import GameDescription
+from privacygauge.report.attacks.played import GameDescription
 
 if TYPE_CHECKING:
     import torch

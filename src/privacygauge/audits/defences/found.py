@@ -9,7 +9,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.findings import Headline
+from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

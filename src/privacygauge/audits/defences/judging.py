@@ -24,7 +24,7 @@ from privacygauge.evaluate.defences import (
     accuracy_lost,
     risk_quantiles,
 )
-from privacygauge.evaluate.findings import Fact, Headline
+from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 

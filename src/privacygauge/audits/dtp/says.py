@@ -22,14 +22,10 @@ from privacygauge.report.numbers import (
     rate,
 )
 from privacygauge.report.tables import names_of
-from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
 """What a release can be held to."""
-
-_PRINTED = 5
-"""So many of the riskiest records are printed in a terminal."""
-
 
 _TERMS = (
     (
@@ -117,7 +113,7 @@ def report(f: DtpAudit) -> Report:
         _data(f),
         frames,
         "Nothing: everything that was asked for was measured.",
-        (_riskiest(f), _settings(f)),
+        sections.overview(f),
         "The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy (2017).",
     )
 
@@ -269,40 +265,6 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
             f"{rate(f.averages[0].level)} interval is.",
             gate=False,
         ),
-    )
-
-
-def _riskiest(f: DtpAudit) -> Table:
-    """Return the riskiest records as a terminal prints them."""
-    return Table(
-        "riskiest",
-        "The riskiest records",
-        (
-            Column("Riskiest first", prose=True),
-            Column("Class", prose=True, needed=False),
-            Column("PDTP"),
-            Column("Factor", needed=False),
-            Column("DTP", needed=False),
-        ),
-        tuple(
-            (
-                f"Record {records.name_of(f, i)}",
-                records.class_of(f, int(f.labels[i])),
-                nats(float(f.pdtp[i])),
-                factor(float(f.pdtp[i])),
-                between(float(f.dtp.low[i]), float(f.dtp.high[i])),
-            )
-            for i in f.order[:_PRINTED].tolist()
-        ),
-    )
-
-
-def _settings(f: DtpAudit) -> Table:
-    return Table(
-        "settings",
-        "How it was measured",
-        (Column("Model", prose=True), Column("Method", prose=True), Column("Bins", needed=False)),
-        ((f.model, f.method, f"width {f.width:g}" if f.width else "none"),),
     )
 
 

@@ -30,6 +30,7 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
+from privacygauge.report.blocks import columns, note, text
 from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate
 from privacygauge.report.values import (
     Block,
@@ -44,7 +45,6 @@ from privacygauge.report.values import (
     Row,
     Section,
     Table,
-    Text,
     Tone,
 )
 
@@ -53,6 +53,9 @@ CLASSES = 20
 
 GROUPS = 10
 """So many groups of records that shield each other are shown, and so many records of each."""
+
+_PRINTED = 5
+"""So many of the riskiest records are printed in a terminal."""
 
 _AT_ONCE = 10
 """So many rows of a table are shown, the others behind a fold."""
@@ -74,29 +77,24 @@ def every(f: DtpAudit) -> tuple[Section, ...]:
 def _meaning() -> tuple[Block, ...]:
     values = (0.1, 0.5, 1.0, 2.0, 4.0)
     return (
-        Text(
-            (
-                "A record is left out of the training set, the model is trained without it, and "
-                "both models are asked the same question. If their answers differ much, the answer "
-                "gives away whether the record was in. The largest factor between the two, over "
-                "all classes, is what is reported, as its natural logarithm.",
-            )
+        text(
+            "A record is left out of the training set, the model is trained without it, and "
+            "both models are asked the same question. If their answers differ much, the answer "
+            "gives away whether the record was in. The largest factor between the two, over "
+            "all classes, is what is reported, as its natural logarithm."
         ),
         Table(
             "factors",
             "How to read a log ratio",
-            (Column("Log ratio"), *(Column(f"{value:g}") for value in values)),
+            columns("Log ratio", *(f"{value:g}" for value in values)),
             (("A probability changes by a factor of", *map(factor, values)),),
         ),
-        Text(
-            (
-                "PDTP asks about the record itself only. DTP is the largest over every question "
-                "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
-                "model if some record is above 1. It is a rule of thumb. A small effect can still "
-                "be seen by somebody who knows most other records, or where training involves no "
-                "chance, or by putting several answers together.",
-            ),
-            Tone.NOTE,
+        note(
+            "PDTP asks about the record itself only. DTP is the largest over every question "
+            "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
+            "model if some record is above 1. It is a rule of thumb. A small effect can still "
+            "be seen by somebody who knows most other records, or where training involves no "
+            "chance, or by putting several answers together."
         ),
     )
 
@@ -104,33 +102,47 @@ def _meaning() -> tuple[Block, ...]:
 def _riskiest(f: DtpAudit) -> tuple[Block, ...]:
     shown = f.order[:MOST]
     return (
-        Text(
-            (
-                "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
-                "this file. The factor is that of PDTP.",
-            )
+        text(
+            "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
+            "this file. The factor is that of PDTP."
         ),
         _people(f, "records", "Records by falling PDTP", shown),
-        Text(
-            (
-                f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
-                "in records.parquet.",
-            ),
-            Tone.NOTE,
+        note(
+            f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
+            "in records.parquet."
         ),
         _ranks(f),
         Folded("Class by class", (_classes(f),)),
     )
 
 
-def _people(f: DtpAudit, name: str, title: str, places: Ints) -> Table:
-    heads = ["Id", "PDTP", "DTP, all queries", "Factor"]
-    if f.averages:
-        heads.append("Mean over training sets")
+def overview(f: DtpAudit) -> tuple[Table, ...]:
+    """Return what a terminal prints below the numbers: the first records, and how they were had."""
+    bins = f"width {f.width:g}" if f.width else "none"
+    settings = Table(
+        "settings",
+        "How it was measured",
+        columns(
+            Column("Model", prose=True), Column("Method", prose=True), Column("Bins", needed=False)
+        ),
+        ((f.model, f.method, bins),),
+    )
+    first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
+    return (first, settings)
+
+
+def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
+    further = (Column("Mean over training sets", needed=False),) if f.averages else ()
     return Table(
         name,
         title,
-        tuple(Column(head) for head in heads),
+        columns(
+            head,
+            "PDTP",
+            Column("DTP, all queries", needed=False),
+            Column("Factor", needed=False),
+            *further,
+        ),
         tuple(_person(f, i) for i in places.tolist()),
         at_once=_AT_ONCE,
     )
@@ -177,7 +189,7 @@ def _classes(f: DtpAudit) -> Table:
     return Table(
         "classes",
         "Classes, those with the most records above 1 first",
-        (Column("Class"), Column("Measured records"), Column("Above 1"), Column("Largest PDTP")),
+        columns("Class", "Measured records", "Above 1", "Largest PDTP"),
         tuple(
             (class_of(f, label), count(n), count(above), nats(largest))
             for above, largest, n, label in ordered
@@ -188,25 +200,24 @@ def _classes(f: DtpAudit) -> Table:
 
 def _queries(f: DtpAudit) -> tuple[Block, ...]:
     n = f.n_indirect
-    about = Text(
-        (
-            "Asking about the record itself is the direct way to find out. An answer to some other "
-            "query may show more (an indirect attack).",
-            f"How well that is known: {_known(f)}",
-            f"Method: {f.dtp.method}.",
-        )
+    about = text(
+        "Asking about the record itself is the direct way to find out. An answer to some other "
+        "query may show more (an indirect attack).",
+        f"How well that is known: {_known(f)}",
+        f"Method: {f.dtp.method}.",
     )
     if not n:
         none = "No record was found that other queries give away while its own does not."
-        return (about, Text((none,)))
+        return (
+            about,
+            text(none),
+        )
     return (
         about,
-        Text(
-            (
-                f"Here PDTP is small while DTP is large for {n_records(n)}: at most 1 at the own "
-                "query, above 1 at some other one. Looking at PDTP alone would have missed "
-                f"{'it' if n == 1 else 'them'}.",
-            )
+        text(
+            f"Here PDTP is small while DTP is large for {n_records(n)}: at most 1 at the own "
+            "query, above 1 at some other one. Looking at PDTP alone would have missed "
+            f"{'it' if n == 1 else 'them'}."
         ),
         _people(
             f,
@@ -241,12 +252,10 @@ def _removal(f: DtpAudit) -> tuple[Section, ...]:
     if path is None:
         return ()
     blocks = (
-        Text(
-            (
-                f"Records were taken out of the training set one at a time, {_order(path)}, and "
-                f"every record's {path.measure} was computed again each time. Removing a record "
-                "can expose another one that it had shielded, so more is not always better.",
-            )
+        text(
+            f"Records were taken out of the training set one at a time, {_order(path)}, and "
+            f"every record's {path.measure} was computed again each time. Removing a record "
+            "can expose another one that it had shielded, so more is not always better."
         ),
         _sawtooth(f, path),
         *_steps(f, path),
@@ -279,19 +288,17 @@ def _steps(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
     table = Table(
         "steps",
         "Removals in their order",
-        (
-            Column("Removed"),
-            Column("Removal"),
-            Column("Its value"),
-            Column("Largest value of those left"),
-        ),
+        columns("Removed", "Removal", "Its value", "Largest value of those left"),
         tuple(_step(f, path, i) for i in range(shown)),
         at_once=_AT_ONCE,
     )
     if n == shown:
         return (table,)
     more = f"{count(shown)} of {count(n)} removals are shown; all are in removal.csv."
-    return (table, Text((more,), Tone.NOTE))
+    return (
+        table,
+        note(more),
+    )
 
 
 def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:
@@ -310,18 +317,16 @@ def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:
 def _groups(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
     groups = path.groups
     if not groups:
-        return (Text(("No group of records that shield each other was seen.",)),)
+        return (text("No group of records that shield each other was seen."),)
     more: tuple[Block, ...] = ()
     if len(groups) > GROUPS:
-        note = f"{GROUPS} of {count(len(groups))} groups are shown; all are in report.json."
-        more = (Text((note,), Tone.NOTE),)
+        shown = f"{GROUPS} of {count(len(groups))} groups are shown; all are in report.json."
+        more = (note(shown),)
     return (
         Heading("Records that shield each other"),
-        Text(
-            (
-                "Each of these rose by more than 0.1 when the one before it was removed: together "
-                "they keep each other's influence down, and they should stay, or go, together.",
-            )
+        text(
+            "Each of these rose by more than 0.1 when the one before it was removed: together "
+            "they keep each other's influence down, and they should stay, or go, together."
         ),
         Items(tuple(_group(f, rows) for rows in groups[:GROUPS]), numbered=True),
         *more,
@@ -340,20 +345,18 @@ def _averages(f: DtpAudit) -> tuple[Section, ...]:
     n, above = f.averages[0].n, f.n_above_on_average
     methods = "; ".join(sorted({x.method for x in f.averages}))
     blocks = (
-        Text(
-            (
-                "PDTP belongs to one training set. To see how much of it belongs to the record, it "
-                f"was measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, "
-                f"random halves of the data: {n_records(above)} {'has' if above == 1 else 'have'} "
-                f"a mean above 1, and for {count(f.n_surely_above)} of them the whole "
-                f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). "
-                "Halves are smaller than the whole, so a record weighs more in them.",
-            )
+        text(
+            "PDTP belongs to one training set. To see how much of it belongs to the record, it "
+            f"was measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, "
+            f"random halves of the data: {n_records(above)} {'has' if above == 1 else 'have'} "
+            f"a mean above 1, and for {count(f.n_surely_above)} of them the whole "
+            f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). "
+            "Halves are smaller than the whole, so a record weighs more in them."
         ),
         Table(
             "averages",
             "Records of the largest mean",
-            (Column("Id"), Column("Mean over training sets"), Column("PDTP in this one")),
+            columns("Id", "Mean over training sets", "PDTP in this one"),
             tuple(
                 (_who(f, i), decimal_estimate(f.averages[i]), nats(float(f.pdtp[i])))
                 for i in by_average(f).tolist()
@@ -368,32 +371,32 @@ def _variation(f: DtpAudit) -> tuple[Section, ...]:
     if not f.variation:
         return ()
     n = count(len(f.variation[0].sampling))
-    heads = ("Record", "With it", "Without it", "Own effect", "Random states")
     blocks: tuple[Block, ...] = (
-        Text(
-            (
-                "Random start weights and the choice of the other records move predictions too. "
-                "Somebody who knows neither sees a record only where its own effect stands out. "
-                "That an effect does not stand out is no protection from somebody who knows both.",
-            )
+        text(
+            "Random start weights and the choice of the other records move predictions too. "
+            "Somebody who knows neither sees a record only where its own effect stands out. "
+            "That an effect does not stand out is no protection from somebody who knows both."
         ),
         *(_histograms(f, i, v) for i, v in enumerate(f.variation)),
         Table(
             "variation",
             "The record's own effect, and the others'",
-            tuple(
-                Column(head) for head in (*heads, "Other training sets", "In standard deviations")
+            columns(
+                "Record",
+                "With it",
+                "Without it",
+                "Own effect",
+                "Random states",
+                "Other training sets",
+                "In standard deviations",
             ),
             tuple(_varied(f, v) for v in f.variation),
             "Probability of the record's own class, on training sets drawn for this comparison. "
             f"From the smallest to the largest of {n} models each.",
         ),
-        Text(
-            (
-                "The last column divides the own effect by the standard deviation of the larger of "
-                "both variations: above about 2 it stands out.",
-            ),
-            Tone.NOTE,
+        note(
+            "The last column divides the own effect by the standard deviation of the larger of "
+            "both variations: above about 2 it stands out."
         ),
     )
     return (Section("variation", "What else moves a prediction", blocks, "Variation"),)
@@ -443,7 +446,7 @@ def _measured(f: DtpAudit) -> tuple[Block, ...]:
         Table(
             "methods",
             "Methods, number by number",
-            (Column("Number"), Column("Method, level of its interval", prose=True), Column("n")),
+            columns("Number", Column("Method, level of its interval", prose=True), "n"),
             _methods(f),
         ),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
-from privacygauge.evaluate.findings import GameDescription
+from privacygauge.report.attacks.played import GameDescription
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.learnt_once import learnt_once
 from privacygauge.synthetic.games.releases import Making

@@ -13,7 +13,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetEvaluation
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.findings import GameDescription
+from privacygauge.report.attacks.played import GameDescription
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.games.setting import Sizes

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.generator.found import SyntheticAudit
-from privacygauge.audits.generator.verdict import several
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend, short
-from privacygauge.report.numbers import count, decimal_estimate, fixed
+from privacygauge.report.numbers import count, decimal_estimate, fixed, several
 from privacygauge.report.values import Plot
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.data import data, records_frame
 from privacygauge.audits.generator.found import SyntheticAudit
-from privacygauge.audits.generator.verdict import called, kept, name_of, several, verdict
+from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.terms import MEANINGS, interval
@@ -19,6 +19,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
     rounded_down,
+    several,
 )
 from privacygauge.report.values import (
     About,

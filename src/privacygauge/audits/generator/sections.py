@@ -9,7 +9,8 @@ import numpy as np
 
 from privacygauge.audits.generator.found import Group, SyntheticAudit
 from privacygauge.audits.generator.plots import auc_plot, vulnerability_plot
-from privacygauge.audits.generator.verdict import name_of, several
+from privacygauge.audits.generator.verdict import name_of
+from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.report.attacks.records import RECORDS
@@ -24,6 +25,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
     shortened,
 )
 from privacygauge.report.values import (
@@ -38,7 +40,6 @@ from privacygauge.report.values import (
     Text,
     Tone,
 )
-from privacygauge.synthetic.utility import Utility
 
 _PRINTED = 5
 """So many of the riskiest records are printed in a terminal."""
@@ -57,8 +58,9 @@ def attacks(f: SyntheticAudit) -> tuple[Block, ...]:
             (
                 "Each attack learns from synthetic tables of the adversary's own and gives a score "
                 "to every table in question: the higher, the more likely it was made with the "
-                f"record. The numbers are means over {several(len(f.targets), 'record')}. The line "
-                "shows the AUC between 0.4 and 1; the thin mark is guessing, 0.5.",
+                f"record. The numbers are means over {several(len(f.targets), 'record')}. Where "
+                "there is room, a line shows the AUC between 0.4 and 1; the thin mark is guessing, "
+                "0.5.",
             )
         ),
         attacks_table(f),
@@ -361,56 +363,8 @@ def use(f: SyntheticAudit) -> tuple[Block, ...]:
             "use",
             "Use",
             (Column("Measure"), Column("Synthetic records"), Column("Real records")),
-            (*_marginals(found), *_correlations(found), *_learnt(found)),
+            use_rows(found),
             "Of a single table, so without an interval.",
         ),
         *([Text((*found.notes, *skipped), Tone.NOTE)] if (*found.notes, *skipped) else []),
     )
-
-
-def _marginals(found: Utility) -> Iterator[tuple[Content, ...]]:
-    wide = found.holdout_marginals
-    for i, one in enumerate(found.marginals):
-        n = len(one.sets)
-        sets = several(n, "column") if one.k == 1 else f"{several(n, 'set')} of {one.k} columns"
-        name = "Shares of single values" if one.k == 1 else f"Shares of combinations of {one.k}"
-        yield (
-            Cell(name, (f"distance, mean over {sets}",)),
-            fixed(one.mean, 3),
-            fixed(wide[i].mean, 3) if wide else DASH,
-        )
-
-
-def _correlations(found: Utility) -> Iterator[tuple[Content, ...]]:
-    if len(found.names) < 2:
-        return
-    name, reference = "Associations of two columns", found.holdout_correlation_mean
-    real = DASH if reference is None else fixed(reference, 3)
-    yield (
-        Cell(name, ("difference, mean over all pairs",)),
-        fixed(found.correlation_mean, 3),
-        real,
-    )
-    yield (
-        Cell(name, ("difference, largest of all pairs",)),
-        fixed(found.correlation_largest, 3),
-        DASH,
-    )
-
-
-def _learnt(found: Utility) -> Iterator[tuple[Content, ...]]:
-    for one in () if isinstance(found.learnt, Skipped) else found.learnt:
-        told = f"{shortened(one.label)}, {count(one.classes)} classes"
-        yield (
-            Cell(
-                "Predictions: balanced accuracy",
-                (f"{told}, guessing gives {percent(1 / one.classes)}",),
-            ),
-            percent(one.synthetic_accuracy),
-            percent(one.real_accuracy),
-        )
-        yield (
-            Cell("Predictions: AUC", (f"{told}, guessing gives 0.5",)),
-            fixed(one.synthetic_auc, 3),
-            fixed(one.real_auc, 3),
-        )

@@ -7,7 +7,15 @@ from numbers import Real
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.report import direction
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
-from privacygauge.report.numbers import count, percent, plain, rate, rounded_down, shortened
+from privacygauge.report.numbers import (
+    count,
+    percent,
+    plain,
+    rate,
+    rounded_down,
+    several,
+    shortened,
+)
 from privacygauge.report.values import Grade, Verdict
 
 CUTS = (0.6, 0.7)
@@ -219,17 +227,6 @@ def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
         f"{others if rest > 0 else ''}It does not say {first}, nor {stronger}. It speaks of the "
         f"generator, set as it was here, for data sets of {several(f.sizes.records, 'record')}."
     )
-
-
-def several(n: int, what: str) -> str:
-    """Return a number of things in words.
-
-    Examples
-    --------
-    >>> several(1, "record"), several(2000, "synthetic table")
-    ('1 record', '2,000 synthetic tables')
-    """
-    return f"{count(n)} {what}{'' if n == 1 else 's'}"
 
 
 def name_of(f: SyntheticAudit, i: int) -> tuple[str, str]:

@@ -19,7 +19,6 @@ from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate import roc
-from privacygauge.evaluate.findings import GameDescription, Records
 from privacygauge.language.controls import (
     Control,
     blind_control,
@@ -30,6 +29,7 @@ from privacygauge.language.controls import (
 )
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
+from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.numbers import count, percent_estimate, rate
 
 SHOWN = ("text", "length")

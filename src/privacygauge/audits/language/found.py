@@ -10,10 +10,10 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import GameDescription, Headline, Records
+from privacygauge.evaluate.headline import Headline
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.language.texts import Texts
-from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 

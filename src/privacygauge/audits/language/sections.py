@@ -8,6 +8,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.report.attacks import plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
+from privacygauge.report.blocks import columns, note, text
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -75,7 +76,7 @@ def overview(f: LanguageAudit) -> tuple[Table, ...]:
     controls = Table(
         "controls-in-short",
         "Controls",
-        (
+        columns(
             Column("Control", prose=True),
             Column("AUC, or its fall", needed=False),
             Column("Says", prose=True),
@@ -92,23 +93,18 @@ def riskiest(f: LanguageAudit) -> Riskiest:
 
 def _controls(f: LanguageAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "If members and non-members differ in more than membership, such as topic or "
-                "style, an attack tells them apart without any leak. Controls that never saw what "
-                "the model memorised look for such differences. Their intervals hold together at "
-                f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence "
-                "does not prove that there is no difference.",
-            )
+        text(
+            "If members and non-members differ in more than membership, such as topic or "
+            "style, an attack tells them apart without any leak. Controls that never saw what "
+            "the model memorised look for such differences. Their intervals hold together at "
+            f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence "
+            "does not prove that there is no difference."
         ),
         Table(
             "controls",
             "Controls",
-            (
-                Column("Control"),
-                Column("Value"),
-                Column("Says", prose=True),
-                Column("What it is", prose=True),
+            columns(
+                "Control", "Value", Column("Says", prose=True), Column("What it is", prose=True)
             ),
             _control_rows(f),
         ),
@@ -167,13 +163,11 @@ def _not_played(name: str, found: Skipped) -> Row:
 
 def _thresholds(f: LanguageAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "A threshold is chosen for a rate of false positives. What it gives on the judged "
-                "non-members may differ, and precision and recall hold for what it gives. An "
-                "oracle threshold is taken from those very non-members: no attacker has it, but "
-                "published tables are often of that kind.",
-            )
+        text(
+            "A threshold is chosen for a rate of false positives. What it gives on the judged "
+            "non-members may differ, and precision and recall hold for what it gives. An "
+            "oracle threshold is taken from those very non-members: no attacker has it, but "
+            "published tables are often of that kind."
         ),
         _thresholds_of(f.samples, "thresholds", "Sample by sample"),
     )
@@ -191,7 +185,7 @@ def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:
     return Table(
         name,
         title,
-        tuple(map(Column, heads)),
+        columns(*heads),
         tuple(
             (
                 Cell(e.name, (t.kind,)),
@@ -211,12 +205,12 @@ def _thresholds_in_short(unit: UnitFindings) -> Table:
     return Table(
         f"thresholds-by-{unit.unit}",
         f"Thresholds, {unit.unit} by {unit.unit}",
-        (
+        columns(
             Column(f"\nBy {unit.unit}", prose=True),
-            Column("FPR\nasked"),
+            "FPR\nasked",
             Column("FPR\nrealised", needed=False),
-            Column("\nPrecision"),
-            Column("\nRecall"),
+            "\nPrecision",
+            "\nRecall",
         ),
         tuple(
             (
@@ -234,14 +228,12 @@ def _thresholds_in_short(unit: UnitFindings) -> Table:
 def _patients(f: LanguageAudit) -> tuple[Block, ...]:
     unit = f.patients
     if isinstance(unit, Skipped):
-        return (Text((f"Not played: {unit.reason}.",)),)
+        return (text(f"Not played: {unit.reason}."),)
     return (
-        Text(
-            (
-                "The score of a patient is the mean over the patient's samples. A claim about "
-                "privacy is about people: this is what somebody who holds several notes of a "
-                "person can tell.",
-            )
+        text(
+            "The score of a patient is the mean over the patient's samples. A claim about "
+            "privacy is about people: this is what somebody who holds several notes of a "
+            "person can tell."
         ),
         tables.main(
             unit.evaluations,
@@ -255,11 +247,9 @@ def _patients(f: LanguageAudit) -> tuple[Block, ...]:
         _thresholds_of(unit, "patient-thresholds", "Thresholds, patient by patient"),
         *((Text(unit.notes, Tone.NOTE),) if unit.notes else ()),
         Heading("Patients most at risk"),
-        Text(
-            (
-                "Members by falling mean score, named by id. A high score alone is no proof: the "
-                "false positives above say how often it misleads.",
-            )
+        text(
+            "Members by falling mean score, named by id. A high score alone is no proof: the "
+            "false positives above say how often it misleads."
         ),
         _people(f),
     )
@@ -271,7 +261,7 @@ def _people(f: LanguageAudit) -> Table:
     return Table(
         "worst",
         "Patients by falling mean score",
-        (Column("Patient"), Column("Mean score"), Column("Samples")),
+        columns("Patient", "Mean score", "Samples"),
         tuple(
             (
                 shortened(rows.names[i]),
@@ -286,13 +276,11 @@ def _people(f: LanguageAudit) -> Table:
 
 def _lengths(f: LanguageAudit) -> tuple[Block, ...]:
     if not f.lengths:
-        return (Text(("Not looked at; the reason is below.",)),)
+        return (text("Not looked at; the reason is below."),)
     return (
-        Text(
-            (
-                "The same attacks on samples of some lengths alone, with thresholds taken from "
-                "samples of those lengths. Each table stands for itself.",
-            )
+        text(
+            "The same attacks on samples of some lengths alone, with thresholds taken from "
+            "samples of those lengths. Each table stands for itself."
         ),
         *(
             tables.main(
@@ -331,7 +319,7 @@ def _riskiest(f: LanguageAudit) -> tuple[Block, ...]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
     return (
-        Text((f"Members by falling score of {found.by}, named by id{hidden}.",)),
+        text(f"Members by falling score of {found.by}, named by id{hidden}."),
         records.table(
             found,
             "Samples by falling score",
@@ -339,11 +327,8 @@ def _riskiest(f: LanguageAudit) -> tuple[Block, ...]:
             attacks="",
             whole=True,
         ),
-        Text(
-            (
-                f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all "
-                "judged samples are in records.parquet.",
-            ),
-            Tone.NOTE,
+        note(
+            f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all "
+            "judged samples are in records.parquet."
         ),
     )

@@ -11,7 +11,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 

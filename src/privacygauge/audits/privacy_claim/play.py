@@ -35,7 +35,7 @@ from privacygauge.evaluate.claim_bounds import (
     steps,
 )
 from privacygauge.evaluate.direction import Inverted, inverted
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
 from privacygauge.report.values import Origin

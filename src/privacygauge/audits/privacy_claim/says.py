@@ -9,7 +9,7 @@ from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.document import estimate_dict, finite

@@ -10,7 +10,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate import rates
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.numbers import percent
 from privacygauge.synthetic.released.copies import ClosestRecords, Copies
 from privacygauge.synthetic.released.tables import Released

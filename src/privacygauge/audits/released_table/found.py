@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, GameDescription, Headline, Records
-from privacygauge.report.attacks.played import Attacks
+from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.report.attacks.played import Attacks, GameDescription, Records
 from privacygauge.report.numbers import plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report

@@ -18,7 +18,8 @@ from privacygauge.core.game import Play
 from privacygauge.core.rules import Split
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.evaluation import Evaluation, evaluate
-from privacygauge.evaluate.findings import GameDescription, Headline, Records
+from privacygauge.evaluate.headline import Headline
+from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.synthetic.released.judged import Signals, judged
 from privacygauge.synthetic.released.membership import blind, membership
 from privacygauge.synthetic.released.tables import Released

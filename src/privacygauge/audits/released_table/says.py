@@ -333,8 +333,8 @@ def _terms(f: ReleasedAudit) -> tuple[tuple[str, str], ...]:
             "hold together.",
         ),
         (
-            "Total variation",
-            "Half of the sum of the differences between shares: the share of records that would "
-            "have to change for two tables to agree.",
+            "Distance of shares",
+            "Half of the sum of the differences between shares (total variation): the share of "
+            "records that would have to change for two tables to agree.",
         ),
     )

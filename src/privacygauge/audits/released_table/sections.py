@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
-
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.audits.released_table.plots import risks_plot
+from privacygauge.audits.usefulness import use_rows
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.findings import Fact
+from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks import tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.records import table as records_table
@@ -18,7 +17,6 @@ from privacygauge.report.numbers import (
     Shown,
     count,
     decimal_estimate,
-    fixed,
     percent,
     percent_estimate,
     plain,
@@ -26,7 +24,6 @@ from privacygauge.report.numbers import (
 )
 from privacygauge.report.values import (
     Block,
-    Cell,
     Column,
     Content,
     Folded,
@@ -36,7 +33,6 @@ from privacygauge.report.values import (
     Tone,
 )
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
-from privacygauge.synthetic.utility import Utility
 
 KINDS = {
     "singling-out": "Singling out",
@@ -244,23 +240,11 @@ def use(f: ReleasedAudit) -> tuple[Block, ...]:
             "use",
             "Synthetic beside real",
             (Column("Measure"), Column("Synthetic table"), Column("Reference")),
-            tuple(_uses(f.utility)),
+            use_rows(f.utility),
             "Distances: 0 is perfect. Accuracy and AUC: more is better.",
         ),
         *((Text(notes, Tone.NOTE),) if notes else ()),
     )
-
-
-def _uses(found: Utility) -> Iterator[tuple[Content, ...]]:
-    frame = found.to_frame()
-    texts = zip(frame["measure"].tolist(), frame["label"].tolist(), strict=True)
-    values = frame[["synthetic", "reference"]].to_numpy(float).tolist()
-    for (measure, label), (made, reference) in zip(texts, values, strict=True):
-        yield (
-            Cell(str(measure), (plain(label),) if isinstance(label, str) else ()),
-            fixed(made, 3),
-            DASH if np.isnan(reference) else fixed(reference, 3),
-        )
 
 
 def records(shown: Riskiest) -> tuple[Block, ...]:

@@ -6,8 +6,10 @@ from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComp
 from privacygauge.audits.worst_case.plots import plots
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
+from privacygauge.evaluate.worst_case import AttackedTargets
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
+    DASH,
     count,
     decimal_estimate,
     percent_estimate,
@@ -149,12 +151,14 @@ def _each(f: WorstCaseComparison) -> tuple[Block, ...]:
 
 
 def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
-    pairs = zip(t.found.canaries.attacks, t.found.ordinary.attacks, strict=True)
+    groups = [{attack.attack: attack for attack in group.attacks} for group in t.found.groups]
     rows: list[tuple[Content, ...]] = []
-    for worst, usual in pairs:
-        both = zip(worst.rates, usual.rates, strict=True)
-        rates = [cell(found) for pair in both for found in pair]
-        rows.append((worst.attack, *rates, *map(decimal_estimate, (worst.auc, usual.auc))))
+    # Few canaries may be too few for an attack that was played on the ordinary records.
+    for name in dict.fromkeys(name for group in groups for name in group):
+        both = [group.get(name) for group in groups]
+        rates = [_at(played, place) for place in range(len(f.fprs)) for played in both]
+        areas = [DASH if played is None else decimal_estimate(played.auc) for played in both]
+        rows.append((name, *rates, *areas))
     return Table(
         f"attacks-{number}",
         f"What every attack finds: {shortened(t.title)}",
@@ -162,6 +166,10 @@ def _attacks(f: WorstCaseComparison, t: AttackedTraining, number: int) -> Table:
         tuple(rows),
         shortened(t.found.model),
     )
+
+
+def _at(played: AttackedTargets | None, place: int) -> Content:
+    return DASH if played is None else cell(played.rates[place])
 
 
 def _played(f: WorstCaseComparison) -> tuple[Block, ...]:

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Fact, GameDescription, Headline
+from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.attacks.played import Attacks, GameDescription
 from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json

@@ -1,12 +1,57 @@
-"""The attacks that are spoken of: on one kind of units, all judged on the same ones."""
+"""The attacks that are spoken of: the game, its records, and what was judged on them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import GameDescription, Headline
+from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.slices import Slice
+
+
+@dataclass(frozen=True)
+class GameDescription:
+    """The game that was played, in words for the reader."""
+
+    name: str
+    """Short name, as in docs/games.md."""
+    question: str
+    """What the adversary tries to guess."""
+    adversary: str
+    """What the adversary sees and has."""
+    secret: str
+    """Where the secret bits come from: drawn by coins, or given with the data."""
+    thresholds: str
+    """On which rows thresholds were learnt."""
+    n_in: int
+    """Members among the targets."""
+    n_out: int
+    """Non-members among the targets."""
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """One row for every target."""
+
+    ids: NDArray[Any]
+    """(n,) The user's ids, or row numbers in the user's file."""
+    member: Bools
+    """(n,) True for a member."""
+    scores: Mapping[str, Floats]
+    """Attack title to (n,) scores; higher means more likely a member."""
+    guesses: Mapping[str, Bools]
+    """Attack title to (n,) guesses."""
+    risk: Floats | None = None
+    """(n,) Privacy risk score at even odds, in [0, 1]."""
+    contents: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Columns of the user's data; filled only when the user asked for them."""
+    unit: Ints | None = None
+    """(n,) The person behind each record; None where each is a person of its own."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import Records
+from privacygauge.report.attacks.played import Records
 from privacygauge.report.curves import roc_curves
 from privacygauge.report.numbers import fixed, plain, shortened
 from privacygauge.report.tables import names_of

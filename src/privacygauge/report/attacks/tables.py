@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.findings import GameDescription
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
-from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.attacks.played import Attacks, GameDescription
 from privacygauge.report.numbers import (
     DASH,
     at_least,
