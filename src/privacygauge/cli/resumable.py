@@ -17,8 +17,6 @@ from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.says import METRICS as OF_DTP
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.says import METRICS as OF_GENERATOR
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
-from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as OF_LANGUAGE
 from privacygauge.audits.work import Work
@@ -27,7 +25,6 @@ from privacygauge.audits.worst_case.says import METRICS as OF_WORST_CASE
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
-from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
 from privacygauge.cli.output import told
 from privacygauge.cli.progress import bar
@@ -49,6 +46,12 @@ class Resumable:
     audit: Callable[[Mapping[str, Any], Path, int, bool, bool], Reported]
     """From the options that the run keeps, its folder, the number of jobs, whether to be quiet, and
     whether the run is finished and no code of its own is run, to the audit."""
+    narrowed: Callable[[Mapping[str, Any]], Collection[str]] | None = None
+    """From the options that the run keeps to what its own audit may be held to, if that is less."""
+
+    def metrics_of(self, asked: Mapping[str, Any]) -> Collection[str]:
+        """Return what the audit of these options may be held to."""
+        return (self.narrowed and self.narrowed(asked)) or self.metrics
 
 
 def _read(read: Callable[[Mapping[str, Any]], Request], asked: Mapping[str, Any]) -> Request:
@@ -104,12 +107,6 @@ def _language(
     )
 
 
-def _holdout(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> HoldoutAudit:
-    return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
-
-
 def _of(command: Command[Any]) -> Resumable:
     """Return how a command is taken up that says itself what it asks."""
 
@@ -119,7 +116,7 @@ def _of(command: Command[Any]) -> Resumable:
         work = Work(run, run.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
         return command.play(command.request.kept(asked), work)
 
-    return Resumable(command.metrics, audited)
+    return Resumable(command.metrics, audited, lambda x: command.request.kept(x).metrics)
 
 
 RESUMABLE: Mapping[str, Resumable] = {
@@ -128,7 +125,6 @@ RESUMABLE: Mapping[str, Resumable] = {
     "defend": Resumable(OF_DEFENCES, _defend),
     "dtp": Resumable(OF_DTP, _dtp),
     "language": Resumable(OF_LANGUAGE, _language),
-    "holdout attack": Resumable(OF_ATTACK, _holdout),
     "synthetic": Resumable(OF_GENERATOR, _synthetic),
     "worst-case": Resumable(OF_WORST_CASE, _worst_case),
 }
