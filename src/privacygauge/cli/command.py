@@ -12,17 +12,11 @@ from typing import Any, get_type_hints
 import typer
 
 from privacygauge.audits.asking import Asked, Command, Request, Role
-from privacygauge.cli import completion
+from privacygauge.cli import completion, options
 from privacygauge.errors import InputError
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
-
-RESULTS = "Results"
-"""The heading of options that say where results go."""
-
-WORKERS = "Workers"
-"""The heading of options that say by whom the work is done."""
 
 
 @dataclass(frozen=True)
@@ -82,18 +76,6 @@ def _typed(
     run.__signature__ = found  # type: ignore[attr-defined]
     run.__doc__ = command.help
     return run
-
-
-def limits_option(text: str, metrics: tuple[str, ...]) -> Any:
-    """Return the option of ``--fail-above`` for these metrics."""
-    return typer.Option(
-        "--fail-above",
-        metavar="METRIC=VALUE",
-        help=f"{text} May be given several times.",
-        show_default=False,
-        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
-        rich_help_panel=RESULTS,
-    )
 
 
 def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
@@ -169,13 +151,11 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
 
 def _common(command: Command[Any]) -> list[_Parameter]:
     """Return the parameters that no request holds: where results go, and by whom work is done."""
-    from privacygauge.cli import options
-
     found = [
         _of("out", options.out(command.folder)),
         _of("json", options.JSON),
         _of("quiet", options.QUIET, bool, False),
-        _of("fail_above", limits_option(command.limits, command.metrics), list[str] | None),
+        _of("fail_above", options.limits(command.limits, command.metrics), list[str] | None),
     ]
     if command.trains:
         found += [

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import typer
 
+from privacygauge.cli.commands import COMMANDS
+
 MODELS = (
     "random-forest",
     "gradient-boosting",
@@ -41,29 +43,6 @@ DTP_MODELS = (
 
 GENERATORS = ("baynet", "privbayes", "synthpop", "independent", "identity", "silence")
 """Of ``synthetic --generator``."""
-
-HOLDOUT_ATTACKS = (
-    "nb",
-    "majority",
-    "majority-blum-hardt",
-    "scan",
-    "message-passing",
-    "linear-programming",
-    "designed",
-    "reconstruction",
-)
-"""Of ``holdout attack --attack``."""
-
-GUARDS = (
-    "exact",
-    "round:2",
-    "noise:0.005",
-    "laplace:0.005",
-    "ladder",
-    "ladder:0.01",
-    "thresholdout:0.04",
-)
-"""Of ``holdout --guard``."""
 
 TRAINING_DEFENCES = (
     "early-stopping:10",
@@ -131,20 +110,10 @@ METRICS: dict[str, tuple[str, ...]] = {
     "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
     "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
     "language": _with_low(*_LANGUAGE),
-    "attack": _with_low("bias", "accuracy"),
-    "bound": ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1"),
-    "log": ("findings", "suspects", "explained"),
-    "dp-audit": ("epsilon", "epsilon-gaussian"),
-    "register": (
-        "severity",
-        *_with_low("accuracy", "auc", "worst", "beyond", "bias", "tpr"),
-        *_with_low("accuracy-left", "tpr-left", "auc-left", "patient-accuracy", "patient-auc"),
-        *("epsilon", "dtp", "dtp-upper", "pdtp", "honest", "findings", "suspects"),
-    ),
 }
-"""What ``--fail-above`` takes, by the last word of the command."""
+"""What ``--fail-above`` takes, of commands that `COMMANDS` does not list."""
 
-_RESUMABLE = ("classifier", "defend", "dtp", "language", "attack", "synthetic", "worst-case")
+_RESUMABLE = ("classifier", "defend", "dtp", "language", "synthetic", "worst-case")
 
 
 def names(*known: str) -> Callable[[str], list[str]]:
@@ -159,11 +128,24 @@ def names(*known: str) -> Callable[[str], list[str]]:
 
 def metrics(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the metrics of ``--fail-above`` for the command at hand."""
-    command = ctx.info_name or ""
-    # What a run may be held to depends on the command that started it.
-    commands = (command,) if command in METRICS else _RESUMABLE
-    known = dict.fromkeys(name for name in commands for name in METRICS[name])
+    known = METRICS.get(ctx.info_name or "", ())
     return [f"{name}=" for name in known if name.startswith(incomplete)]
+
+
+def metrics_of_all() -> tuple[str, ...]:
+    """Return what any audit can be held to."""
+    listed = [command.metrics for command in COMMANDS]
+    return _once(*listed, *METRICS.values())
+
+
+def metrics_of_runs() -> tuple[str, ...]:
+    """Return what audits can be held to whose commands keep a run."""
+    listed = [command.metrics for command in COMMANDS if command.keeps]
+    return _once(*listed, *(METRICS[name] for name in _RESUMABLE if name in METRICS))
+
+
+def _once(*lists: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for names in lists for name in names))
 
 
 def reproductions(incomplete: str) -> list[str]:

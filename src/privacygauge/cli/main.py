@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
+from privacygauge.audits.asking import Group
 from privacygauge.cli.classifier import classifier
 from privacygauge.cli.command import add
 from privacygauge.cli.commands import COMMANDS
@@ -17,6 +18,7 @@ from privacygauge.cli.demo import demo
 from privacygauge.cli.dtp import dtp
 from privacygauge.cli.holdout.app import app as holdout
 from privacygauge.cli.language import app as language
+from privacygauge.cli.order import Ordered
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
@@ -34,6 +36,7 @@ WHAT = (
 
 app = typer.Typer(
     name="privacygauge",
+    cls=Ordered,
     help=WHAT,
     epilog="Exit codes: 0 done; 2 bad input; 3 a limit of --fail-above was exceeded; "
     "130 interrupted.",
@@ -62,22 +65,22 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.command()(demo)
-app.command()(classifier)
-app.command()(defend)
-app.command("worst-case")(worst_case)
-app.command()(dtp)
-app.command()(vulnerable)
-app.command()(synthetic)
-app.add_typer(language)
-app.add_typer(holdout)
+app.command(rich_help_panel=Group.START)(demo)
+app.command(rich_help_panel=Group.CLASSIFIER)(classifier)
+app.command(rich_help_panel=Group.CLASSIFIER)(defend)
+app.command("worst-case", rich_help_panel=Group.CLASSIFIER)(worst_case)
+app.command(rich_help_panel=Group.CLASSIFIER)(dtp)
+app.command(rich_help_panel=Group.TABLE)(vulnerable)
+app.command(rich_help_panel=Group.TABLE)(synthetic)
+app.add_typer(language, rich_help_panel=Group.LANGUAGE)
+app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
 for found in COMMANDS:
-    add(app, found)
-app.command()(register)
-app.command()(reproduce)
-app.command()(resume)
-app.command()(report)
-app.command()(runs)
+    add(holdout if found.name.startswith("holdout ") else app, found)
+app.command(rich_help_panel=Group.REPORTS)(register)
+app.command(rich_help_panel=Group.PAPERS)(reproduce)
+app.command(rich_help_panel=Group.REPORTS)(resume)
+app.command(rich_help_panel=Group.REPORTS)(report)
+app.command(rich_help_panel=Group.REPORTS)(runs)
 
 
 def run() -> int:

@@ -16,15 +16,26 @@ WORKERS = "Workers"
 """The heading of options that say who does the work."""
 
 
-def out(folder: str | None) -> Any:
+def out(folder: str | None, files: str = "report.html, report.json and tables") -> Any:
     """Return the option of ``--out``, whose default is `folder`."""
     usual = f"{folder}, or none with --json" if folder else "none"
     return typer.Option(
         "--out",
         metavar="DIR",
-        help="Folder for report.html, report.json and tables; what is there is replaced. Default: "
-        f"{usual}.",
+        help=f"Folder for {files}; what is there is replaced. Default: {usual}.",
         show_default=False,
+        rich_help_panel=RESULTS,
+    )
+
+
+def limits(text: str, metrics: tuple[str, ...]) -> Any:
+    """Return the option of ``--fail-above`` for these metrics."""
+    return typer.Option(
+        "--fail-above",
+        metavar="METRIC=VALUE",
+        help=f"{text} May be given several times.",
+        show_default=False,
+        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
         rich_help_panel=RESULTS,
     )
 
@@ -32,7 +43,7 @@ def out(folder: str | None) -> Any:
 JSON = typer.Option(
     "--json",
     metavar="FILE|-",
-    help="Write the report as JSON to this file, or to the standard output.",
+    help="Write the result as JSON to this file, or to the standard output.",
     show_default=False,
     rich_help_panel=RESULTS,
 )
@@ -53,50 +64,16 @@ BACKEND = typer.Option(
     rich_help_panel=WORKERS,
 )
 
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        "--out",
-        metavar="DIR",
-        help="Folder for report.html, report.json, records.parquet and tables; earlier ones are "
-        "replaced. Default: privacygauge-report (of the demo: privacygauge-demo), or none where "
-        "--json is given.",
-        show_default=False,
-    ),
-]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="All random draws derive from it.")]
-Json = Annotated[
-    str | None,
-    typer.Option(
-        "--json",
-        metavar="FILE|-",
-        help="Write the report as JSON to this file, or to the standard output.",
-        show_default=False,
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no table.")]
+Out = Annotated[Path | None, out("privacygauge-report")]
+Json = Annotated[str | None, JSON]
+Quiet = Annotated[bool, QUIET]
+Jobs = Annotated[int, JOBS]
+Backend = Annotated[str, BACKEND]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of all random draws.")]
+
 TRAINING = "Training shadow models"
 """The heading of options that concern training."""
 
-Jobs = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        metavar="N",
-        help="Models trained at the same time; -1 for one a core.",
-        rich_help_panel=TRAINING,
-    ),
-]
-Backend = Annotated[
-    str,
-    typer.Option(
-        "--backend",
-        metavar="NAME[=ADDRESS]",
-        autocompletion=completion.names(*completion.BACKENDS),
-        help="Where models are trained: loky (processes here), threading, dask or ray.",
-        rich_help_panel=TRAINING,
-    ),
-]
 ClassColumn = Annotated[
     str,
     typer.Option("--label", metavar="COLUMN", help="Column of classes.", rich_help_panel=TRAINING),

@@ -17,8 +17,6 @@ from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.says import METRICS as OF_DTP
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.says import METRICS as OF_GENERATOR
-from privacygauge.audits.holdout_attack.found import HoldoutAudit
-from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as OF_LANGUAGE
 from privacygauge.audits.work import Work
@@ -27,7 +25,6 @@ from privacygauge.audits.worst_case.says import METRICS as OF_WORST_CASE
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.defend_request import defend_of_request, defend_request_in
 from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
-from privacygauge.cli.holdout.attack_request import attack_of_request, attack_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
 from privacygauge.cli.output import told
 from privacygauge.cli.progress import bar
@@ -104,12 +101,6 @@ def _language(
     )
 
 
-def _holdout(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> HoldoutAudit:
-    return attack_of_request(_read(attack_request_in, asked), run, jobs=jobs, quiet=quiet)
-
-
 def _of(command: Command[Any]) -> Resumable:
     """Return how a command is taken up that says itself what it asks."""
 
@@ -128,7 +119,6 @@ RESUMABLE: Mapping[str, Resumable] = {
     "defend": Resumable(OF_DEFENCES, _defend),
     "dtp": Resumable(OF_DTP, _dtp),
     "language": Resumable(OF_LANGUAGE, _language),
-    "holdout attack": Resumable(OF_ATTACK, _holdout),
     "synthetic": Resumable(OF_GENERATOR, _synthetic),
     "worst-case": Resumable(OF_WORST_CASE, _worst_case),
 }

@@ -37,6 +37,15 @@ def _again(option: str, metavar: str, what: str) -> Any:
     )
 
 
+LimitsOption = Annotated[
+    list[str] | None,
+    options.limits(
+        "Exit with code 3 if METRIC is above VALUE; metrics are those of the command that started "
+        "the run.",
+        completion.metrics_of_runs(),
+    ),
+]
+OutOption = Annotated[Path | None, options.out("the folder that holds the run")]
 RunArgument = Annotated[
     Path,
     typer.Argument(
@@ -57,10 +66,10 @@ def resume(
     ] = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
-    out: options.Out = None,
+    out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
-    fail_above: options.FailAbove = None,
+    fail_above: LimitsOption = None,
 ) -> None:
     """Go on with a run that was interrupted: only what is missing is done.
 
@@ -87,10 +96,10 @@ def report(
             autocompletion=completion.reports_and_runs,
         ),
     ],
-    out: options.Out = None,
+    out: OutOption = None,
     json: options.Json = None,
     quiet: options.Quiet = False,
-    fail_above: options.FailAbove = None,
+    fail_above: LimitsOption = None,
     card: Annotated[
         bool,
         typer.Option(
