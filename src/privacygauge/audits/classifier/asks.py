@@ -44,7 +44,7 @@ class ClassifierRequest(Training):
     """What was asked: of files of predictions, or of models that are trained."""
 
     model: str | None = model_option(
-        "Train models instead: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
+        "The model to train: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
         "network (64 tanh), network-large (1024-512-256-128 ReLU), or a callable of your own that "
         "takes a random state and returns an untrained model.",
         default=None,

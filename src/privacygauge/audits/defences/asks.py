@@ -68,9 +68,9 @@ class DefendRequest(DefendedTraining):
     defences: tuple[str, ...] = option(
         "--defence",
         "NAME[:N]",
-        "On answers: memguard:BUDGET (L1, up to 2), binning:WIDTH, rounding:DIGITS, top-k:K, "
-        f"temperature:T or label-only. At training, with --data: {TRAINING_DEFENCES_HELP}. Several "
-        "as a,b.",
+        "Defences to compare: on answers memguard:BUDGET (L1, up to 2), binning:WIDTH, "
+        "rounding:DIGITS, top-k:K, temperature:T or label-only; at training, with --data, "
+        f"{TRAINING_DEFENCES_HELP}; several as a,b.",
         default=(),
         offers=DEFENCES,
     )

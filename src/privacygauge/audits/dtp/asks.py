@@ -51,9 +51,10 @@ class DtpRequest(LabelledRecords):
 
     data: str = data_option()
     model: str = model_option(
-        "naive-bayes, bayes-inference, random-trees (on categories); logistic, lda, qda, "
-        "least-squares, nearest: exact without training. random-forest, gradient-boosting, "
-        "network, network-large, or a callable of your own: trained again for each record.",
+        "The model to train: naive-bayes, bayes-inference, random-trees (on categories), logistic, "
+        "lda, qda, least-squares, nearest (exact from one training); random-forest, "
+        "gradient-boosting, network, network-large or a callable of your own (trained again "
+        "without each record).",
         default="naive-bayes",
         offers=(*ON_CATEGORIES, *ON_NUMBERS, *TRAINED),
     )

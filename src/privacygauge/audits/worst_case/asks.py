@@ -52,7 +52,8 @@ class WorstCaseRequest(DefendedTraining):
     defences: tuple[str, ...] = option(
         "--defence",
         "NAME[:N]",
-        f"To compare with training without a defence: {TRAINING_DEFENCES_HELP}. Several as a,b.",
+        f"Defences to compare: {TRAINING_DEFENCES_HELP}; several as a,b. Training without a "
+        "defence is always compared.",
         default=(),
         offers=TRAINING_DEFENCES,
     )
@@ -81,8 +82,8 @@ class WorstCaseRequest(DefendedTraining):
     wrong_label: str = option(
         "--wrong-label",
         "NAME",
-        "uniform (any other class) or least-likely (the class that a model trained without the "
-        "record finds least likely).",
+        "Label that canaries get: uniform (any other class) or least-likely (the class that a "
+        "model trained without the record finds least likely).",
         default="uniform",
         panel=CANARIES,
         offers=WRONG_LABELS,
