@@ -34,6 +34,12 @@ class Resumable:
     audit: Callable[[Mapping[str, Any], Path, int, bool, bool], Reported]
     """From the options that the run keeps, its folder, the number of jobs, whether to be quiet, and
     whether the run is finished and no code of its own is run, to the audit."""
+    narrowed: Callable[[Mapping[str, Any]], Collection[str]] | None = None
+    """From the options that the run keeps to what its own audit may be held to, if that is less."""
+
+    def metrics_of(self, asked: Mapping[str, Any]) -> Collection[str]:
+        """Return what the audit of these options may be held to."""
+        return (self.narrowed and self.narrowed(asked)) or self.metrics
 
 
 def _read(read: Callable[[Mapping[str, Any]], Request], asked: Mapping[str, Any]) -> Request:
@@ -72,7 +78,7 @@ def _of(command: Command[Any]) -> Resumable:
         request.check(jobs)
         return command.play(request, work)
 
-    return Resumable(command.metrics, audited)
+    return Resumable(command.metrics, audited, lambda x: command.request.kept(x).metrics)
 
 
 RESUMABLE: Mapping[str, Resumable] = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -30,8 +30,8 @@ def _again(option: str, metavar: str, what: str) -> Any:
     return typer.Option(
         option,
         metavar=metavar,
-        help=f"{what}, where it is code of yours: a run folder alone has no code run. What has "
-        "changed since is refused.",
+        help=f"{what}, if it is code of yours: no code is run because a run folder names it. Code "
+        "that has changed since is refused.",
         show_default=False,
         rich_help_panel=CODE,
     )
@@ -62,7 +62,7 @@ def resume(
     model: Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")] = None,
     fitted: Annotated[str | None, _again("--fitted", "FILE.py:NAME", "The audited model")] = None,
     generator: Annotated[
-        str | None, _again("--generator", "FILE.py:NAME", "The generator, or its command:")
+        str | None, _again("--generator", "FILE.py:NAME", "The generator (or its command:)")
     ] = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
@@ -71,7 +71,7 @@ def resume(
     quiet: options.Quiet = False,
     fail_above: LimitsOption = None,
 ) -> None:
-    """Go on with a run that was interrupted: only what is missing is done.
+    """Resume a run that was interrupted: only what is missing is done.
 
     Example: privacygauge resume privacygauge-report
 
@@ -83,7 +83,8 @@ def resume(
     given = {"model": model, "fitted": fitted, "generator": generator}
     again = named_again(asked, given, place)
     work = partial(_reported, command, again, place, jobs, quiet, False)
-    raise typer.Exit(_written(work, command, place, backend, out, json, quiet, fail_above))
+    metrics = command.metrics_of(again)
+    raise typer.Exit(_written(work, metrics, place, backend, out, json, quiet, fail_above))
 
 
 def report(
@@ -145,8 +146,8 @@ def report(
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    place, command, work = _finished(run, quiet)
-    raise typer.Exit(_written(work, command, place, "loky", out, json, quiet, fail_above))
+    place, metrics, work = _finished(run, quiet)
+    raise typer.Exit(_written(work, metrics, place, "loky", out, json, quiet, fail_above))
 
 
 def _finished_json(run: Path) -> str:
@@ -157,14 +158,15 @@ def _finished_json(run: Path) -> str:
     return as_json(work())
 
 
-def _finished(run: Path, quiet: bool) -> tuple[Path, Resumable, Callable[[], Report]]:
-    """Return a finished run's own folder, its command, and what makes the report of it.
+def _finished(run: Path, quiet: bool) -> tuple[Path, Collection[str], Callable[[], Report]]:
+    """Return a finished run's own folder, its metrics, and what makes the report of it.
 
     Nothing is trained, and nothing is imported that the run names.
     """
     _require_finished(run)
     place, command, asked = _started(run)
-    return place, command, partial(_reported, command, asked, place, 1, quiet, True)
+    work = partial(_reported, command, asked, place, 1, quiet, True)
+    return place, command.metrics_of(asked), work
 
 
 def _reported(
@@ -226,7 +228,7 @@ def runs(
 
 def _written(
     work: Callable[[], Report],
-    command: Resumable,
+    metrics: Collection[str],
     place: Path,
     backend: str,
     out: Path | None,
@@ -239,7 +241,7 @@ def _written(
     from privacygauge.cli.output import destination, emit_report
     from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parsed_limits(fail_above, command.metrics)
+    limits = parsed_limits(fail_above, metrics)
     usual = place.parent if out is None and json is None else out
     folder = destination(usual, json, "privacygauge-report")
     with backends.backend(backend):

@@ -111,8 +111,8 @@ class AttackRequest(Request):
     prior: str = option(
         "--prior",
         "uniform|classes",
-        "Without --logits, what the attacker knows: uniform (nothing) or classes (how frequent each "
-        "class is).",
+        "Without --logits, what the attacker knows: uniform (nothing) or classes (how frequent "
+        "each class is).",
         default="uniform",
         offers=("uniform", "classes"),
         panel=_KNOWLEDGE,
