@@ -143,6 +143,15 @@ class Request:
         """Whether what is made for it is worth keeping in a run."""
         return True
 
+    def check(self, jobs: int) -> None:
+        """Raise an `InputError` where what was asked does not go together, before any work.
+
+        Parameters
+        ----------
+        jobs : int
+            How much is to be done at the same time.
+        """
+
     @property
     def metrics(self) -> tuple[str, ...]:
         """What a release can be held to, where that is less than its command can ask for."""

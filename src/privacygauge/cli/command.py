@@ -87,13 +87,15 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
 
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
+    jobs = given.get("jobs", 1)
+    request.check(jobs)
     known = request.metrics or command.metrics
     limits = parsed_limits(fail_above, known)
     if given["policy"] is not None:
         limits += policy_limits(given["policy"], command.name.replace(" ", "-"), known)
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
-    work = Work(run, folder, given.get("jobs", 1), quiet, bar=partial(bar, quiet=quiet), tell=told)
+    work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
     report = work.dated(audit.report(), request)

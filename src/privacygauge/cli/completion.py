@@ -14,60 +14,8 @@ import typer
 
 from privacygauge.cli.commands import COMMANDS
 
-MODELS = (
-    "random-forest",
-    "gradient-boosting",
-    "logistic",
-    "naive-bayes",
-    "nearest",
-    "network",
-    "network-large",
-)
-"""Of ``classifier --model``."""
-
-DTP_MODELS = (
-    "naive-bayes",
-    "bayes-inference",
-    "random-trees",
-    "logistic",
-    "lda",
-    "qda",
-    "least-squares",
-    "nearest",
-    "random-forest",
-    "gradient-boosting",
-    "network",
-    "network-large",
-)
-"""Of ``dtp --model``."""
-
 GENERATORS = ("baynet", "privbayes", "synthpop", "independent", "identity", "silence")
 """Of ``synthetic --generator``."""
-
-TRAINING_DEFENCES = (
-    "early-stopping:10",
-    "l2:0.01",
-    "dropout:0.5",
-    "adversarial-regularisation:1",
-    "dp-sgd:8",
-    "dp-sgd-opacus:8",
-    "removal:0.05",
-)
-"""Of ``worst-case --defence``."""
-
-DEFENCES = (
-    "memguard:1",
-    "binning:0.01",
-    "rounding:2",
-    "top-k:3",
-    "temperature:5",
-    "label-only",
-    *TRAINING_DEFENCES,
-)
-"""Of ``defend --defence``."""
-
-WRONG_LABELS = ("uniform", "least-likely")
-"""Of ``worst-case --wrong-label``."""
 
 SELECTORS = ("distance", "random", "rare", "likelihood")
 """Of ``synthetic --select``."""
@@ -81,14 +29,13 @@ KNOWLEDGE = ("auxiliary", "exact", "synthetic")
 THRESHOLDS = ("population", "oracle", "mean-train")
 """Of ``language --threshold``."""
 
-RISKS = ("isotonic", "histogram")
-"""Of ``classifier --risk``."""
-
 BACKENDS = ("loky", "threading", "dask", "ray")
 """Of ``--backend``."""
 
-_ATTACKS = ("accuracy", "advantage", "auc", "epsilon", "risk", "tpr@0.1", "tpr@0.01", "tpr@0.001")
-_LANGUAGE = (*(name for name in _ATTACKS if name != "risk"), "patient-auc", "patient-accuracy")
+_LANGUAGE = (
+    *("accuracy", "advantage", "auc", "epsilon", "tpr@0.1", "tpr@0.01", "tpr@0.001"),
+    *("patient-auc", "patient-accuracy"),
+)
 _GENERATOR = ("auc", "worst", "epsilon")
 _TABLE = (
     *("beyond", "accuracy", "auc", "epsilon", "copies"),
@@ -101,19 +48,12 @@ def _with_low(*names: str) -> tuple[str, ...]:
 
 
 METRICS: dict[str, tuple[str, ...]] = {
-    "demo": _with_low(*_ATTACKS),
-    "classifier": _with_low(*_ATTACKS),
-    "defend": _with_low("accuracy", "auc", "accuracy-left", "auc-left"),
-    "worst-case": _with_low(
-        "tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left"
-    ),
-    "dtp": ("pdtp", "mean", "dtp", "dtp-upper", "share"),
     "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
     "language": _with_low(*_LANGUAGE),
 }
 """What ``--fail-above`` takes, of commands that `COMMANDS` does not list."""
 
-_RESUMABLE = ("classifier", "defend", "dtp", "language", "synthetic", "worst-case")
+_RESUMABLE = ("language", "synthetic")
 
 
 def names(*known: str) -> Callable[[str], list[str]]:

@@ -10,12 +10,8 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from privacygauge.audits.asking import Group
-from privacygauge.cli.classifier import classifier
 from privacygauge.cli.command import add
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.defend import defend
-from privacygauge.cli.demo import demo
-from privacygauge.cli.dtp import dtp
 from privacygauge.cli.holdout.app import app as holdout
 from privacygauge.cli.language import app as language
 from privacygauge.cli.order import Ordered
@@ -24,7 +20,6 @@ from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
 from privacygauge.cli.synthetic import synthetic
 from privacygauge.cli.vulnerable import vulnerable
-from privacygauge.cli.worst_case import worst_case
 from privacygauge.core.versions import own_version
 from privacygauge.errors import PrivacyGaugeError
 
@@ -65,11 +60,6 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.command(rich_help_panel=Group.START)(demo)
-app.command(rich_help_panel=Group.CLASSIFIER)(classifier)
-app.command(rich_help_panel=Group.CLASSIFIER)(defend)
-app.command("worst-case", rich_help_panel=Group.CLASSIFIER)(worst_case)
-app.command(rich_help_panel=Group.CLASSIFIER)(dtp)
 app.command(rich_help_panel=Group.TABLE)(vulnerable)
 app.command(rich_help_panel=Group.TABLE)(synthetic)
 app.add_typer(language, rich_help_panel=Group.LANGUAGE)

@@ -9,28 +9,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privacygauge.audits.asking import Command
-from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.says import METRICS as OF_CLASSIFIER
-from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.says import METRICS as OF_DEFENCES
-from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.says import METRICS as OF_DTP
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.says import METRICS as OF_GENERATOR
 from privacygauge.audits.language.found import LanguageAudit
 from privacygauge.audits.language.says import METRICS as OF_LANGUAGE
 from privacygauge.audits.work import Work
-from privacygauge.audits.worst_case.found import WorstCaseComparison
-from privacygauge.audits.worst_case.says import METRICS as OF_WORST_CASE
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.defend_request import defend_of_request, defend_request_in
-from privacygauge.cli.dtp_request import dtp_of_request, dtp_request_in
 from privacygauge.cli.language_models import language_model_request_in, language_models_of_request
 from privacygauge.cli.output import told
 from privacygauge.cli.progress import bar
 from privacygauge.cli.synthetic_request import synthetic_of_request, synthetic_request_in
-from privacygauge.cli.training import audit_request, request_in
-from privacygauge.cli.worst_case_request import worst_case_of_request, worst_case_request_in
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
 
@@ -63,34 +51,6 @@ def _read(read: Callable[[Mapping[str, Any]], Request], asked: Mapping[str, Any]
         ) from error
 
 
-def _classifier(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> Audit:
-    return audit_request(_read(request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded)
-
-
-def _defend(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> DefenceAudit:
-    return defend_of_request(
-        _read(defend_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
-    )
-
-
-def _worst_case(
-    asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
-) -> WorstCaseComparison:
-    return worst_case_of_request(
-        _read(worst_case_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
-    )
-
-
-def _dtp(asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool) -> DtpAudit:
-    return dtp_of_request(
-        _read(dtp_request_in, asked), run, jobs=jobs, quiet=quiet, recorded=recorded
-    )
-
-
 def _synthetic(
     asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
 ) -> SyntheticAudit:
@@ -114,18 +74,16 @@ def _of(command: Command[Any]) -> Resumable:
         asked: Mapping[str, Any], run: Path, jobs: int, quiet: bool, recorded: bool
     ) -> Reported:
         work = Work(run, run.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
-        return command.play(command.request.kept(asked), work)
+        request = command.request.kept(asked)
+        request.check(jobs)
+        return command.play(request, work)
 
     return Resumable(command.metrics, audited, lambda x: command.request.kept(x).metrics)
 
 
 RESUMABLE: Mapping[str, Resumable] = {
     **{command.name: _of(command) for command in COMMANDS if command.keeps},
-    "classifier": Resumable(OF_CLASSIFIER, _classifier),
-    "defend": Resumable(OF_DEFENCES, _defend),
-    "dtp": Resumable(OF_DTP, _dtp),
     "language": Resumable(OF_LANGUAGE, _language),
     "synthetic": Resumable(OF_GENERATOR, _synthetic),
-    "worst-case": Resumable(OF_WORST_CASE, _worst_case),
 }
 """By the name of the command."""
