@@ -18,8 +18,8 @@ from matplotlib.figure import Figure
 from rich.console import Console
 
 from privacygauge.audits.dtp import plots, words
+from privacygauge.audits.dtp.asks import METRICS
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.says import METRICS
 from privacygauge.audits.dtp.verdict import ABOVE, CERTAIN, SEEN, reach, verdict
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import RemovalPath

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from rich.console import Console
 
 import privacygauge as pg
-from privacygauge.audits.holdout_attack import says as attack
+from privacygauge.audits.holdout_attack.asks import METRICS as OF_ATTACK
 from privacygauge.audits.holdout_attack.verdict import (
     LARGE,
     MODERATE,
@@ -21,7 +21,7 @@ from privacygauge.audits.holdout_attack.verdict import (
     UNKNOWN,
     grade_of,
 )
-from privacygauge.audits.holdout_bound import says as bound
+from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
 from privacygauge.audits.holdout_bound.verdict import submissions
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
@@ -174,7 +174,7 @@ def test_one_trial_tells_nothing():
 
 def test_the_gates_name_what_the_reports_measure(bounded, attacked):
     known = {x.name for x in bounded.report().measures if x.gate}
-    assert known == set(bound.METRICS)
+    assert known == set(OF_BOUND)
     ladder = pg.holdout_bounds(10_000, 2, 200, guard="ladder").report()
     assert {x.name for x in ladder.measures if x.gate} == known
     # Where no attack is known, luck stands for the bounds in a register.
@@ -182,7 +182,7 @@ def test_the_gates_name_what_the_reports_measure(bounded, attacked):
     assert ladder.numbers["bias"] is None
     report, worst = attacked.report(), attacked.worst
     gated = [x for x in report.measures if x.gate]
-    assert tuple(name for x in gated for name in x.numbers) == attack.METRICS
+    assert tuple(name for x in gated for name in x.numbers) == OF_ATTACK
     assert report.numbers["bias.low"] == worst.corrected.low
     assert report.numbers["accuracy"] == worst.accuracy.value
     assert report.numbers["accuracy.low"] == pytest.approx(worst.baseline + worst.corrected.low)

@@ -10,14 +10,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from privacygauge.audits.leaderboard.asks import METRICS
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.audits.leaderboard.plots import plot_history
-from privacygauge.audits.leaderboard.says import METRICS
 from privacygauge.audits.leaderboard.verdict import LOUD, QUIET, UNKNOWN, verdict
-from privacygauge.cli.holdout.log import log
+from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History
@@ -148,10 +147,8 @@ def test_the_plot_shows_what_the_frame_holds(audit):
 
 @pytest.fixture
 def command():
-    app = typer.Typer()
-    app.command()(log)
     runner = CliRunner()
-    return lambda *arguments: runner.invoke(app, list(map(str, arguments)))
+    return lambda *arguments: runner.invoke(app, ["holdout", "log", *map(str, arguments)])
 
 
 @pytest.fixture

@@ -7,14 +7,18 @@ from dataclasses import MISSING, replace
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
-from privacygauge.audits.asking import Command, Role
+from privacygauge.audits.asking import Command, Group, Role
 from privacygauge.audits.work import Work
 from privacygauge.cli import progress
 from privacygauge.cli.commands import COMMANDS
+from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.runs.plan import ArraySpec, Plan
 from privacygauge.runs.store import open_run
+from tests.cli import vocabulary
 
 each = pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
 
@@ -67,11 +71,34 @@ def test_every_option_says_what_it_is(command):
 
 def test_the_same_option_means_the_same_everywhere():
     known: dict[str, dict[str, set[str]]] = {}
-    for command in COMMANDS:
-        for _, how in command.request.asked():
-            if how.flag:
-                known.setdefault(how.flag, {}).setdefault(how.metavar, set()).add(command.name)
+    for name in [command.name for command in COMMANDS] + vocabulary.OTHERS:
+        for option in vocabulary.found(name):
+            known.setdefault(option.flag, {}).setdefault(option.metavar, set()).add(name)
     assert {flag: found for flag, found in known.items() if len(found) > 1} == {}
+
+
+def test_contributing_lists_every_option():
+    text = vocabulary.PAGE.read_text(encoding="utf-8")
+    assert vocabulary.renewed(text) == text, "python -m tests.cli.vocabulary mends it"
+
+
+def test_every_command_stands_under_a_heading():
+    listed = typer.main.get_command(app).commands
+    assert all(command.rich_help_panel in set(Group) for command in listed.values())
+    for command in COMMANDS:
+        found = listed[command.name.partition(" ")[0]]
+        assert found.rich_help_panel == command.group
+    inside = listed["holdout"].commands.values()
+    assert {command.rich_help_panel for command in inside} == {Group.TEST_SET}
+
+
+def test_help_lists_headings_in_their_order():
+    listed = typer.main.get_command(app)
+    context = typer.Context(listed)
+    headings = [listed.commands[name].rich_help_panel for name in listed.list_commands(context)]
+    assert list(dict.fromkeys(headings)) == list(Group)
+    inside = listed.commands["holdout"]
+    assert inside.list_commands(context) == ["bound", "attack", "log", "serve"]
 
 
 def plan_of_a_unit():
@@ -121,16 +148,48 @@ def test_quiet_is_silent(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_title_and_a_note_stand_in_every_form(tmp_path):
-    from typer.testing import CliRunner
-
-    from privacygauge.cli.main import app
-
-    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
-    (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
+@pytest.mark.parametrize(
+    ("policy", "code", "told"),
+    [
+        ("[dp-audit]\nepsilon = 100", 0, ""),
+        ("[dp-audit]\nepsilon = -1", 3, "epsilon is"),
+        ("[classifier]\naccuracy = 0.6", 2, "sets no limit for dp-audit"),
+        ("[dp-audit]\naccuracy = 0.6", 2, "no metric 'accuracy'; there are epsilon"),
+        ('[dp-audit]\nepsilon = "low"', 2, "dp-audit.epsilon must be a number"),
+        ("[dp-audit", 2, "is not TOML"),
+    ],
+)
+def test_a_policy_holds_a_release_to_limits(canaries, tmp_path, policy, code, told):
+    (tmp_path / "policy.toml").write_text(policy)
     done = CliRunner().invoke(
         app,
-        ["dp-audit", str(tmp_path / "canaries.csv"), "--epsilon", "1", "--out", str(tmp_path),
+        ["dp-audit", str(canaries), "--epsilon", "1", "--out", str(tmp_path / "out"),
+         "--policy", str(tmp_path / "policy.toml")],
+    )  # fmt: skip
+    if code == 2:
+        assert isinstance(done.exception, InputError)
+        assert told in str(done.exception)
+        return
+    assert done.exit_code == code
+    assert told in done.stderr
+    found = json.loads((tmp_path / "out" / "report.json").read_text())["limits"]
+    assert [(x["metric"], x["kept"]) for x in found] == [("epsilon", code == 0)]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert ("not kept" in page) == (code == 3)
+    assert "Limits that this release was held to" in page
+
+
+@pytest.fixture
+def canaries(tmp_path):
+    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
+    (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
+    return tmp_path / "canaries.csv"
+
+
+def test_a_title_and_a_note_stand_in_every_form(canaries, tmp_path):
+    done = CliRunner().invoke(
+        app,
+        ["dp-audit", str(canaries), "--epsilon", "1", "--out", str(tmp_path),
          "--title", "Triage <2>", "--note", "For the board."],
     )  # fmt: skip
     assert done.exit_code == 0, done.output

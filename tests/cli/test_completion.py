@@ -13,21 +13,10 @@ from typing import get_args
 import pytest
 import typer
 
-from privacygauge.audits.classifier import says as attacks
-from privacygauge.audits.defences import says as of_defences
-from privacygauge.audits.dtp import says as dtp
-from privacygauge.audits.holdout_attack.says import METRICS as OF_ATTACK
-from privacygauge.audits.holdout_bound.says import METRICS as OF_BOUND
-from privacygauge.audits.language.asks import LanguageRequest
-from privacygauge.audits.language.reference import ReferenceRequest
-from privacygauge.audits.leaderboard.says import METRICS as OF_LOG
-from privacygauge.audits.privacy_claim import asks
-from privacygauge.audits.synthetic import SyntheticRequest
-from privacygauge.audits.worst_case import says as of_worst_cases
 from privacygauge.cli import completion
-from privacygauge.cli import register as registers
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
+from tests.cli.vocabulary import found
 
 SCRIPT = """
 import sys
@@ -40,6 +29,9 @@ except SystemExit:
 heavy = {"numpy", "pandas", "scipy", "sklearn", "pyarrow", "torch", "rich", "jinja2"}
 print("heavy:", *sorted(heavy & set(sys.modules)))
 """
+
+
+each = pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
 
 
 def environment(shell: str, line: str) -> dict[str, str]:
@@ -95,42 +87,41 @@ def test_only_what_begins_like_the_word_is_offered():
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("command", "metrics"),
-    [
-        ("dtp", dtp.METRICS),
-        ("classifier", attacks.METRICS),
-        ("demo", attacks.METRICS),
-        ("dp-audit", asks.METRICS),
-        ("holdout attack", OF_ATTACK),
-        ("holdout bound", OF_BOUND),
-        ("holdout log", OF_LOG),
-        ("worst-case", of_worst_cases.METRICS),
-        ("register", registers.METRICS),
-    ],
-)
-def test_metrics_are_those_of_the_command(command, metrics):
-    assert set(words(f"privacygauge {command} --fail-above ")) == {f"{name}=" for name in metrics}
+@each
+def test_values_are_offered_where_they_are_known(command):
+    for field, how in command.request.asked():
+        if how.offers:
+            begun = how.flag or field.name
+            assert words(f"privacygauge {command.name} {begun} ") == list(how.offers)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=[c.name for c in COMMANDS])
-def test_metrics_are_those_that_the_command_asks_for(command):
-    found = words(f"privacygauge {command.name} --fail-above ")
-    assert found == [f"{name}=" for name in command.metrics]
+@each
+def test_metrics_are_those_of_the_command(command):
+    expected = [f"{name}=" for name in command.metrics]
+    assert words(f"privacygauge {command.name} --fail-above ") == expected
 
 
-def test_the_metrics_of_every_command_are_written_down_right():
-    assert set(completion.METRICS["defend"]) == set(of_defences.METRICS)
+@pytest.mark.parametrize("again", ["resume", "report"])
+def test_a_run_takes_the_metrics_of_any_command_that_keeps_one(again):
+    offers = set(words(f"privacygauge {again} audit --fail-above "))
+    assert {"accuracy=", "pdtp=", "bias=", "patient-auc="} <= offers
+    for command in COMMANDS:
+        if command.keeps:
+            assert {f"{name}=" for name in command.metrics} <= offers
+    assert not offers & {"findings=", "honest=", "epsilon-gaussian="}
 
 
-def test_a_run_takes_the_metrics_of_any_command_that_keeps_one():
-    found = set(words("privacygauge resume audit --fail-above "))
-    assert {"accuracy=", "pdtp=", "bias=", "patient-auc="} <= found
+def test_a_register_takes_the_metrics_of_every_command():
+    offers = words("privacygauge register audit --fail-above ")
+    assert offers[0] == "severity="
+    assert len(offers) == len(set(offers))
+    assert {f"{name}=" for command in COMMANDS for name in command.metrics} <= set(offers)
+    assert {"accuracy.low=", "dtp=", "beyond=", "tpr-left=", "patient-auc="} <= set(offers)
 
 
-def offers(request, name):
-    """Return what a shell offers for a field of a request."""
-    return next(asked.offers for field, asked in request.asked() if field.name == name)
+def values(option: str) -> list[str]:
+    """Return what a shell offers for an option, such as ``dtp --model``."""
+    return words(f"privacygauge {option} ")
 
 
 def test_names_are_those_that_commands_take():
@@ -140,9 +131,7 @@ def test_names_are_those_that_commands_take():
     from privacygauge.audits.language.units import THRESHOLDS
     from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
-    from privacygauge.cli.worst_case_request import WRONG_LABELS
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
-    from privacygauge.holdout.guards import GUARDS
     from privacygauge.language.kinds import Kind
     from privacygauge.language.masks import Pattern
     from privacygauge.language.precision import Precision
@@ -150,30 +139,38 @@ def test_names_are_those_that_commands_take():
     from privacygauge.synthetic.games.games import GAMES
     from privacygauge.synthetic.generators.named import GENERATORS
 
-    assert (*ESTIMATORS, *NETWORKS) == completion.MODELS
-    assert tuple(GENERATORS) == offers(SyntheticRequest, "generator")
-    assert tuple(ATTACKS) == completion.HOLDOUT_ATTACKS
-    assert tuple(GUARDS.split(", ")) == completion.GUARDS
-    assert tuple(SELECTORS) == offers(SyntheticRequest, "select")
-    assert offers(LanguageRequest, "threshold") == THRESHOLDS
-    assert offers(LanguageRequest, "show") == SHOWN
-    assert offers(LanguageRequest, "kind") == get_args(Kind)
-    assert offers(LanguageRequest, "pattern") == get_args(Pattern)
-    assert offers(LanguageRequest, "form") == get_args(Form)
-    assert offers(LanguageRequest, "precision") == get_args(Precision)
-    assert offers(ReferenceRequest, "precision") == get_args(Precision)
-    assert set(completion.RISKS) == set(RISKS)
-    assert set(offers(SyntheticRequest, "game")) == {game for game, _ in GAMES}
-    assert set(offers(SyntheticRequest, "knowledge")) == {knowledge for _, knowledge in GAMES}
-    assert tuple(TRAINING_DEFENCES.split(", ")) == completion.TRAINING_DEFENCES
-    assert tuple(WRONG_LABELS) == completion.WRONG_LABELS
+    for command in ("classifier", "defend", "worst-case"):
+        assert values(f"{command} --model") == [*ESTIMATORS, *NETWORKS]
+    assert values("synthetic --generator") == list(GENERATORS)
+    assert values("synthetic --select") == list(SELECTORS)
+    assert set(values("synthetic --game")) == {game for game, _ in GAMES}
+    assert set(values("synthetic --knowledge")) == {knowledge for _, knowledge in GAMES}
+    assert values("holdout attack --attack") == list(ATTACKS)
+    assert values("language --threshold") == list(THRESHOLDS)
+    assert values("language --show") == list(SHOWN)
+    assert values("language --kind") == list(get_args(Kind))
+    assert values("language --pattern") == list(get_args(Pattern))
+    assert values("language --form") == list(get_args(Form))
+    assert values("language --precision") == list(get_args(Precision))
+    assert values("language train-reference --precision") == list(get_args(Precision))
+    assert set(values("classifier --risk")) == set(RISKS)
+    assert values("worst-case --defence") == TRAINING_DEFENCES.split(", ")
+    assert values("worst-case --wrong-label") == ["uniform", "least-likely"]
+
+
+@pytest.mark.parametrize("command", ["bound", "attack", "log"])
+def test_guards_that_are_offered_can_be_made(command):
+    from privacygauge.holdout.guards import guard_named
+
+    offers = values(f"holdout {command} --guard")
+    assert [guard_named(name).name for name in offers] == offers
 
 
 def test_models_of_dtp_are_those_that_its_help_names():
-    from privacygauge.cli.dtp import dtp
-
-    told = str(dtp.__annotations__["model"])
-    assert [name for name in completion.DTP_MODELS if name not in told] == []
+    (told,) = (x.meaning for x in found("dtp") if x.flag == "--model")
+    offers = values("dtp --model")
+    assert "naive-bayes" in offers
+    assert [name for name in offers if name not in told] == []
 
 
 @pytest.mark.slow

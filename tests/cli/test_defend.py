@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
+from privacygauge.audits.defences import asks
+from privacygauge.classifier.defences import named
 from privacygauge.classifier.files import save_predictions
-from privacygauge.cli.defend import defend
+from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.made import made_up
-
-app = typer.Typer()
-app.command()(defend)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +31,8 @@ def few_attacks(monkeypatch):
 
 
 def done(files, *more):
-    named = files / "target.npz", "--shadow", files / "shadow.npz"
-    return CliRunner().invoke(app, [str(x) for x in (*named, *more)])
+    given = "defend", files / "target.npz", "--shadow", files / "shadow.npz"
+    return CliRunner().invoke(app, [str(x) for x in (*given, *more)])
 
 
 @pytest.mark.usefixtures("few_attacks")
@@ -115,3 +113,7 @@ def test_bad_options_are_refused_in_one_line(files, options, message):
     assert isinstance(result.exception, InputError), result.output
     assert message in str(result.exception)
     assert "\n" not in str(result.exception)
+
+
+def test_the_defences_that_are_offered_are_all_there_are():
+    assert ", ".join(asks.DEFENCES) == f"{named.DEFENCES}, {named.TRAINING_DEFENCES}"

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from privacygauge.cli.holdout.attack_request import AttackRequest, attack_request_in
+from privacygauge.audits.holdout_attack.asks import AttackRequest
 from privacygauge.holdout.bounds import bounds
 from tests.cli.test_main import run_inside
 
@@ -167,8 +167,10 @@ def test_bad_files_and_names_get_one_line(files, capsys, tmp_path):
 
 
 def test_a_run_keeps_what_was_asked():
-    asked = AttackRequest("labels.npy", 5, ("nb", "scan"), ("exact",), logits="z.npy", top=2)
-    again = attack_request_in(json.loads(json.dumps(asked.settled())))
+    asked = AttackRequest(
+        labels="labels.npy", queries=5, attacks=("nb", "scan"), logits="z.npy", top=2
+    )
+    again = AttackRequest.kept(json.loads(json.dumps(asked.settled())))
     assert again.labels.endswith("/labels.npy")
     assert (again.attacks, again.top, again.queries) == (("nb", "scan"), 2, 5)
 

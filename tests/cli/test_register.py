@@ -68,6 +68,8 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(folders):
         ("accuracy=0.7", 0, ""),
         ("accuracy=0.69", 3, "model: accuracy is 0.7, above 0.69"),
         ("accuracy.low=0.65", 3, "model: accuracy.low is 0.66, above 0.65"),
+        ("epsilon.low=0.95", 0, ""),
+        ("vulnerability=0.1", 3, "table: vulnerability is 0.125, above 0.1"),
         ("bias=0.1", 3, "bias was not computed by any audit, so its limit cannot be checked"),
     ],
 )

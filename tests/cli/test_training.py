@@ -82,6 +82,7 @@ def inside(place, monkeypatch, capsys, tmp_path):
 
 
 BASE = ("--data", "t.csv", "--label", "sick", "--drop", "name", "--drop", "trained")
+MEASURE = "privacygauge.audits.classifier.training.measure"
 TREE = ("classifier", "--model", "user_models.py:tree", *BASE, "--jobs", 1)
 
 
@@ -163,7 +164,7 @@ def test_a_run_that_was_stopped_is_gone_on_with(place, straight, tmp_path, insid
     if stop == signal.SIGINT:
         assert running.returncode == 130
         again = f"privacygauge resume {out} --model user_models.py:tree"
-        assert f"privacygauge: go on with: {again}" in errors
+        assert f"privacygauge: resume with: {again}" in errors
         assert "Traceback" not in errors
     assert 2 <= read_run(out / "run").n_done() < 8
     assert not (out / "report.json").exists()
@@ -240,7 +241,7 @@ def asked(monkeypatch):
         requests.append({"x": x, "y": y, **options})
         raise InputError("no audit is made")
 
-    monkeypatch.setattr("privacygauge.cli.training.audit_model", audit_model)
+    monkeypatch.setattr("privacygauge.audits.classifier.training.audit_model", audit_model)
     return requests
 
 
@@ -258,7 +259,7 @@ def asked(monkeypatch):
 def test_a_budget_chooses_how_many_models_are_trained(
     inside, asked, tmp_path, monkeypatch, options, shadows, lost
 ):
-    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr(MEASURE, lambda *a, **more: Cost(1.0, 1, 1))
     done = inside(*TREE, *options, "--out", tmp_path)
     assert asked[0]["n_shadows"] == shadows
     assert f"Training {shadows + 1} models (1 target, {shadows} shadow models), 1 s" in done.stderr
@@ -269,7 +270,7 @@ def test_a_budget_chooses_how_many_models_are_trained(
 
 
 def test_a_budget_for_nothing_is_an_error(inside, tmp_path, monkeypatch):
-    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr(MEASURE, lambda *a, **more: Cost(1.0, 1, 1))
     out = ("--out", tmp_path / "out")
     one_line(inside(*TREE, "--budget", "3s", *out), "even 4 shadow models would take about 5 s")
     one_line(inside(*TREE, "--budget", "soon", *out), "such as 90s, 10m or 2h, got 'soon'")
@@ -296,7 +297,7 @@ def test_networks_get_standardised_features_and_others_what_is_there(
     inside, asked, place, monkeypatch
 ):
     pytest.importorskip("torch")
-    monkeypatch.setattr("privacygauge.cli.training.measure", lambda *a, **more: Cost(1.0, 1, 1))
+    monkeypatch.setattr(MEASURE, lambda *a, **more: Cost(1.0, 1, 1))
     for model in ("network", "naive-bayes"):
         inside("classifier", "--model", model, *BASE, "--jobs", 1, "--json", "-", "--shadows", 2)
     plain, x = asked[1]["x"], asked[0]["x"]

@@ -90,7 +90,7 @@ def test_an_interruption_is_gone_on_with(inside, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("STOP", str(third))
     with pytest.raises(KeyboardInterrupt):
         inside(*ASKED, *more, "--out", out)
-    assert f"privacygauge: go on with: privacygauge resume {out}" in capsys.readouterr().err
+    assert f"privacygauge: resume with: privacygauge resume {out}" in capsys.readouterr().err
     assert read_run(out / "run").n_done() == 2
     one_line(inside("report", out), "is not finished")
     monkeypatch.delenv("STOP")

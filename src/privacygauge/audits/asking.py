@@ -216,6 +216,7 @@ class Group(StrEnum):
     TEST_SET = "Test sets and leaderboards"
     CLAIM = "Claims of privacy"
     REPORTS = "Runs, reports and registers"
+    PAPERS = "Published results"
 
 
 R = TypeVar("R", bound=Request)

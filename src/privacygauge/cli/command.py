@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass
+from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -22,12 +22,6 @@ R = TypeVar("R", bound=Request)
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
-
-RESULTS = "Results"
-"""The heading of options that say where results go."""
-
-WORKERS = "Workers"
-"""The heading of options that say by whom the work is done."""
 
 
 @dataclass(frozen=True)
@@ -119,36 +113,28 @@ def _parameters(request: type[Request]) -> list[_Parameter]:
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
 
-def limits_option(text: str, metrics: tuple[str, ...]) -> Any:
-    """Return the option of ``--fail-above`` for these metrics."""
-    return typer.Option(
-        "--fail-above",
-        metavar="METRIC=VALUE",
-        help=f"{text} May be given several times.",
-        show_default=False,
-        autocompletion=completion.names(*(f"{metric}=" for metric in metrics)),
-        rich_help_panel=RESULTS,
-    )
-
-
 def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.audits.work import Work
     from privacygauge.cli import backends
     from privacygauge.cli.output import destination, emit_report, told
     from privacygauge.cli.progress import bar
-    from privacygauge.report.limits import exceeded, parsed_limits
+    from privacygauge.report.limits import exceeded, held, parsed_limits, policy_limits
 
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
     request.check(jobs)
-    limits = parsed_limits(fail_above, request.metrics or command.metrics)
+    known = request.metrics or command.metrics
+    limits = parsed_limits(fail_above, known)
+    if given["policy"] is not None:
+        limits += policy_limits(given["policy"], command.name.replace(" ", "-"), known)
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
     report = work.dated(audit.report(), request)
+    report = replace(report, held=held(report, limits))
     return emit_report(report, folder, json, quiet, exceeded(report, limits))
 
 
@@ -204,7 +190,8 @@ def _common(command: Command[Any]) -> list[_Parameter]:
         _of("out", options.out(command.folder)),
         _of("json", options.JSON),
         _of("quiet", options.QUIET, bool, False),
-        _of("fail_above", limits_option(command.limits, command.metrics), list[str] | None),
+        _of("fail_above", options.limits(command.limits, command.metrics), list[str] | None),
+        _of("policy", options.POLICY, Path | None),
     ]
     if command.trains:
         found += [

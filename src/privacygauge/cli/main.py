@@ -9,18 +9,15 @@ from typing import Annotated
 import typer
 from typer.exceptions import Abort, TyperException
 
-from privacygauge.cli.classifier import classifier
+from privacygauge.audits.asking import Group
 from privacygauge.cli.command import add
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.defend import defend
-from privacygauge.cli.demo import demo
-from privacygauge.cli.dtp import dtp
 from privacygauge.cli.holdout.app import app as holdout
 from privacygauge.cli.language import app as language
+from privacygauge.cli.order import Ordered
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
-from privacygauge.cli.worst_case import worst_case
 from privacygauge.core.versions import own_version
 from privacygauge.errors import PrivacyGaugeError
 
@@ -32,6 +29,7 @@ WHAT = (
 
 app = typer.Typer(
     name="privacygauge",
+    cls=Ordered,
     help=WHAT,
     epilog="Exit codes: 0 done; 2 bad input; 3 a limit of --fail-above was exceeded; "
     "130 interrupted.",
@@ -60,21 +58,16 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.command()(demo)
-app.command()(classifier)
-app.command()(defend)
-app.command("worst-case")(worst_case)
-app.command()(dtp)
-app.add_typer(language)
-app.add_typer(holdout)
+app.add_typer(language, rich_help_panel=Group.LANGUAGE)
+app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
 for found in COMMANDS:
     if found.name != language.info.name:
-        add(app, found)
-app.command()(register)
-app.command()(reproduce)
-app.command()(resume)
-app.command()(report)
-app.command()(runs)
+        add(holdout if found.name.startswith("holdout ") else app, found)
+app.command(rich_help_panel=Group.REPORTS)(register)
+app.command(rich_help_panel=Group.PAPERS)(reproduce)
+app.command(rich_help_panel=Group.REPORTS)(resume)
+app.command(rich_help_panel=Group.REPORTS)(report)
+app.command(rich_help_panel=Group.REPORTS)(runs)
 
 
 def run() -> int:

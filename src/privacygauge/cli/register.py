@@ -16,33 +16,17 @@ if TYPE_CHECKING:
 SEVERITY = "severity"
 """The metric that every judged line has: 0 nothing found, 1 small, 2 moderate, 3 grave."""
 
-METRICS = (
-    SEVERITY,
-    *(
-        name
-        for metric in (
-            "accuracy",
-            "auc",
-            "worst",
-            "beyond",
-            "bias",
-            "tpr",
-            "accuracy-left",
-            "tpr-left",
-            "auc-left",
-        )
-        for name in (metric, f"{metric}.low")
-    ),
-    *("patient-accuracy", "patient-accuracy.low", "patient-auc", "patient-auc.low"),
-    "epsilon",
-    "dtp",
-    "dtp-upper",
-    "pdtp",
-    "honest",
-    "findings",
-    "suspects",
+METRICS = (SEVERITY, *completion.metrics_of_all())
+"""What a register may be held to, whatever its lines are."""
+
+_FOLDER = "privacygauge-register"
+_FILES = "register.html, register.json and register.csv"
+_LEVEL = "Level wanted for all lines together; it changes no interval."
+_LIMITS = (
+    "Exit with code 3 if METRIC of any line is above VALUE: severity (0 nothing found, 1 small, "
+    "2 moderate, 3 grave; a line that cannot be judged is above any), or a metric of an audit, "
+    "such as accuracy, auc, epsilon, dtp or bias; add .low for the lower end of the interval."
 )
-"""What a register may be held to."""
 
 
 def register(
@@ -56,50 +40,14 @@ def register(
             autocompletion=completion.reports,
         ),
     ],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            metavar="DIR",
-            help="Folder for register.html, register.json and register.csv; earlier ones are "
-            "replaced. Default: privacygauge-register, or none where --json is given.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path | None, options.out(_FOLDER, _FILES)] = None,
     title: Annotated[
-        str, typer.Option("--title", metavar="TEXT", help="What is to be released.")
+        str, typer.Option("--title", metavar="TEXT", help="Name of what is to be released.")
     ] = "Release",
-    level: Annotated[
-        float,
-        typer.Option(
-            "--level",
-            metavar="P",
-            help="What all lines at once are wanted to hold at; it changes no interval.",
-        ),
-    ] = 0.95,
-    json: Annotated[
-        str | None,
-        typer.Option(
-            "--json",
-            metavar="FILE|-",
-            help="Write the register as JSON to this file, or to the standard output.",
-            show_default=False,
-        ),
-    ] = None,
+    level: Annotated[float, typer.Option("--level", metavar="P", help=_LEVEL)] = 0.95,
+    json: options.Json = None,
     quiet: options.Quiet = False,
-    fail_above: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--fail-above",
-            metavar="METRIC=VALUE",
-            help="Exit with code 3 if METRIC of any line is above VALUE: severity (0 nothing "
-            "found, 1 small, 2 moderate, 3 grave; a line that cannot tell is above any), or a "
-            "number of lines that have it, such as accuracy, auc, epsilon, dtp, bias; add .low "
-            "for the lower end of the interval. May be given several times.",
-            show_default=False,
-            autocompletion=completion.metrics,
-        ),
-    ] = None,
+    fail_above: Annotated[list[str] | None, options.limits(_LIMITS, METRICS)] = None,
 ) -> None:
     """Put several finished audits into one risk register, the gravest first.
 
@@ -112,9 +60,11 @@ def register(
     from privacygauge.register.play import risk_register
     from privacygauge.report.limits import parsed_limits
 
-    limits = parsed_limits(fail_above, METRICS)
-    folder = destination(out, json, "privacygauge-register")
+    folder = destination(out, json, _FOLDER)
     found = risk_register(named(reports), title=title, level=level)
+    # A line may have names that no list here has: an audit from Python, or of another version.
+    known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
+    limits = parsed_limits(fail_above, known)
     failures = exceeded(found, limits)
     raise typer.Exit(emit_report(found.report(), folder, json, quiet, failures, STEM))
 

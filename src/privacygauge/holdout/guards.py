@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from privacygauge.errors import InputError
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
+from privacygauge.holdout.names import GUARDS
 from privacygauge.holdout.thresholdout import Thresholdout
 
 
@@ -119,8 +120,6 @@ class LaplaceNoise(Memoryless):
         return k * math.log(n + 1)
 
 
-GUARDS = "exact, round:2, noise:0.005, laplace:0.005, ladder, ladder:0.01, thresholdout:0.04"
-"""Every kind of guard, as it is written on the command line."""
 DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
 """Guards whose answer is the submission's accuracy with an error: formulas cover them."""
 _PLAIN: dict[str, Guard] = {"exact": Exact(), "ladder": ParameterFreeLadder()}
@@ -154,4 +153,4 @@ def guard_named(text: str) -> Guard:
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"guard must be one of {GUARDS}, got {text!r}") from error
+        raise InputError(f"guard must be one of {', '.join(GUARDS)}, got {text!r}") from error

@@ -36,11 +36,6 @@ from privacygauge.report.values import (
     Worst,
 )
 
-METRICS = tuple(
-    name for metric in (*measures.HIGHEST, "epsilon", "risk") for name in (metric, f"{metric}.low")
-)
-"""What a release can be held to."""
-
 _SLICES = 60
 """So many slices are shown, those that stand out first."""
 

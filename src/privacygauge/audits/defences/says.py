@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import with_low
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.frames import data, defences_frame, epochs_frame
 from privacygauge.audits.defences.plots import marked
@@ -28,9 +27,6 @@ from privacygauge.report.values import About, Cell, Column, Content, Measure, Re
 
 if TYPE_CHECKING:
     import pandas as pd
-
-METRICS = with_low("accuracy", "auc", "accuracy-left", "auc-left")
-"""What a release can be held to: the least private of the defences and, left, the most private."""
 
 
 def report(f: DefenceAudit) -> Report:

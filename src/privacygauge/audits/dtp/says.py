@@ -24,9 +24,6 @@ from privacygauge.report.numbers import (
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
-METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
-"""What a release can be held to."""
-
 _TERMS = (
     (
         "Record, class",

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-METRICS = ("bias", "bias.low", "accuracy", "accuracy.low")
-"""What a test set can be held to."""
-
 _MARKERS = ("o", "s", "^", "D", "v", "x")
 _EACH, _ROOM = 0.16, 1.0
 """Inches for each result, and beside them."""

@@ -65,9 +65,6 @@ _FURTHER = {
 }
 """Names of measures that stand in the table only, and of their biases."""
 
-METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")
-"""What the reuse of a test set can be held to."""
-
 
 def report(f: HoldoutBounds) -> Report:
     """Return everything that the bounds say, as plain values."""

@@ -33,9 +33,6 @@ from privacygauge.report.values import (
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = ("findings", "suspects", "explained")
-"""What a history can be held to."""
-
 _ROWS = 25
 """Tests that are listed; all are in report.json."""
 

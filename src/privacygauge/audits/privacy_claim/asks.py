@@ -38,8 +38,8 @@ class ClaimRequest(Request):
     runs: str = option(
         "--runs",
         "one|many",
-        "one: all canaries were in one training, each put in by a fair coin; many: every row is a "
-        "training of its own.",
+        "Trainings behind the scores: one (of all canaries, each put in by a fair coin) or many "
+        "(every row is a training of its own).",
         default="one",
         offers=("one", "many"),
     )
@@ -106,6 +106,6 @@ COMMAND = Command(
     play,
     _HELP,
     METRICS,
-    "Exit with code 3 if a lower bound on epsilon is above VALUE: epsilon (assuming nothing) or "
+    "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound that assumes nothing) or "
     "epsilon-gaussian.",
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import with_low
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, verdict
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _AT_FPRS = {"tpr@0.1": 0.1, "tpr@0.01": 0.01, "tpr@0.001": 0.001}
-
-METRICS = with_low("tpr", *_AT_FPRS, "auc", "tpr-left", "auc-left")
-"""What a release can be held to: the least private of the defences and, left, the most private."""
 
 
 def report(f: WorstCaseComparison) -> Report:

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from privacygauge.audits.asking import Group
 from privacygauge.cli.holdout import serve
-from privacygauge.cli.holdout.attack import attack
-from privacygauge.cli.holdout.bound import bound
-from privacygauge.cli.holdout.log import log
+from privacygauge.cli.order import Ordered
 
-app = typer.Typer(
-    name="holdout",
-    invoke_without_command=True,
-)
+app = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
 
 
 @app.callback()
@@ -22,7 +18,4 @@ def _holdout(context: typer.Context) -> None:
         print(context.get_help())
 
 
-app.command()(bound)
-app.command()(attack)
-app.command()(log)
-app.add_typer(serve.app, name="serve")
+app.add_typer(serve.app, name="serve", rich_help_panel=Group.TEST_SET)

@@ -66,7 +66,7 @@ def serve(
         str | None,
         typer.Option(
             "--guard",
-            metavar="NAME",
+            metavar="GUARD",
             help="ladder (of a new database), ladder:0.01, exact, round:2, noise:0.005, "
             "laplace:0.005 or thresholdout:0.04. It cannot be changed later.",
             show_default=False,

@@ -1,0 +1,228 @@
+"""What `privacygauge classifier` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Role, argument, option, with_low
+from privacygauge.audits.training import TRAINING, Training, model_option
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.classifier.found import Audit
+    from privacygauge.audits.work import Work
+
+NAME = "classifier"
+"""The name of the command."""
+
+METRICS = with_low(
+    *("accuracy", "advantage", "auc", "tpr@0.1", "tpr@0.01", "tpr@0.001", "epsilon", "risk")
+)
+"""What a release can be held to."""
+
+LIMITS = (
+    "Exit with code 3 if METRIC of any attack is above VALUE: accuracy, auc, advantage, tpr@0.1, "
+    "tpr@0.01, tpr@0.001, epsilon or risk. Add .low for the lower end of the interval "
+    "(accuracy.low=0.6)."
+)
+"""What ``--fail-above`` says of `METRICS`."""
+
+RISKS = ("isotonic", "histogram")
+"""Estimators of the privacy risk score."""
+
+_HELP = """Audit a classifier: from its predictions alone, or by training shadow models.
+
+Example: privacygauge classifier target.npz --shadow shadow.npz --out report
+
+Example: privacygauge classifier --model random-forest --data people.csv --label income
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierRequest(Training):
+    """What was asked: of files of predictions, or of models that are trained."""
+
+    model: str | None = model_option(
+        "The model to train: random-forest, gradient-boosting, logistic, naive-bayes, nearest, "
+        "network (64 tanh), network-large (1024-512-256-128 ReLU), or a callable of your own that "
+        "takes a random state and returns an untrained model.",
+        default=None,
+    )
+    target: str | None = argument(
+        "TARGET",
+        "Predictions of the audited model: .npz with probs (or logits), labels, member; .csv or "
+        ".parquet with p_0 ... (or z_0 ...), label, member.",
+        default=None,
+    )
+    shadow: str | None = option(
+        "--shadow",
+        "SHADOW",
+        "Predictions of a model of your own, trained in the same way on other records. Default: "
+        "thresholds are cross-fitted on the target.",
+        default=None,
+        role=Role.FILE,
+    )
+    pool: str | None = option(
+        "--pool",
+        "POOL",
+        "Predictions of many shadow models on TARGET's records, for attacks on single records: "
+        ".npz with probs (or logits) (k, n, c), labels (n,), member (k, n).",
+        default=None,
+        role=Role.FILE,
+    )
+    slices: tuple[str, ...] = option(
+        "--slice",
+        "COLUMN",
+        "Column of TARGET whose groups are compared. Default: all. May be given several times.",
+        default=(),
+        split=False,
+    )
+    show: tuple[str, ...] = option(
+        "--show",
+        "COLUMN",
+        "Column of TARGET to print beside the riskiest records. Default: ids only. May be given "
+        "several times.",
+        default=(),
+        split=False,
+    )
+    risk: str = option(
+        "--risk",
+        "NAME",
+        "Estimator of the risk score: isotonic or histogram.",
+        default="isotonic",
+        offers=RISKS,
+    )
+    allow_missing_classes: bool = option(
+        "--allow-missing-classes",
+        "",
+        "Use the global threshold for classes without shadow records.",
+        default=False,
+    )
+    fitted: str | None = option(
+        "--fitted",
+        "FILE.py:NAME",
+        "A trained model to audit, or a function that returns it; requires --member. Default: a "
+        "target is trained.",
+        default=None,
+        panel=TRAINING,
+        role=Role.CODE,
+    )
+    member: str | None = option(
+        "--member",
+        "COLUMN",
+        "Column that says which records the --fitted model was trained on.",
+        default=None,
+        panel=TRAINING,
+    )
+    shadows: int | None = option(
+        "--shadows",
+        "N",
+        "Number of shadow models to train. Default: 16, or what --budget pays for.",
+        default=None,
+        panel=TRAINING,
+    )
+    budget: str | None = option(
+        "--budget",
+        "TIME",
+        "Train as many shadow models as fit in this time, such as 10m.",
+        default=None,
+        panel=TRAINING,
+    )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether models are trained."""
+        return self.target is None
+
+    def check(self, jobs: int) -> None:
+        """Refuse options that do not go together."""
+        if self.risk not in RISKS:
+            raise InputError(f"--risk must be {' or '.join(RISKS)}, got {self.risk!r}")
+        if self.target is None:
+            self._check_training()
+        elif self.model is not None or self.data is not None:
+            raise InputError("give either TARGET, or --model and --data, not both")
+        elif self.shadow is not None and self.pool is not None:
+            raise InputError("give either --shadow or --pool, not both")
+
+    def _check_training(self) -> None:
+        if self.model is None or self.data is None:
+            raise InputError(
+                "give TARGET, a file of predictions, or both --model and --data to train models"
+            )
+        of_predictions = {
+            "--shadow": self.shadow,
+            "--pool": self.pool,
+            "--slice": self.slices,
+            "--show": self.show,
+        }
+        for flag, value in of_predictions.items():
+            if value:
+                raise InputError(
+                    f"{flag} goes with TARGET, a file of predictions, not with --model"
+                )
+        if self.member is not None and self.fitted is None:
+            raise InputError(
+                "--member says what a model that exists was trained on: give that model with "
+                "--fitted FILE.py:NAME, or --drop the column to have a target trained"
+            )
+        if self.fitted is not None and self.member is None:
+            raise InputError("--fitted needs --member COLUMN: which records was it trained on?")
+
+
+def play(asked: ClassifierRequest, work: Work) -> Audit:
+    """Return the audit that was asked for."""
+    if asked.target is not None:
+        return _of_files(asked, asked.target)
+    from privacygauge.audits.classifier.training import audit_trained
+
+    return audit_trained(asked, work)
+
+
+def _of_files(asked: ClassifierRequest, target: str) -> Audit:
+    from privacygauge.audits.classifier.models import audit_pool
+    from privacygauge.audits.classifier.predictions import audit_classifier
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.core.attacks.posterior import ESTIMATORS
+
+    slices = asked.slices or None
+    if asked.pool is not None:
+        return audit_pool(
+            target,
+            asked.pool,
+            estimator=ESTIMATORS[asked.risk],
+            slices=slices,
+            show_columns=asked.show,
+            unit=asked.unit,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance=file_hashes(asked.files()),
+        )
+    return audit_classifier(
+        target,
+        asked.shadow,
+        estimator=ESTIMATORS[asked.risk],
+        slices=slices,
+        allow_missing_classes=asked.allow_missing_classes,
+        show_columns=asked.show,
+        unit=asked.unit,
+        seed=asked.seed,
+        level=asked.level,
+        command=NAME,
+        provenance=file_hashes(asked.files()),
+    )
+
+
+COMMAND = Command(
+    NAME,
+    Group.CLASSIFIER,
+    ClassifierRequest,
+    play,
+    _HELP,
+    METRICS,
+    LIMITS,
+    trains=True,
+    keeps=True,
+)

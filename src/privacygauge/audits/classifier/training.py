@@ -1,0 +1,130 @@
+"""The audit of a classifier that `privacygauge classifier --model --data` asks for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.models import Fitted, audit_model
+from privacygauge.audits.named_models import imported
+from privacygauge.audits.training import Materials, materials, provenance
+from privacygauge.audits.work import Work
+from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
+from privacygauge.classifier.estimators import n_required
+from privacygauge.classifier.recorded import recorded_target
+from privacygauge.classifier.tables import Records
+from privacygauge.core.attacks.posterior import ESTIMATORS
+from privacygauge.errors import InputError
+from privacygauge.runs.store import plan_in
+
+DEFAULT_SHADOWS = 16
+"""Shadow models where neither a number nor a budget is given."""
+
+
+def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(NAME, asked)
+    given = materials(asked, work, member=asked.member)
+    fitted = _fitted(asked, given.records, work)
+    shadows = _shadows(asked, given, work)
+    if invocation is not None:
+        settled = replace(asked, shadows=shadows, budget=None).settled()
+        invocation = {**invocation, "options": settled}
+    with work.resumable(asked), work.bar("Training models") as progress:
+        return audit_model(
+            given.trainer,
+            given.x,
+            given.records.y,
+            fitted=fitted,
+            n_shadows=shadows,
+            estimator=ESTIMATORS[asked.risk],
+            slices=given.records.columns,
+            ids=given.records.ids,
+            unit=given.records.unit,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance={**provenance(asked, given.records), "classes": _classes(given.records)},
+            invocation=invocation,
+        )
+
+
+def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | None:
+    if asked.fitted is None or records.member is None:
+        return None
+    if work.read is not None:
+        return Fitted(recorded_target(work.read, records.member, records.y), records.member)
+    found = imported(asked.fitted)
+    made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
+    model = found() if made else found
+    if not hasattr(model, "predict_proba") and not callable(model):
+        raise InputError(
+            f"--fitted must name a model with predict_proba, or a function that returns one; "
+            f"{asked.fitted} gives {type(model).__name__}"
+        )
+    return Fitted(model, records.member)
+
+
+def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
+    """Return the number of shadow models, and say what training them will cost."""
+    n_targets = int(asked.fitted is None)
+    known = None if work.run is None else plan_in(work.run)
+    begun = None if known is None else known.n_units - n_targets
+    if begun is not None and asked.shadows in (None, begun):
+        return begun
+    wanted = DEFAULT_SHADOWS if asked.shadows is None else asked.shadows
+    if wanted < 1:
+        raise InputError(f"--shadows must be at least 1, got {wanted}")
+    budget = None if asked.budget is None else seconds_of(asked.budget)
+    most = wanted if budget is None else max(DESIGNS)
+    cost = measure(
+        given.trainer,
+        given.x,
+        given.records.y,
+        n_models=most + 1,
+        n_jobs=work.jobs,
+        seed=asked.seed,
+    )
+    shadows = wanted if budget is None else _affordable(cost, budget, asked.shadows)
+    work.say(_bill(cost, shadows, n_targets, asked.shadows, budget))
+    return shadows
+
+
+def _affordable(cost: Cost, budget: float, wanted: int | None) -> int:
+    if wanted is not None and cost.seconds(wanted + 1) <= budget:
+        return wanted
+    most = cost.largest(budget)
+    return most if wanted is None else min(most, wanted)
+
+
+def _bill(
+    cost: Cost, shadows: int, n_targets: int, wanted: int | None, budget: float | None
+) -> str:
+    n_models = shadows + n_targets
+    target = "1 target, " if n_targets else ""
+    text = (
+        f"Training {n_models} models ({target}{shadows} shadow models), "
+        f"{cost.seconds_a_model:.2g} s each, {cost.n_jobs} at a time: about "
+        f"{span(cost.seconds(n_models))}."
+    )
+    if budget is None:
+        return text
+    more = wanted or next((n for n in DESIGNS if n > shadows), None)
+    if more is None or more <= shadows:
+        return text
+    lost = "per-record variances (from 64 on) and " if shadows < 64 <= more else ""
+    return (
+        f"{text} The budget of {span(budget)} does not pay for {more} shadow models (about "
+        f"{span(cost.seconds(more + n_targets))}): given up are {lost}some of the strength of "
+        "attacks on single records."
+    )
+
+
+def _classes(records: Records) -> str:
+    named = ", ".join(f"{i} = {name}" for i, name in enumerate(records.names[:20]))
+    return named + (", ..." if len(records.names) > 20 else "")

@@ -1,0 +1,204 @@
+"""What `privacygauge defend` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Role, argument, option, with_low
+from privacygauge.audits.training import (
+    TRAINING,
+    TRAINING_DEFENCES,
+    TRAINING_DEFENCES_HELP,
+    DefendedTraining,
+    cost_teller,
+    materials,
+    provenance,
+)
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.defences.found import DefenceAudit
+    from privacygauge.audits.work import Work
+    from privacygauge.classifier.defences.defence import Defence
+
+NAME = "defend"
+"""The name of the command."""
+
+METRICS = with_low("accuracy", "auc", "accuracy-left", "auc-left")
+"""What a release can be held to: the least private of the defences and, left, the most private."""
+
+DEFENCES = (
+    "memguard:1",
+    "binning:0.01",
+    "rounding:2",
+    "top-k:3",
+    "temperature:5",
+    "label-only",
+    *TRAINING_DEFENCES,
+)
+"""Defences, each with its default."""
+
+_HELP = """Compare defences of a classifier, by attackers who know them.
+
+Example: privacygauge defend target.npz --shadow shadow.npz --defence memguard:1,label-only
+
+Example: privacygauge defend --data people.csv --label income --defence dropout:0.5,dp-sgd:8
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefendRequest(DefendedTraining):
+    """What was asked: of files of predictions, or of models that are trained in every way."""
+
+    target: str | None = argument(
+        "TARGET",
+        "Undefended predictions of the audited model: .npz with probs (or logits), labels, "
+        "member; .csv or .parquet with p_0 ... (or z_0 ...), label, member.",
+        default=None,
+    )
+    shadow: str | None = option(
+        "--shadow",
+        "SHADOW",
+        "Undefended predictions of a model of your own, trained in the same way on other records; "
+        "it gets the same defence.",
+        default=None,
+        role=Role.FILE,
+    )
+    defences: tuple[str, ...] = option(
+        "--defence",
+        "NAME[:N]",
+        "Defences to compare: on answers memguard:BUDGET (L1, up to 2), binning:WIDTH, "
+        "rounding:DIGITS, top-k:K, temperature:T or label-only; at training, with --data, "
+        f"{TRAINING_DEFENCES_HELP}; several as a,b.",
+        default=(),
+        offers=DEFENCES,
+    )
+    owner_target: str | None = option(
+        "--owner-target",
+        "FILE",
+        "Predictions of the audited model on the records that its defence is fitted on: its "
+        "members, and non-members that are not in TARGET. Default: TARGET is cross-fitted.",
+        default=None,
+        role=Role.FILE,
+    )
+    owner_shadow: str | None = option(
+        "--owner-shadow",
+        "FILE",
+        "The same for the shadow model; requires --owner-target.",
+        default=None,
+        role=Role.FILE,
+    )
+    shadows: int = option(
+        "--shadows",
+        "N",
+        "Number of shadow models to train, each in every way.",
+        default=8,
+        panel=TRAINING,
+    )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether models are trained."""
+        return self.data is not None
+
+    def check(self, jobs: int) -> None:
+        """Refuse options that do not go together."""
+        if not self.defences:
+            raise InputError("at least one defence is needed, got none: --defence label-only")
+        files = (self.target, self.shadow, self.owner_target, self.owner_shadow)
+        if self.data is not None:
+            if any(path is not None for path in files):
+                raise InputError("give either files of predictions, or --data, not both")
+        elif self.target is None or self.shadow is None:
+            raise InputError(
+                "give TARGET and --shadow SHADOW, files of predictions, or --data FILE to train "
+                "models"
+            )
+        elif (self.owner_target is None) != (self.owner_shadow is None):
+            raise InputError(
+                "--owner-target and --owner-shadow go together: both defences must be fitted alike"
+            )
+
+
+def play(asked: DefendRequest, work: Work) -> DefenceAudit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    return _of_files(asked, work) if asked.data is None else _trained(asked, work)
+
+
+def _of_files(asked: DefendRequest, work: Work) -> DefenceAudit:
+    from privacygauge.audits.defences.play import audit_defences
+    from privacygauge.audits.provenance import file_hashes
+
+    defences = _on_answers(asked.defences)
+    files = {name.replace("_", " "): path for name, path in asked.files().items()}
+    with work.bar("Attacking") as progress:
+        return audit_defences(
+            str(asked.target),
+            str(asked.shadow),
+            defences,
+            target_owner=asked.owner_target,
+            shadow_owner=asked.owner_shadow,
+            unit=asked.unit,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance=file_hashes(files),
+            progress=progress,
+        )
+
+
+def _on_answers(names: tuple[str, ...]) -> list[Defence]:
+    """Return the defences of these names, none of which trains a model."""
+    from privacygauge.classifier.defences import named
+
+    trained = next((name for name in names if named.is_at_training(name)), None)
+    if trained is not None:
+        raise InputError(
+            f"defence must be one of {named.DEFENCES} for predictions, got {trained!r}: give "
+            "--data, and models are trained with it"
+        )
+    return [named.defence_named(name) for name in names]
+
+
+def _trained(asked: DefendRequest, work: Work) -> DefenceAudit:
+    from privacygauge.audits.defences.training import audit_training_defences
+
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(NAME, asked)
+    given = materials(asked, work)
+    with work.resumable(asked), work.bar("Training models, each in every way") as progress:
+        return audit_training_defences(
+            given.trainer,
+            given.x,
+            given.records.y,
+            asked.defences,
+            n_shadows=asked.shadows,
+            ids=given.records.ids,
+            unit=given.records.unit,
+            delta=asked.delta,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance=provenance(asked, given.records),
+            invocation=invocation,
+            before=cost_teller(work),
+        )
+
+
+COMMAND = Command(
+    NAME,
+    Group.CLASSIFIER,
+    DefendRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC of the best attack is above VALUE behind any of the defences: "
+    "accuracy or auc; behind the best of them: accuracy-left or auc-left. Add .low for the lower "
+    "end of the interval (accuracy.low=0.6).",
+    trains=True,
+    keeps=True,
+)

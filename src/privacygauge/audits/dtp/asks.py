@@ -1,0 +1,164 @@
+"""What `privacygauge dtp` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, option
+from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.dtp.found import DtpAudit
+    from privacygauge.audits.work import Work
+
+NAME = "dtp"
+"""The name of the command."""
+
+METRICS = ("pdtp", "mean", "dtp", "dtp-upper", "share")
+"""What a release can be held to."""
+
+ON_CATEGORIES = ("naive-bayes", "bayes-inference", "random-trees")
+"""Models whose attributes are categories, but for some numbers."""
+
+ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
+"""Models that leave records out without training; texts become columns of 0 and 1."""
+
+TRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
+"""Models that are trained again for every record."""
+
+ORDERS = ("recomputed", "initial")
+"""Names of ``--order``."""
+
+SETTINGS = "Settings of the model"
+"""The heading of options that concern single models."""
+
+FURTHER = "Further measurements"
+"""The heading of options that ask for more than one value per record."""
+
+_HELP = """Measure how far each training record moves a classifier: differential training privacy.
+
+Example: privacygauge dtp --data people.csv --label income --model naive-bayes
+
+Example: privacygauge dtp --data people.csv --label income --model logistic --bin 0
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DtpRequest(LabelledRecords):
+    """What was asked."""
+
+    data: str = data_option()
+    model: str = model_option(
+        "The model to train: naive-bayes, bayes-inference, random-trees (on categories), logistic, "
+        "lda, qda, least-squares, nearest (exact from one training); random-forest, "
+        "gradient-boosting, network, network-large or a callable of your own (trained again "
+        "without each record).",
+        default="naive-bayes",
+        offers=(*ON_CATEGORIES, *ON_NUMBERS, *TRAINED),
+    )
+    continuous: tuple[str, ...] = option(
+        "--continuous",
+        "A,B",
+        "Columns to take as numbers, for models on categories. Default: none.",
+        default=(),
+        panel=TRAINING,
+    )
+    alpha: float = option(
+        "--alpha",
+        "A",
+        "Laplace smoothing of models on categories; 0 for none.",
+        default=1.0,
+        panel=SETTINGS,
+    )
+    l2: float = option(
+        "--l2",
+        "L",
+        "Weight of the squared coefficients of logistic and least-squares.",
+        default=1.0,
+        panel=SETTINGS,
+    )
+    neighbours: int = option(
+        "--neighbours", "K", "Number of neighbours of nearest.", default=5, panel=SETTINGS
+    )
+    bin_width: float = option(
+        "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
+    )
+    measure: int | None = option(
+        "--measure",
+        "N",
+        "Number of records to measure, sampled at random. Default: all.",
+        default=None,
+    )
+    queries: int = option(
+        "--queries",
+        "N",
+        "Number of records to ask about beside the one left out, in search of a larger change, "
+        "where the largest is not known.",
+        default=500,
+    )
+    training_sets: int = option(
+        "--training-sets",
+        "N",
+        "Measure again in both halves of the data, split this many times; 10 in the paper.",
+        default=0,
+        panel=FURTHER,
+    )
+    remove: int = option(
+        "--remove",
+        "N",
+        "Number of the riskiest records to remove, one at a time.",
+        default=0,
+        panel=FURTHER,
+    )
+    order: str = option(
+        "--order",
+        "NAME",
+        "Order of removal: recomputed (the riskiest of those left) or initial.",
+        default="recomputed",
+        panel=FURTHER,
+        offers=ORDERS,
+    )
+    vary: int = option(
+        "--vary",
+        "N",
+        "Number of models to train with other initial weights, and on other records, to see "
+        "whether the two riskiest records are exceptional.",
+        default=0,
+        panel=FURTHER,
+    )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether models are trained."""
+        return self.model not in (*ON_CATEGORIES, *ON_NUMBERS)
+
+    def check(self, jobs: int) -> None:
+        """Refuse columns of numbers where every number is one."""
+        if self.continuous and self.model not in ON_CATEGORIES:
+            raise InputError(
+                f"--continuous goes with {', '.join(ON_CATEGORIES)}; for {self.model} numbers are "
+                "numbers, and texts are categories"
+            )
+
+
+def play(asked: DtpRequest, work: Work) -> DtpAudit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    from privacygauge.audits.dtp.training_set import audit_training_set
+
+    return audit_training_set(asked, work)
+
+
+COMMAND = Command(
+    NAME,
+    Group.CLASSIFIER,
+    DtpRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: pdtp (largest), mean, share (of records above 1), "
+    "dtp (largest that a query shows) or dtp-upper (largest that none exceeds).",
+    trains=True,
+    keeps=True,
+)

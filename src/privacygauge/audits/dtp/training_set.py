@@ -1,0 +1,175 @@
+"""The audit that `privacygauge dtp` asks for: its records and its classifier, by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.audits.dtp.asks import NAME, ON_NUMBERS, DtpRequest
+from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.audits.named_models import NETWORKS
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.training import standardised, trainer_named
+from privacygauge.audits.work import Work
+from privacygauge.classifier.cost import measure, span
+from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.least_squares import LeastSquares
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.dtp.removal import Order
+from privacygauge.classifier.tables import CategoricalTable, Records, load_categories, load_records
+from privacygauge.classifier.trainer import Trainer
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.store import plan_in
+
+QDA_SHRINKAGE = 0.01
+"""Of covariances towards the identity: columns of 0 and 1 have no inverse without it."""
+
+MANY = 50
+"""An attribute with more categories than these, and than a quarter of the records, is named."""
+
+
+def audit_training_set(asked: DtpRequest, work: Work) -> DtpAudit:
+    """Return the audit that was asked for, training what the run does not hold yet."""
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(NAME, asked) if asked.keeps else None
+    given = _trained(asked, work) if asked.keeps else _exact(asked)
+    showing = work.bar("Training models") if asked.keeps else nullcontext(None)
+    with work.resumable(asked), showing as progress:
+        return audit_dtp(
+            given.model,
+            given.x,
+            given.records.y,
+            rows=_chosen(asked, len(given.records)),
+            bin_width=asked.bin_width,
+            queries=asked.queries,
+            training_sets=asked.training_sets,
+            remove=asked.remove,
+            order=cast(Order, asked.order),
+            vary=asked.vary,
+            ids=given.records.ids,
+            class_names=given.records.names,
+            warnings=given.warnings,
+            run=work.run if asked.keeps else None,
+            n_jobs=work.jobs if asked.keeps else 1,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance=file_hashes(asked.files()),
+            invocation=invocation,
+        )
+
+
+@dataclass(frozen=True)
+class _Given:
+    """A training set, and the model that is trained on it."""
+
+    records: Records | CategoricalTable
+    """As they stand in the file."""
+    x: NDArray[Any]
+    """(n, d) What the model is trained on."""
+    model: Learner | Trainer
+    """A learner leaves records out without training."""
+    warnings: tuple[str, ...] = ()
+    """About the columns."""
+
+
+def _exact(asked: DtpRequest) -> _Given:
+    if asked.model in ON_NUMBERS:
+        records = load_records(asked.data, asked.label, ids=asked.ids, drop=asked.drop)
+        return _Given(records, standardised(records.x), _on_numbers(asked))
+    table = load_categories(
+        asked.data, asked.label, continuous=asked.continuous, ids=asked.ids, drop=asked.drop
+    )
+    return _Given(table, table.x, _on_categories(asked, table), _many(table))
+
+
+def _trained(asked: DtpRequest, work: Work) -> _Given:
+    records = load_records(asked.data, asked.label, ids=asked.ids, drop=asked.drop)
+    trainer = trainer_named(asked.model, work)
+    x = standardised(records.x) if asked.model in NETWORKS else records.x
+    if not work.quiet:
+        _tell_cost(asked, work, trainer, x, records)
+    return _Given(records, x, trainer)
+
+
+def _on_categories(asked: DtpRequest, table: CategoricalTable) -> Learner:
+    if asked.model == "naive-bayes":
+        return NaiveBayes(table.categories, asked.alpha)
+    numbers = [n for n, size in zip(table.columns, table.categories, strict=True) if size is None]
+    if numbers:
+        raise InputError(
+            f"--model {asked.model} takes categories only, not the numbers of {numbers[0]!r}"
+        )
+    if asked.model == "bayes-inference":
+        return BayesInference(asked.alpha)
+    return RandomDecisionTrees(table.categories, seed=asked.seed, alpha=asked.alpha)
+
+
+def _on_numbers(asked: DtpRequest) -> Learner:
+    known: dict[str, Callable[[], Learner]] = {
+        "logistic": lambda: Logistic(asked.l2),
+        "lda": LinearDiscriminant,
+        "qda": lambda: QuadraticDiscriminant(QDA_SHRINKAGE),
+        "least-squares": lambda: LeastSquares(asked.l2),
+        "nearest": lambda: NearestNeighbours(asked.neighbours),
+    }
+    return known[asked.model]()
+
+
+def _many(table: CategoricalTable) -> tuple[str, ...]:
+    """Return a warning that names attributes with a category for nearly every record."""
+    many = [
+        f"{name!r} ({size:,} categories)"
+        for name, size in zip(table.columns, table.categories, strict=True)
+        if size is not None and size > max(MANY, len(table) // 4)
+    ]
+    if not many:
+        return ()
+    return (
+        f"{checks.listed(many)}: nearly every one of the {len(table):,} records has a category of "
+        "its own, which gives it away; if these are numbers, name them with --continuous, if they "
+        "are names, --drop them",
+    )
+
+
+def _chosen(asked: DtpRequest, n: int) -> Ints | None:
+    if asked.measure is None or asked.measure == n:
+        return None
+    if not 1 <= asked.measure <= n:
+        raise InputError(
+            f"--measure must be in 1..{n:,}, the number of records in {asked.data}, got "
+            f"{asked.measure:,}"
+        )
+    rng = seeds.stream(asked.seed, "dtp", "measured")
+    return np.sort(rng.choice(n, asked.measure, replace=False))
+
+
+def _tell_cost(
+    asked: DtpRequest, work: Work, trainer: Trainer, x: NDArray[Any], records: Records
+) -> None:
+    """Say what training once more for each record will cost."""
+    if work.run is not None and plan_in(work.run) is not None:
+        return
+    n_models = asked.measure or len(records)
+    cost = measure(trainer, x, records.y, n_models=n_models, n_jobs=work.jobs, seed=asked.seed)
+    # The trial trains on half of the records.
+    seconds = 2 * cost.seconds(n_models) * (1 + asked.training_sets / 2)
+    work.say(
+        f"Training {trainer.name} without each of {n_models:,} records, {cost.n_jobs} at a time: "
+        f"about {span(seconds)}. --measure N takes fewer records."
+    )

@@ -1,0 +1,163 @@
+"""What `privacygauge holdout attack` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.holdout.names import GUARDS
+
+if TYPE_CHECKING:
+    from privacygauge.audits.holdout_attack.found import HoldoutAudit
+    from privacygauge.audits.holdout_attack.known import Prior
+    from privacygauge.audits.work import Work
+
+METRICS = with_low("bias", "accuracy")
+"""What a test set can be held to."""
+
+ATTACKS = (
+    "nb",
+    "majority",
+    "majority-blum-hardt",
+    "scan",
+    "message-passing",
+    "linear-programming",
+    "designed",
+    "reconstruction",
+)
+"""Names of all attacks."""
+
+_NAME = "holdout attack"
+_KNOWLEDGE = "What the attacker knows"
+
+_HELP = """Attack your own label file through the scores of submissions; nothing is submitted.
+
+Example: privacygauge holdout attack --labels labels.npy --queries 2000
+
+Example: privacygauge holdout attack --labels labels.npy --queries 2000 --attack nb,designed
+--guard exact,round:2,ladder
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttackRequest(Request):
+    """What was asked."""
+
+    labels: str = option(
+        "--labels",
+        "FILE",
+        "Hidden labels: integers from 0 in .npy, .npz (no pickle), or .csv or .parquet with one "
+        "column.",
+        role=Role.FILE,
+    )
+    queries: int = option("--queries", "N", "Number of submissions that each attack may make.")
+    attacks: tuple[str, ...] = option(
+        "--attack",
+        "ATTACK",
+        "Attacks to play: nb (naive Bayes), majority, majority-blum-hardt, scan, message-passing, "
+        "linear-programming (small test sets), designed or reconstruction (of 40 labels; needs "
+        "the extra solver); several as a,b. Default: nb.",
+        default=("nb",),
+        offers=ATTACKS,
+    )
+    guards: tuple[str, ...] = option(
+        "--guard",
+        "GUARD",
+        "Guard that answers submissions: exact, round:2 (whole percent), noise:0.005, "
+        "laplace:0.005, ladder, ladder:0.01 or thresholdout:0.04; several as a,b. Default: exact.",
+        default=("exact",),
+        offers=GUARDS,
+    )
+    trials: int = option(
+        "--trials", "T", "Number of plays of each attack against each guard.", default=10
+    )
+    classes: int | None = option(
+        "--classes",
+        "M",
+        "Number of classes. Default: the number of columns of --logits, or one more than the "
+        "largest label.",
+        default=None,
+    )
+    logits: str | None = option(
+        "--logits",
+        "FILE",
+        "A base model's logits for the examples, (n, m): .npy or .npz.",
+        default=None,
+        panel=_KNOWLEDGE,
+        role=Role.FILE,
+    )
+    top: int | None = option(
+        "--top",
+        "N",
+        "Try only the N labels of each example that the model finds likeliest.",
+        default=None,
+        panel=_KNOWLEDGE,
+    )
+    least_confident: int | None = option(
+        "--least-confident",
+        "N",
+        "Attack only the N examples of which the model is least sure.",
+        default=None,
+        panel=_KNOWLEDGE,
+    )
+    temperature: float = option(
+        "--temperature",
+        "T",
+        "Divisor of the logits: above 1 for an overconfident model.",
+        default=1.0,
+        panel=_KNOWLEDGE,
+    )
+    prior: str = option(
+        "--prior",
+        "uniform|classes",
+        "Without --logits, what the attacker knows: uniform (nothing) or classes (how frequent "
+        "each class is).",
+        default="uniform",
+        offers=("uniform", "classes"),
+        panel=_KNOWLEDGE,
+    )
+
+
+def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
+    """Return the audit that was asked for, playing what the run does not hold yet."""
+    from privacygauge.audits.holdout_attack.play import attack_holdout
+    from privacygauge.audits.provenance import file_hashes
+
+    with work.resumable(asked), work.bar("Playing attacks") as progress:
+        return attack_holdout(
+            asked.labels,
+            asked.queries,
+            logits=asked.logits,
+            attacks=asked.attacks,
+            guards=asked.guards,
+            top=asked.top,
+            least_confident=asked.least_confident,
+            temperature=asked.temperature,
+            prior=cast("Prior", asked.prior),
+            trials=asked.trials,
+            classes=asked.classes,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=_NAME,
+            provenance=file_hashes(asked.files()),
+            invocation=work.invocation(_NAME, asked),
+        )
+
+
+COMMAND = Command(
+    _NAME,
+    Group.TEST_SET,
+    AttackRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: bias or accuracy of the strongest attack; add .low "
+    "for the lower end of the interval.",
+    trains=True,
+    jobs=1,
+    keeps=True,
+)

@@ -1,0 +1,130 @@
+"""What `privacygauge holdout bound` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from privacygauge.audits.asking import Command, Group, Request, option
+from privacygauge.errors import InputError
+from privacygauge.holdout.names import GUARDS
+
+if TYPE_CHECKING:
+    from privacygauge.audits.holdout_bound.found import HoldoutBounds
+    from privacygauge.audits.work import Work
+
+METRICS = ("bias", "honest", "nb", "majority", "scan", "kl", "theorem-3-1")
+"""What the reuse of a test set can be held to."""
+
+_NAME = "holdout bound"
+_HONEST = "Honest submissions"
+
+_HELP = """Bound what submissions to a test set can gain: by attacks, by selection, by any means.
+
+Example: privacygauge holdout bound --n 10000 --classes 2 --queries 2000
+
+Example: privacygauge holdout bound --n 50000 --classes 1000 --accounts 52 --per-account 100
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundRequest(Request):
+    """What was asked."""
+
+    UNUSED: ClassVar[tuple[str, ...]] = ("level",)
+
+    n: int = option("--n", "N", "Number of examples in the test set.")
+    classes: int = option("--classes", "M", "Number of classes.")
+    queries: int | None = option(
+        "--queries", "N", "Number of submissions of all accounts together.", default=None
+    )
+    accounts: int | None = option(
+        "--accounts",
+        "A",
+        "Number of accounts, with --per-account in place of --queries.",
+        default=None,
+    )
+    per_account: int | None = option(
+        "--per-account", "K", "Number of submissions that each account may make.", default=None
+    )
+    guard: str = option(
+        "--guard",
+        "GUARD",
+        "Guard that answers submissions: exact, round:2 (whole percent), noise:0.005, "
+        "laplace:0.005, ladder, ladder:0.01 or thresholdout:0.04.",
+        default="exact",
+        offers=GUARDS,
+    )
+    bias: float = option(
+        "--bias",
+        "B",
+        "Acceptable bias: the report says how many submissions, or examples, keep within it.",
+        default=0.005,
+    )
+    probability: float = option(
+        "--probability", "P", "Probability with which guarantees and intervals hold.", default=0.95
+    )
+    accuracy: float = option(
+        "--accuracy", "P", "True accuracy of honest submissions.", default=0.8, panel=_HONEST
+    )
+    correlation: float = option(
+        "--correlation",
+        "R",
+        "Correlation between the errors of two honest submissions: 0 for unrelated models.",
+        default=0.0,
+        panel=_HONEST,
+    )
+    simulate: int = option(
+        "--simulate",
+        "T",
+        "Number of plays of naive Bayes on random labels: a check of the formulas, and the only "
+        "way for a ladder.",
+        default=0,
+    )
+
+    @property
+    def submissions(self) -> tuple[int, int]:
+        """The submissions of each account, and the number of accounts."""
+        queries, accounts, per_account = self.queries, self.accounts, self.per_account
+        if queries is not None and accounts is None and per_account is None:
+            return queries, 1
+        if queries is None and accounts is not None and per_account is not None:
+            return per_account, accounts
+        raise InputError(
+            "give either --queries, the submissions of all accounts together, or both --accounts "
+            "and --per-account"
+        )
+
+
+def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
+    """Return the bounds that were asked for."""
+    from privacygauge.audits.holdout_bound.play import holdout_bounds
+
+    queries, accounts = asked.submissions
+    return holdout_bounds(
+        asked.n,
+        asked.classes,
+        queries,
+        accounts=accounts,
+        guard=asked.guard,
+        accuracy=asked.accuracy,
+        correlation=asked.correlation,
+        bias=asked.bias,
+        probability=asked.probability,
+        simulate=asked.simulate,
+        seed=asked.seed,
+        command=_NAME,
+    )
+
+
+COMMAND = Command(
+    _NAME,
+    Group.TEST_SET,
+    BoundRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: bias (the strongest known attack), honest, nb, "
+    "majority, scan, kl or theorem-3-1.",
+    folder=None,
+)

@@ -1,0 +1,115 @@
+"""What `privacygauge holdout log` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.holdout.names import GUARDS
+
+if TYPE_CHECKING:
+    from privacygauge.audits.leaderboard.found import LeaderboardAudit
+    from privacygauge.audits.work import Work
+
+METRICS = ("findings", "suspects", "explained")
+"""What a history can be held to."""
+
+_NAME = "holdout log"
+
+_HELP = """Look for attacks in a leaderboard's history, and replay it under guards.
+
+Example: privacygauge holdout log history.csv --n 10000 --classes 10
+
+Example: privacygauge holdout log history.jsonl --labels labels.npy --fail-above findings=0
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogRequest(Request):
+    """What was asked."""
+
+    history: str = argument(
+        "HISTORY",
+        "History: .jsonl, .csv or .parquet with the columns time, account and score (accuracy, or "
+        "right answers); in .jsonl and .parquet also predictions, lists of labels.",
+    )
+    n: int | None = option(
+        "--n",
+        "N",
+        "Number of examples in the test set. Default: that of --labels or --predictions.",
+        default=None,
+    )
+    classes: int | None = option(
+        "--classes",
+        "M",
+        "Number of classes. Default: counted in --labels.",
+        default=None,
+    )
+    predictions: str | None = option(
+        "--predictions",
+        "FILE",
+        "Submitted labels: .npy of shape (submissions, N) in the order of HISTORY, or .npz with "
+        "an array under each name in its column submission.",
+        default=None,
+        role=Role.FILE,
+    )
+    labels: str | None = option(
+        "--labels",
+        "FILE",
+        "Hidden labels: .npy or .npz, to replay the history under every guard. No output contains "
+        "them.",
+        default=None,
+        role=Role.FILE,
+    )
+    guards: tuple[str, ...] = option(
+        "--guard",
+        "GUARD",
+        "Guard that answers submissions: the history is replayed under it, such as round:2 or "
+        "ladder:0.01; several as a,b. Default: five of them.",
+        default=(),
+        offers=GUARDS,
+    )
+    level: float = option(
+        "--level",
+        "P",
+        "Level of every interval. An honest history has no finding with at least this probability.",
+        default=0.95,
+    )
+
+
+def play(asked: LogRequest, work: Work) -> LeaderboardAudit:
+    """Return the audit that was asked for."""
+    from privacygauge.audits.leaderboard.play import GUARDS as REPLAYED
+    from privacygauge.audits.leaderboard.play import audit_leaderboard
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.holdout.history.reading import read_history
+
+    files = asked.files()
+    history = read_history(
+        files["history"],
+        n=asked.n,
+        n_classes=asked.classes,
+        predictions=files.get("predictions"),
+        labels=files.get("labels"),
+    )
+    return audit_leaderboard(
+        history,
+        guards=asked.guards or REPLAYED,
+        seed=asked.seed,
+        level=asked.level,
+        command=_NAME,
+        provenance=file_hashes(files),
+    )
+
+
+COMMAND = Command(
+    _NAME,
+    Group.TEST_SET,
+    LogRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: findings (their number), suspects (accounts in "
+    "them) or explained (share of the lead that selection alone explains).",
+)

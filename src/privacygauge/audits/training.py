@@ -1,0 +1,251 @@
+"""What commands that train share: the options about records and models, and what is trained on."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any
+
+from privacygauge.audits.asking import Request, Role, option
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from privacygauge.audits.work import Work
+    from privacygauge.classifier.defences.trainings import Before, Trainings
+    from privacygauge.classifier.tables import Records
+    from privacygauge.classifier.trainer import Cohort, Trainer
+
+TRAINING = "Training"
+"""The heading of options that concern records and models to train."""
+
+MODELS = (
+    "random-forest",
+    "gradient-boosting",
+    "logistic",
+    "naive-bayes",
+    "nearest",
+    "network",
+    "network-large",
+)
+"""Names of ``--model``."""
+
+TRAINING_DEFENCES = (
+    "early-stopping:10",
+    "l2:0.01",
+    "dropout:0.5",
+    "adversarial-regularisation:1",
+    "dp-sgd:8",
+    "dp-sgd-opacus:8",
+    "removal:0.05",
+)
+"""Defences at training, each with its default."""
+
+TRAINING_DEFENCES_HELP = (
+    "early-stopping:EPOCH, l2:DECAY, dropout:RATE, adversarial-regularisation:LAMBDA, "
+    "dp-sgd:EPSILON, dp-sgd-opacus:EPSILON or removal:RECORDS"
+)
+"""What the numbers of `TRAINING_DEFENCES` are."""
+
+
+def data_option(default: Any = MISSING) -> Any:
+    """Return the field of a file of records to train on; required unless there is a default."""
+    return option(
+        "--data",
+        "FILE",
+        "Records to train on: .csv or .parquet with a header, or .npz with x and y.",
+        default=default,
+        panel=TRAINING,
+        role=Role.FILE,
+    )
+
+
+def model_option(text: str, *, default: str | None, offers: tuple[str, ...] = MODELS) -> Any:
+    """Return the field of a model: a name that is built in, or code of the user's."""
+    return option(
+        "--model",
+        "NAME|FILE.py:NAME",
+        text,
+        default=default,
+        panel=TRAINING,
+        offers=offers,
+        role=Role.CODE,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledRecords(Request):
+    """What is asked about a file of labelled records."""
+
+    data: str | None = data_option(default=None)
+    model: str | None = model_option("The model to train.", default=None)
+    label: str = option(
+        "--label", "COLUMN", "Column of the classes.", default="label", panel=TRAINING
+    )
+    ids: str | None = option(
+        "--id",
+        "COLUMN",
+        "Column of the records' names, which is not a feature.",
+        default=None,
+        panel=TRAINING,
+    )
+    drop: tuple[str, ...] = option(
+        "--drop",
+        "COLUMN",
+        "Column to leave out, such as names. May be given several times.",
+        default=(),
+        panel=TRAINING,
+        split=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(LabelledRecords):
+    """What is asked of an audit that trains models on records."""
+
+    records: int | None = option(
+        "--records",
+        "N",
+        "Number of records to sample. Default: all.",
+        default=None,
+        panel=TRAINING,
+    )
+    unit: str | None = option(
+        "--unit",
+        "COLUMN",
+        "Column of the people behind the rows, which are then not taken for independent. Default: "
+        "unit where predictions have it, or equal ids.",
+        default=None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DefendedTraining(Training):
+    """What is asked of an audit that trains every model without a defence and with each."""
+
+    model: str = model_option(
+        "The model to train: network (64 tanh), network-large (1024-512-256-128 ReLU) or Networks "
+        "of your own; without a defence at training, or with removal, any model that privacygauge "
+        "classifier takes.",
+        default="network",
+    )
+    delta: float | None = option(
+        "--delta",
+        "D",
+        "Delta of DP-SGD. Default: one over the number of records.",
+        default=None,
+        panel=TRAINING,
+    )
+
+
+@dataclass(frozen=True)
+class Materials:
+    """What models are trained on, and how."""
+
+    records: Records
+    """The records that were sampled."""
+    x: NDArray[Any]
+    """(n, d) Their features, standardised for networks."""
+    trainer: Trainer
+    """Trains the models, or stands for what trained them in a finished run."""
+
+
+def materials(asked: Training, work: Work, *, member: str | None = None) -> Materials:
+    """Return the records that were asked for, and what trains on them.
+
+    Parameters
+    ----------
+    asked : Training
+        Names the file, its columns and the model.
+    work : Work
+        Where a run is finished, it is read in place of code.
+    member : str or None
+        Column that tells which records an existing model was trained on.
+    """
+    from privacygauge.audits.named_models import NETWORKS
+    from privacygauge.classifier.tables import load_records
+
+    found = load_records(
+        str(asked.data),
+        asked.label,
+        member=member,
+        ids=asked.ids,
+        unit=asked.unit,
+        drop=asked.drop,
+    )
+    records = _sampled(found, asked)
+    name = str(asked.model)
+    x = standardised(records.x) if name in NETWORKS else records.x
+    return Materials(records, x, trainer_named(name, work))
+
+
+def _sampled(records: Records, asked: Training) -> Records:
+    import numpy as np
+
+    from privacygauge.core import seeds
+    from privacygauge.errors import InputError
+
+    number = asked.records
+    if number is None:
+        return records
+    if not 4 <= number <= len(records):
+        raise InputError(
+            f"--records must be in 4..{len(records):,}, the number of records in {asked.data}, "
+            f"got {number:,}"
+        )
+    rng = seeds.stream(asked.seed, "records")
+    return records[np.sort(rng.choice(len(records), number, replace=False))]
+
+
+def trainer_named(name: str, work: Work) -> Trainer:
+    """Return what trains the model that a name means, or what stands for it in a finished run.
+
+    Parameters
+    ----------
+    name : str
+        A built-in name, FILE.py:NAME or MODULE:NAME.
+    work : Work
+        Where a run is finished, code of the user's is not run again.
+    """
+    from privacygauge.audits.named_models import named
+    from privacygauge.audits.user_code import names_code
+    from privacygauge.classifier.estimators import as_trainer
+    from privacygauge.classifier.recorded import recorded_trainer
+
+    if work.read is not None and names_code("model", name):
+        return recorded_trainer(work.read)
+    return as_trainer(named(name))
+
+
+def standardised(x: NDArray[Any]) -> NDArray[Any]:
+    """Return the features with mean 0 and deviation 1, as networks need them."""
+    import numpy as np
+
+    spread = x.std(axis=0)
+    result: NDArray[Any] = (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    return result
+
+
+def provenance(asked: Training, records: Records) -> dict[str, str]:
+    """Return where the records came from, and how many there are."""
+    from privacygauge.audits.provenance import file_hashes
+
+    return {**file_hashes(asked.files()), "records": f"{len(records):,}"}
+
+
+def cost_teller(work: Work) -> Before | None:
+    """Return what measures and tells the cost of all models; None where nothing is to be said."""
+    from privacygauge.classifier.cost import measure_ways, span
+
+    if work.quiet:
+        return None
+
+    def tell(trainings: Trainings, cohort: Cohort) -> None:
+        ways = len(trainings.trainers)
+        cost = measure_ways(trainings.trainers, cohort, n_jobs=work.jobs)
+        each = "" if ways == 1 else f", each in {ways} ways"
+        work.say(
+            f"Training {len(cohort)} models{each}, {cost.seconds_a_model:.2g} s each, "
+            f"{cost.n_jobs} at a time: about {span(cost.seconds(len(cohort)))}."
+        )
+
+    return tell

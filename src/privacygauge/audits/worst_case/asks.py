@@ -1,0 +1,169 @@
+"""What `privacygauge worst-case` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, option, with_low
+from privacygauge.audits.training import (
+    TRAINING,
+    TRAINING_DEFENCES,
+    TRAINING_DEFENCES_HELP,
+    DefendedTraining,
+    cost_teller,
+    data_option,
+    materials,
+    provenance,
+)
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
+    from privacygauge.audits.worst_case.found import WorstCaseComparison
+    from privacygauge.classifier.mislabelled import WrongLabel
+    from privacygauge.classifier.trainer import Trainer
+
+NAME = "worst-case"
+"""The name of the command."""
+
+METRICS = with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left", "auc-left")
+"""What a release can be held to: the least private of the defences and, left, the most private."""
+
+CANARIES = "Canaries"
+"""The heading of options that say whose membership is asked about."""
+
+WRONG_LABELS = ("uniform", "least-likely")
+"""Names of ``--wrong-label``."""
+
+_HELP = """Compare ways to train by the records most at risk, for which mislabelled canaries stand.
+
+Example: privacygauge worst-case --data people.csv --label income
+
+Example: privacygauge worst-case --data people.csv --label income --defence dropout:0.5,dp-sgd:8
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorstCaseRequest(DefendedTraining):
+    """What was asked."""
+
+    data: str = data_option()
+    defences: tuple[str, ...] = option(
+        "--defence",
+        "NAME[:N]",
+        f"Defences to compare: {TRAINING_DEFENCES_HELP}; several as a,b. Training without a "
+        "defence is always compared.",
+        default=(),
+        offers=TRAINING_DEFENCES,
+    )
+    models: int = option(
+        "--models",
+        "N",
+        "Number of models to train, each in every way; each is the target once.",
+        default=32,
+        panel=TRAINING,
+    )
+    canaries: int = option(
+        "--canaries",
+        "N",
+        "Number of records that get a wrong label; a few percent of all.",
+        default=100,
+        panel=CANARIES,
+    )
+    ordinary: int | None = option(
+        "--ordinary",
+        "N",
+        "Number of records with their own label that are targets too; the rest is in every "
+        "training set. Default: all others.",
+        default=None,
+        panel=CANARIES,
+    )
+    wrong_label: str = option(
+        "--wrong-label",
+        "NAME",
+        "Label that canaries get: uniform (any other class) or least-likely (the class that a "
+        "model trained without the record finds least likely).",
+        default="uniform",
+        panel=CANARIES,
+        offers=WRONG_LABELS,
+    )
+    fprs: tuple[str | float, ...] = option(
+        "--fpr",
+        "RATE",
+        "False-positive rates; several as 0.1,0.01. Default: 0.1,0.01,0.001.",
+        default=(0.1, 0.01, 0.001),
+    )
+
+    def check(self, jobs: int) -> None:
+        """Refuse labels and rates that do not exist."""
+        if self.wrong_label not in WRONG_LABELS:
+            raise InputError(
+                f"--wrong-label must be one of {', '.join(WRONG_LABELS)}, got {self.wrong_label!r}"
+            )
+        _ = self.rates
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The false-positive rates as numbers."""
+        try:
+            return tuple(map(float, self.fprs))
+        except ValueError as error:
+            raise InputError(
+                "--fpr must be numbers in (0, 1), such as 0.1,0.01, got "
+                f"{','.join(map(str, self.fprs))!r}"
+            ) from error
+
+
+def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
+    """Return the comparison that was asked for, training what the run does not hold yet."""
+    from privacygauge.audits.worst_case.play import compare_worst_cases
+
+    # Before any code of the user's is imported: the run may have been made with other code.
+    invocation = work.invocation(NAME, asked)
+    given = materials(asked, work)
+    with work.resumable(asked), work.bar("Training models, each in every way") as progress:
+        return compare_worst_cases(
+            given.trainer,
+            given.x,
+            given.records.y,
+            asked.defences,
+            n_canaries=asked.canaries,
+            n_ordinary=asked.ordinary,
+            label=_wrong_label(asked.wrong_label, given.trainer),
+            n_models=asked.models,
+            fprs=asked.rates,
+            unit=given.records.unit,
+            delta=asked.delta,
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            before=cost_teller(work),
+            seed=asked.seed,
+            level=asked.level,
+            command=NAME,
+            provenance=provenance(asked, given.records),
+            invocation=invocation,
+        )
+
+
+def _wrong_label(name: str, trainer: Trainer) -> WrongLabel:
+    from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
+
+    return UniformLabel() if name == "uniform" else LeastLikelyLabel(trainer)
+
+
+COMMAND = Command(
+    NAME,
+    Group.CLASSIFIER,
+    WorstCaseRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC of the canaries is above VALUE with any of the defences (without "
+    "one if none is given): tpr (at the verdict's false-positive rate), tpr@0.1, tpr@0.01, "
+    "tpr@0.001 or auc; with the best of them: tpr-left or auc-left. Add .low for the lower end of "
+    "the interval (tpr.low=0.05).",
+    trains=True,
+    keeps=True,
+)
