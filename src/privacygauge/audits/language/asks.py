@@ -92,7 +92,7 @@ class LanguageRequest(Request):
     show: tuple[str, ...] = option(
         "--show",
         "COLUMN",
-        "Print text or length beside the samples most at risk. Default: ids only.",
+        "Column to print beside the samples most at risk: text or length. Default: ids only.",
         default=(),
         offers=("text", "length"),
     )
@@ -142,15 +142,15 @@ class LanguageRequest(Request):
     ids: str | None = option(
         "--id",
         "COLUMN",
-        "Column of their ids. Default: sample or id, or the rows.",
+        "Column of the texts' ids. Default: sample or id, or the rows.",
         default=None,
         panel=_MODELS,
     )
     group: str | None = option(
         "--group",
         "COLUMN",
-        "Column of the people they are about. Default: group, patient, patient_id, note or "
-        "note_id.",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
+        "or note_id.",
         default=None,
         panel=_MODELS,
     )
