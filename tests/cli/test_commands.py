@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from privacygauge.audits.asking import Command, Group, Role
 from privacygauge.audits.work import Work
@@ -140,14 +141,48 @@ def test_quiet_is_silent(monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_title_and_a_note_stand_in_every_form(tmp_path):
-    from typer.testing import CliRunner
-
-    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
-    (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
+@pytest.mark.parametrize(
+    ("policy", "code", "told"),
+    [
+        ("[dp-audit]\nepsilon = 100", 0, ""),
+        ("[dp-audit]\nepsilon = -1", 3, "epsilon is"),
+        ("[classifier]\naccuracy = 0.6", 2, "sets no limit for dp-audit"),
+        ("[dp-audit]\naccuracy = 0.6", 2, "no metric 'accuracy'; there are epsilon"),
+        ('[dp-audit]\nepsilon = "low"', 2, "dp-audit.epsilon must be a number"),
+        ("[dp-audit", 2, "is not TOML"),
+    ],
+)
+def test_a_policy_holds_a_release_to_limits(canaries, tmp_path, policy, code, told):
+    (tmp_path / "policy.toml").write_text(policy)
     done = CliRunner().invoke(
         app,
-        ["dp-audit", str(tmp_path / "canaries.csv"), "--epsilon", "1", "--out", str(tmp_path),
+        ["dp-audit", str(canaries), "--epsilon", "1", "--out", str(tmp_path / "out"),
+         "--policy", str(tmp_path / "policy.toml")],
+    )  # fmt: skip
+    if code == 2:
+        assert isinstance(done.exception, InputError)
+        assert told in str(done.exception)
+        return
+    assert done.exit_code == code
+    assert told in done.stderr
+    found = json.loads((tmp_path / "out" / "report.json").read_text())["limits"]
+    assert [(x["metric"], x["kept"]) for x in found] == [("epsilon", code == 0)]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert ("not kept" in page) == (code == 3)
+    assert "Limits that this release was held to" in page
+
+
+@pytest.fixture
+def canaries(tmp_path):
+    rows = "\n".join(f"{i % 7},{i % 2}" for i in range(200))
+    (tmp_path / "canaries.csv").write_text(f"score,member\n{rows}\n")
+    return tmp_path / "canaries.csv"
+
+
+def test_a_title_and_a_note_stand_in_every_form(canaries, tmp_path):
+    done = CliRunner().invoke(
+        app,
+        ["dp-audit", str(canaries), "--epsilon", "1", "--out", str(tmp_path),
          "--title", "Triage <2>", "--note", "For the board."],
     )  # fmt: skip
     assert done.exit_code == 0, done.output

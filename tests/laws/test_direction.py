@@ -9,15 +9,14 @@ import pytest
 from scipy import stats
 
 import privacygauge as pg
-from privacygauge.audits.privacy_claim.verdict import STANDS
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.direction import inverted, mirrors
 from privacygauge.evaluate.roc import auc
-from privacygauge.report.verdict import NONE, UNKNOWN
+from privacygauge.report.values import Severity
 from tests.laws.turned import FORWARDS, IMPOSSIBLE, KINDS, SCORES, SIDES, verdict_of
 from tests.thorough import times
 
-SAFE = {NONE, STANDS.word}
+SAFE, UNTOLD = Severity.NOTHING, Severity.UNTOLD
 TURNED = [
     pytest.param(kind, turn, id=f"{kind}, {turn}")
     for kind in KINDS
@@ -30,10 +29,10 @@ TURNED = [
 @pytest.mark.parametrize(("kind", "turn"), TURNED)
 def test_what_is_a_leak_forwards_is_no_safety_the_wrong_way_round(kind: str, turn: str) -> None:
     for seed in range(times(4)):
-        assert verdict_of(KINDS[kind](FORWARDS, 1.5, seed)).grade not in {*SAFE, UNKNOWN}
+        assert verdict_of(KINDS[kind](FORWARDS, 1.5, seed)).grade.severity not in {SAFE, UNTOLD}
         found = KINDS[kind](turn, 1.5, seed)
         told = verdict_of(found)
-        assert told.grade == UNKNOWN
+        assert told.grade.severity is UNTOLD
         assert told.headline.startswith("Cannot be told")
     for form in (found.summary(), found.to_json(), found.to_html()):
         assert told.headline in form
@@ -44,9 +43,9 @@ def test_what_is_a_leak_forwards_is_no_safety_the_wrong_way_round(kind: str, tur
 @pytest.mark.parametrize("kind", KINDS)
 def test_without_a_leak_it_can_be_told(kind: str) -> None:
     games = times(20)
-    grades = [verdict_of(KINDS[kind](FORWARDS, 0.0, seed)).grade for seed in range(games)]
+    grades = [verdict_of(KINDS[kind](FORWARDS, 0.0, seed)).grade.severity for seed in range(games)]
     # At most 2.5% of audits: more than this is seen in one run of the tests of 100,000.
-    assert grades.count(UNKNOWN) <= stats.binom.isf(1e-5, games, 0.025)
+    assert grades.count(UNTOLD) <= stats.binom.isf(1e-5, games, 0.025)
 
 
 def signals(
@@ -69,9 +68,9 @@ def audited(member: np.ndarray, **columns: np.ndarray) -> pg.LanguageAudit:
 def test_few_records_at_one_end_are_no_safety_at_the_other_end(exposed: float) -> None:
     for seed in range(times(6)):
         member, score = signals(np.random.default_rng(seed), exposed)
-        assert verdict_of(audited(member, own=score)).grade not in (NONE, UNKNOWN)
-        assert verdict_of(audited(member, own=-score)).grade == UNKNOWN
-        assert verdict_of(audited(~member, own=score)).grade == UNKNOWN
+        assert verdict_of(audited(member, own=score)).grade.severity not in (SAFE, UNTOLD)
+        assert verdict_of(audited(member, own=-score)).grade.severity is UNTOLD
+        assert verdict_of(audited(~member, own=score)).grade.severity is UNTOLD
 
 
 def test_a_leak_that_was_found_keeps_its_grade_and_a_warning_names_the_inverted_attack() -> None:
@@ -79,7 +78,7 @@ def test_a_leak_that_was_found_keeps_its_grade_and_a_warning_names_the_inverted_
     member, good = signals(rng, 0.0, leak=1.5)
     alone = verdict_of(audited(member, good=good, bad=rng.normal(size=2000)))
     found = audited(member, good=good, bad=-good)
-    assert verdict_of(found).grade == alone.grade == "large"
+    assert verdict_of(found).grade.word == alone.grade.word == "large"
     warned = [text for text in found.warnings if "higher for non-members" in text]
     assert warned
     assert all(text.startswith("The scores of bad ") for text in warned)

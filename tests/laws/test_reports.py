@@ -28,7 +28,7 @@ from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.register.line import line_of
 from privacygauge.report import render
-from privacygauge.report.limits import Limit, exceeded
+from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Origin, Report, Severity
 from tests.audits import example_defences as defended
 from tests.audits import example_generator as generator
@@ -248,6 +248,34 @@ def test_no_limit_is_kept_where_nothing_can_be_told(name):
 def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
     report = of(name)
     assert not report.data.keys() & render.document(replace(report, data={})).keys()
+
+
+@each
+def test_the_grade_is_that_of_the_picture_or_the_next(name):
+    found = of(name).verdict
+    gauge = found.gauge
+    if gauge is None:
+        return
+    inner = gauge.limits[1:-1]
+    assert list(gauge.limits) == sorted(gauge.limits)
+    assert len(gauge.ticks) == len(inner)
+    base = (gauge.low > inner[0]) + sum(gauge.low >= limit for limit in inner[1:])
+    assert found.scale.index(found.grade) - base in (0, 1)
+    places = [gauge.at(x) for x in (gauge.low, gauge.value, gauge.high)]
+    assert places == sorted(places)
+    assert 0 <= places[0] <= places[2] <= 100
+
+
+@each
+def test_limits_stand_on_the_page_and_in_the_document(name):
+    report = of(name)
+    limits = [Limit(measure.name, 1e9) for measure in report.measures if measure.gate]
+    asked = replace(report, held=held(report, limits))
+    kept = {x["metric"]: x["kept"] for x in render.document(asked)["limits"]}
+    failed = exceeded(report, limits)
+    assert all(kept.values()) == (not failed)
+    assert set(kept) <= set(report.numbers)
+    assert "Limits that this release was held to" in " ".join(Page(render.page(asked)).text)
 
 
 @each

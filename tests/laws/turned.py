@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Split
 from privacygauge.report.reported import Reported
+from privacygauge.report.values import Verdict
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Identity, Silence
@@ -188,9 +188,6 @@ IMPOSSIBLE = {("a generator", SIDES), ("a released table", SCORES)}
 """A generator's sides are dealt by the audit; a released table's scores are computed by it."""
 
 
-def verdict_of(audit: Any) -> Any:
-    """Return the verdict by the report of the audit's kind, its grade as a word."""
-    if isinstance(audit, Reported):
-        found = audit.report().verdict
-        return SimpleNamespace(grade=found.grade.word, headline=found.headline)
-    return audit._report().verdict(audit)
+def verdict_of(audit: Reported) -> Verdict:
+    """Return the verdict of an audit."""
+    return audit.report().verdict

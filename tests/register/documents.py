@@ -65,6 +65,7 @@ def document(kind, severity, *numbers, ids=(), seed=7, headline="What was found"
         },
         "measures": measures,
         "numbers": list(numbers),
+        "limits": [],
         "worst": {
             "what": "records",
             "ids": list(ids),

@@ -54,10 +54,7 @@ class Estimators:
         """What reports call the kind of model."""
         return self.label or _called(self.make)
 
-    @property
-    def logits(self) -> bool:
-        """Estimators give probabilities."""
-        return False
+    logits = False
 
     def describe(self) -> Mapping[str, Any]:
         """Return the estimator's class and parameters, and the name of what makes it."""
@@ -101,10 +98,7 @@ class Function:
         """What reports call the kind of model."""
         return self.label or _called(self.train_one)
 
-    @property
-    def logits(self) -> bool:
-        """Probabilities: of models that give logits, their softmax in float64 loses nothing."""
-        return False
+    logits = False
 
     def describe(self) -> Mapping[str, Any]:
         """Return the function's name."""

@@ -29,20 +29,11 @@ class Learned:
     most: int = 100_000
     """Learn on at most so many shadow records, drawn at random."""
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "learned"
+    name = "learned"
 
-    @property
-    def variant(self) -> str:
-        """The kind of model."""
-        return "gradient-boosting"
+    variant = "gradient-boosting"
 
-    @property
-    def thresholds(self) -> str:
-        """One half of a probability."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""

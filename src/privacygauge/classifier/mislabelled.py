@@ -47,10 +47,7 @@ class WrongLabel(Protocol):
 class UniformLabel:
     """Any of the other classes, each as likely (Aerni et al. 2024)."""
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "any other class"
+    name = "any other class"
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
         """Return a class for every row, (c,), that is not its own."""
@@ -69,10 +66,7 @@ class LeastLikelyLabel:
     model: object
     """A trainer, or whatever `as_trainer` takes."""
 
-    @property
-    def name(self) -> str:
-        """What reports call it."""
-        return "the least likely class"
+    name = "the least likely class"
 
     def wrong(self, x: NDArray[Any], y: Ints, rows: Ints, rng: np.random.Generator) -> Ints:
         """Return a class for every row, (c,), that is not its own."""

@@ -55,20 +55,14 @@ class NeuralShokri:
     def __post_init__(self) -> None:
         _require_positive(least=self.least, most=self.most)
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "neural-shokri"
+    name = "neural-shokri"
 
     @property
     def variant(self) -> str:
         """``sorted`` or ``raw`` probability vectors."""
         return "sorted" if self.sorted else "raw"
 
-    @property
-    def thresholds(self) -> str:
-        """Every class has its own network, and even odds for its threshold."""
-        return "per-class"
+    thresholds = "per-class"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""
@@ -110,20 +104,11 @@ class NeuralNasr:
     def __post_init__(self) -> None:
         _require_positive(most=self.most)
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "neural-nasr"
+    name = "neural-nasr"
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
-    @property
-    def thresholds(self) -> str:
-        """Even odds for all."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""
@@ -165,20 +150,11 @@ class Untargeted:
     def __post_init__(self) -> None:
         _require_positive(models=self.models, most=self.most)
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "untargeted"
+    name = "untargeted"
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
-    @property
-    def thresholds(self) -> str:
-        """Even odds for all."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""

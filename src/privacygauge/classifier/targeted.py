@@ -58,20 +58,14 @@ class Distance:
         if self.bin != 0:
             n_bins(self.bin)
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "distance"
+    name = "distance"
 
     @property
     def variant(self) -> str:
         """The design of the pool, and the bins where they are not the paper's."""
         return _variant(self.design, self.bin)
 
-    @property
-    def thresholds(self) -> str:
-        """Which of two distances is smaller."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the difference of the distances, finite; above 0 speaks for a member."""
@@ -136,10 +130,7 @@ class Frequency:
         if not 0 <= self.smoothing < np.inf:
             raise InputError(f"smoothing must be finite and at least 0, got {self.smoothing}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "frequency"
+    name = "frequency"
 
     @property
     def variant(self) -> str:
@@ -147,10 +138,7 @@ class Frequency:
         smoothing = f", smoothing {self.smoothing:g}" if self.smoothing else ""
         return _variant(self.design, self.bin) + smoothing
 
-    @property
-    def thresholds(self) -> str:
-        """Whether a ratio is above 1."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of the ratio, finite; above 0 speaks for a member."""

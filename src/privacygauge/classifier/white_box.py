@@ -159,20 +159,14 @@ class WhiteBox:
                 f"parts must be some of {', '.join(PARTS)}, each once, got {self.parts}"
             )
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "white-box"
+    name = "white-box"
 
     @property
     def variant(self) -> str:
         """What the network is fed, where that is not the usual."""
         return "" if self.parts == WhiteBox.parts else " + ".join(self.parts)
 
-    @property
-    def thresholds(self) -> str:
-        """Even odds for all."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""

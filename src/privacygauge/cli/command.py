@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass
+from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -83,19 +83,23 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.cli import backends
     from privacygauge.cli.output import destination, emit_report, told
     from privacygauge.cli.progress import bar
-    from privacygauge.report.limits import exceeded, parsed_limits
+    from privacygauge.report.limits import exceeded, held, parsed_limits, policy_limits
 
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
     request.check(jobs)
-    limits = parsed_limits(fail_above, request.metrics or command.metrics)
+    known = request.metrics or command.metrics
+    limits = parsed_limits(fail_above, known)
+    if given["policy"] is not None:
+        limits += policy_limits(given["policy"], command.name.replace(" ", "-"), known)
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
     report = work.dated(audit.report(), request)
+    report = replace(report, held=held(report, limits))
     return emit_report(report, folder, json, quiet, exceeded(report, limits))
 
 
@@ -158,6 +162,7 @@ def _common(command: Command[Any]) -> list[_Parameter]:
         _of("json", options.JSON),
         _of("quiet", options.QUIET, bool, False),
         _of("fail_above", options.limits(command.limits, command.metrics), list[str] | None),
+        _of("policy", options.POLICY, Path | None),
     ]
     if command.trains:
         found += [

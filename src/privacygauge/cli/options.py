@@ -50,6 +50,14 @@ JSON = typer.Option(
 QUIET = typer.Option(
     "--quiet", "-q", help="Print neither table nor progress.", rich_help_panel=RESULTS
 )
+POLICY = typer.Option(
+    "--policy",
+    metavar="FILE",
+    help="Limits in a TOML file, as --fail-above: a table for each command, such as [classifier], "
+    'of lines such as accuracy = 0.6 or "tpr@0.01" = 0.02.',
+    show_default=False,
+    rich_help_panel=RESULTS,
+)
 JOBS = typer.Option(
     "--jobs",
     metavar="N",

@@ -54,10 +54,7 @@ class DesignedQueries:
     def __post_init__(self) -> None:
         check_sizes(self.block, self.threads)
 
-    @property
-    def needs_points(self) -> bool:
-        """True: a point is told from the others, if not looked at."""
-        return True
+    needs_points = True
 
     def unaided(self) -> Ints | None:
         """Return the labels it would submit without any query; None for a guess."""

@@ -58,10 +58,7 @@ class LinearProgramming:
         if not 0.0 < self.seconds < math.inf:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 
-    @property
-    def needs_points(self) -> bool:
-        """True: which labels all points got must be known, if not how the points look."""
-        return True
+    needs_points = True
 
     def unaided(self) -> Ints | None:
         """Return the labels it would submit without any query; None for a guess."""

@@ -35,10 +35,7 @@ class Majority:
     def __post_init__(self) -> None:
         check_sizes(self.block, self.threads)
 
-    @property
-    def needs_points(self) -> bool:
-        """False: each query can be made point by point."""
-        return False
+    needs_points = False
 
     def unaided(self) -> Ints | None:
         """Return None: without a query it guesses."""
@@ -69,10 +66,7 @@ class BlumHardt:
     def __post_init__(self) -> None:
         check_sizes(self.block, self.threads)
 
-    @property
-    def needs_points(self) -> bool:
-        """False: each query can be made point by point."""
-        return False
+    needs_points = False
 
     def unaided(self) -> Ints | None:
         """Return None: without a query it guesses."""

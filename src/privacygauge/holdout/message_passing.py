@@ -92,10 +92,7 @@ class MessagePassing:
         if not 0.0 <= self.damping < 1.0:
             raise InputError(f"damping must be in [0, 1), got {self.damping}")
 
-    @property
-    def needs_points(self) -> bool:
-        """True: which labels all points got must be known, if not how the points look."""
-        return True
+    needs_points = True
 
     def unaided(self) -> Ints | None:
         """Return the labels it would submit without any query; None for a guess."""

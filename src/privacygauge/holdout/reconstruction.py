@@ -75,10 +75,7 @@ class Reconstruction:
         if not 0.0 < self.seconds < math.inf:
             raise InputError(f"seconds must be above 0, got {self.seconds}")
 
-    @property
-    def needs_points(self) -> bool:
-        """True: a point is told from the others, if not looked at."""
-        return True
+    needs_points = True
 
     def unaided(self) -> Ints | None:
         """Return None: without a query it guesses."""

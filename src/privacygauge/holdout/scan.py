@@ -33,10 +33,7 @@ class LinearScan:
 
     name: ClassVar[str] = "scan"
 
-    @property
-    def needs_points(self) -> bool:
-        """True: a point is told from the others, if not looked at."""
-        return True
+    needs_points = True
 
     def unaided(self) -> Ints | None:
         """Return the labels it would submit without any query; None for a guess."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from privacygauge.report.values import Grade, Severity
+from privacygauge.core.estimate import Estimate
+from privacygauge.report.numbers import Shown, percent_estimate
+from privacygauge.report.values import Gauge, Grade, Severity
 
 NONE = Grade("no leak found", Severity.NOTHING)
 SMALL = Grade("small", Severity.SMALL)
@@ -41,6 +43,33 @@ def grade_of(lowest_accuracy: float) -> Grade:
     if lowest_accuracy < 0.55:
         return SMALL
     return MODERATE if lowest_accuracy < 0.65 else LARGE
+
+
+RULE = (
+    "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
+    "one. Its limits, a true-positive rate 10 and 30 points above the false-positive rate, are a "
+    "convention of PrivacyGauge: set your own with --fail-above or --policy."
+)
+"""What the grade follows from, and where its limits come from."""
+
+
+def gauge(
+    label: str,
+    found: Estimate,
+    limits: tuple[float, float, float, float, float],
+    ticks: tuple[str, str, str],
+    *,
+    shown: Shown | None = None,
+    rule: str = RULE,
+) -> Gauge:
+    """Return an estimate on the scale of grades; see `Gauge`."""
+    shown = percent_estimate(found) if shown is None else shown
+    return Gauge(label, shown, found.low, found.value, found.high, limits, ticks, rule)
+
+
+def accuracy_gauge(label: str, accuracy: Estimate) -> Gauge:
+    """Return a balanced accuracy on the scale of grades."""
+    return gauge(label, accuracy, (0.4, 0.5, 0.55, 0.65, 1.0), ("50%", "55%", "65%"))
 
 
 def raised(grade: Grade) -> Grade:

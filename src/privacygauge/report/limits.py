@@ -1,12 +1,13 @@
-"""`--fail-above`: whether a report lets a release pass."""
+"""`--fail-above` and `--policy`: whether a report lets a release pass."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from pathlib import Path
 
 from privacygauge.errors import InputError
-from privacygauge.report.values import Report, Severity
+from privacygauge.report.values import Held, Report, Severity
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,49 @@ def parsed_limits(texts: Collection[str] | None, metrics: Collection[str]) -> tu
     return tuple(_parsed(text, metrics) for text in texts or ())
 
 
+def held(report: Report, limits: Collection[Limit]) -> tuple[Held, ...]:
+    """Return each limit with what was found, for the page and the JSON of a report."""
+    told = report.verdict.grade.severity is not Severity.UNTOLD
+    return tuple(
+        Held(x.metric, x.value, report.numbers.get(x.metric), told and not _checked(report, x))
+        for x in limits
+    )
+
+
+def policy_limits(path: str | Path, command: str, metrics: Collection[str]) -> tuple[Limit, ...]:
+    """Return the limits that a policy sets for a command.
+
+    Parameters
+    ----------
+    path : str or Path
+        A TOML file with a table for each command, such as ``[classifier]``, of lines such as
+        ``accuracy = 0.6`` or ``"tpr@0.01" = 0.02``.
+    command : str
+        The command's name, with hyphens for spaces.
+    metrics : collection of str
+        What a release can be held to.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, has no table for the command, or a limit is not one.
+    """
+    import tomllib
+
+    from privacygauge.datasets.reading import read_text
+
+    try:
+        table = tomllib.loads(read_text(Path(path), "policy")).get(command)
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    if not isinstance(table, dict) or not table:
+        raise InputError(f"{path} sets no limit for {command}: add a table [{command}]")
+    for name, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise InputError(f"{path}: {command}.{name} must be a number, got {value!r}")
+    return tuple(_parsed(f"{name}={value}", metrics, str(path)) for name, value in table.items())
+
+
 def exceeded(report: Report, limits: Collection[Limit]) -> list[str]:
     """Return a line for every limit that the report exceeds or that could not be checked.
 
@@ -51,11 +95,11 @@ def _checked(report: Report, limit: Limit) -> str:
     return ""
 
 
-def _parsed(text: str, metrics: Collection[str]) -> Limit:
+def _parsed(text: str, metrics: Collection[str], where: str = "--fail-above") -> Limit:
     name, _, number = text.partition("=")
     if name not in metrics:
         known = [metric for metric in metrics if not metric.endswith(".low")]
-        raise InputError(f"--fail-above: no metric {name!r}; there are {', '.join(known)}")
+        raise InputError(f"{where}: no metric {name!r}; there are {', '.join(known)}")
     try:
         value = float(number)
     except ValueError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import tables
+from privacygauge.report.blocks import columns
 from privacygauge.report.document import as_text, estimate_dict, finite
 from privacygauge.report.html import environment
 from privacygauge.report.numbers import Shown, plain
@@ -67,8 +68,28 @@ def page(report: Report) -> str:
         grades=[grade.word for grade in report.verdict.scale],
         severity=report.verdict.scale.index(report.verdict.grade),
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
+        limits=_limits(report),
         cards=report.cards,
         pictures=pictures,
+    )
+
+
+def _limits(report: Report) -> Table:
+    """Return the limits that the release was held to, each with what was found."""
+    rows = tuple(
+        (
+            Cell(x.metric, tags=() if x.kept else ("not kept",)),
+            f"{x.limit:g}",
+            "not computed" if x.found is None else f"{x.found:.4g}",
+        )
+        for x in report.held
+    )
+    return Table(
+        "limits",
+        "Limits",
+        columns("Metric", "At most", "Found"),
+        rows,
+        "As --fail-above or a policy set them.",
     )
 
 
@@ -199,6 +220,10 @@ def document(report: Report) -> dict[str, Json]:
         },
         "measures": {name: finite(x) for name, x in report.numbers.items()},
         "numbers": [_number(measure, origin.level) for measure in report.measures],
+        "limits": [
+            {"metric": x.metric, "limit": x.limit, "found": finite(x.found), "kept": x.kept}
+            for x in report.held
+        ],
         "worst": {
             "what": report.worst.what,
             "ids": list(report.worst.ids),

@@ -51,6 +51,45 @@ class Grade:
 
 
 @dataclass(frozen=True)
+class Gauge:
+    """The number behind a verdict on the scale of its grades: the picture of the first screen."""
+
+    label: str
+    """What the number is."""
+    shown: Shown
+    """The number."""
+    low: float
+    """Lower end of its interval; the number itself without one."""
+    value: float
+    """The number as a float."""
+    high: float
+    """Upper end of its interval."""
+    limits: tuple[float, ...]
+    """Where the scale begins, where each further grade begins, and where the scale ends; rising."""
+    ticks: tuple[str, ...]
+    """The limits between grades in words."""
+    rule: str
+    """What the grade follows from, and where its limits come from."""
+
+    def at(self, value: float) -> float:
+        """Return where a number stands, from 0 to 100: all grades are equally wide.
+
+        Examples
+        --------
+        >>> gauge = Gauge("x", Shown("60%"), 0.5, 0.6, 0.7, (0.4, 0.5, 1.0), ("50%",), "")
+        >>> gauge.at(0.45), gauge.at(0.5), gauge.at(2.0)
+        (25.0, 50.0, 100.0)
+        """
+        last = len(self.limits) - 1
+        if value >= self.limits[last]:
+            return 100.0
+        place = sum(limit <= value for limit in self.limits[1:])
+        start, end = self.limits[place], self.limits[place + 1]
+        within = max(0.0, (value - start) / (end - start))
+        return round(100 * (place + within) / last, 2)
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What an audit means for somebody who has to decide about a release."""
 
@@ -66,10 +105,14 @@ class Verdict:
     """What the result does not say; shown after the sentences."""
     advice: tuple[str, ...]
     """What to do next, the most urgent first."""
+    gauge: Gauge | None = None
+    """The number behind it on the scale; None where there is no single one."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
             raise InputError(f"the scale must hold the grade {self.grade.word!r}")
+        if self.gauge is not None and len(self.gauge.limits) != len(self.scale) + 1:
+            raise InputError(f"a scale of {len(self.scale)} grades needs one limit more")
 
 
 @dataclass(frozen=True)
@@ -360,6 +403,20 @@ class Origin:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A limit that a release was held to."""
+
+    metric: str
+    """Name of the measure, with ``.low`` for the lower end of its interval."""
+    limit: float
+    """The largest value that passes."""
+    found: float | None
+    """What was found; None where it was not computed."""
+    kept: bool
+    """Whether the release passes: never where the audit could not tell."""
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything that an audit says, as plain values."""
 
@@ -397,6 +454,8 @@ class Report:
     """What its owner calls the release."""
     note: str = ""
     """A remark of its owner's."""
+    held: tuple[Held, ...] = ()
+    """The limits that the release was held to."""
 
     @cached_property
     def numbers(self) -> dict[str, float | None]:

@@ -44,10 +44,7 @@ class Cosine:
     column): here two such vectors are alike, and unlike any other.
     """
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "cosine"
+    name = "cosine"
 
     @property
     def title(self) -> str:
@@ -90,10 +87,7 @@ class Minkowski:
         if self.p not in (1, 2, 3, 4):
             raise InputError(f"p must be 1, 2, 3 or 4, got {self.p}")
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "minkowski"
+    name = "minkowski"
 
     @property
     def title(self) -> str:

@@ -8,7 +8,15 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
-from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, scale_of
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    NONE,
+    SMALL,
+    UNTOLD,
+    accuracy_gauge,
+    scale_of,
+)
 from privacygauge.report.values import Grade, Verdict
 
 MATTERS = (
@@ -48,6 +56,7 @@ def verdict(a: Attacks) -> Verdict:
         (*found.sentences, *matters),
         unsaid(found.grade),
         advice(a.evaluations, found.grade),
+        accuracy_gauge("Right guesses of the strongest attack", a.headline.accuracy),
     )
 
 

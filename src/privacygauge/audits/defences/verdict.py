@@ -5,7 +5,15 @@ from __future__ import annotations
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.defended import PROMISE, claim_shown, untold
-from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, grade_of
+from privacygauge.report.grades import (
+    GRADES,
+    LARGE,
+    NONE,
+    SMALL,
+    UNTOLD,
+    accuracy_gauge,
+    grade_of,
+)
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
 
@@ -50,7 +58,9 @@ def verdict(f: DefenceAudit) -> Verdict:
         _sure(f),
     )
     headline, advice = _headline(f, grade), _advice(f, grade)
-    return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice)
+    label = f"Right guesses of the best attack, with {plain(f.best.title)}"
+    gauge = accuracy_gauge(label, f.best.left.accuracy)
+    return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
 
 
 def grade_of_left(left: BestAttack) -> Grade:

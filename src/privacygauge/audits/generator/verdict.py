@@ -6,9 +6,10 @@ from numbers import Real
 
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.report import direction
-from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, gauge
 from privacygauge.report.numbers import (
     count,
+    decimal_estimate,
     percent,
     plain,
     rate,
@@ -16,11 +17,17 @@ from privacygauge.report.numbers import (
     several,
     shortened,
 )
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.values import Gauge, Grade, Verdict
 
 CUTS = (0.6, 0.7)
 """From these AUC on a leak is moderate, and large. They are near .57 and .71, to which balanced
 accuracies of 55% and 65%, the limits of the other verdicts, come where scores are Gaussian."""
+
+_RULE = (
+    "The grade follows from the lower end of the interval. Where scores are Gaussian, these limits "
+    "are near those of the other audits, 55% and 65% of right guesses: a convention of "
+    "PrivacyGauge. Set limits of your own with --fail-above or --policy."
+)
 
 _MATTERS = (
     "It matters to the people behind the records: whoever holds somebody's record can check "
@@ -66,7 +73,30 @@ def verdict(f: SyntheticAudit) -> Verdict:
         *(_missed(f) if grade is NONE else (_MATTERS,)),
     )
     return Verdict(
-        grade, GRADES, _headline(f, grade), sentences, _unsaid(f, grade), advice(f, grade)
+        grade,
+        GRADES,
+        _headline(f, grade),
+        sentences,
+        _unsaid(f, grade),
+        advice(f, grade),
+        _gauge(f),
+    )
+
+
+def _gauge(f: SyntheticAudit) -> Gauge:
+    """Return the graver of the mean AUC and that of the worst record on the scale of grades."""
+    mean, worst = f.headline.auc, f.headline.worst.auc
+    label, found = ("Mean AUC", mean)
+    if len(f.targets) > 1 and worst.low > mean.low:
+        label, found = ("AUC of the record that is exposed most", worst)
+    ticks = ("0.5", *(f"{cut:g}" for cut in CUTS))
+    return gauge(
+        label,
+        found,
+        (0.3, 0.5, *CUTS, 1.0),
+        (ticks[0], ticks[1], ticks[2]),
+        shown=decimal_estimate(found),
+        rule=_RULE,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
-from privacygauge.report.numbers import count, percent, plain, rate
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.numbers import Shown, count, percent, plain, rate
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 NONE = Grade("no gain found", Severity.NOTHING)
 SMALL = Grade("small", Severity.SMALL)
@@ -60,7 +60,27 @@ def verdict(f: HoldoutAudit) -> Verdict:
     grade = UNKNOWN if f.trials == 1 else grade_of(f.worst)
     scale = (UNKNOWN,) if grade is UNKNOWN else GRADES
     sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES)
-    return Verdict(grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade))
+    return Verdict(
+        grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade), _gauge(f, grade)
+    )
+
+
+def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
+    """Return the gain of the strongest attack on the scale of grades."""
+    if grade is UNKNOWN:
+        return None
+    bias, found = f.worst.bias, f.worst.corrected
+    return Gauge(
+        "Points of accuracy that the strongest attack gains",
+        Shown(points(bias.value), points(found.low), points(found.high)),
+        found.low,
+        bias.value,
+        found.high,
+        (-0.1, 0.0, *LIMITS, 0.5),
+        ("0", *(f"{100 * limit:g} points" for limit in LIMITS)),
+        "The grade follows from the lower end of the interval. Its limits are a convention of "
+        "PrivacyGauge: set your own with --fail-above or --policy.",
+    )
 
 
 def attack_title(name: str) -> str:

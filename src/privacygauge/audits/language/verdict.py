@@ -7,7 +7,7 @@ from privacygauge.audits.language.found import ControlFinding, LanguageAudit, Un
 from privacygauge.core.estimate import Skipped
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import Judged, judged
-from privacygauge.report.grades import NONE, UNTOLD, gravest, scale_of
+from privacygauge.report.grades import NONE, UNTOLD, accuracy_gauge, gravest, scale_of
 from privacygauge.report.numbers import count, decimal_estimate, fixed, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
 
@@ -47,7 +47,13 @@ def verdict(f: LanguageAudit) -> Verdict:
     )
     if several and grade != NONE:
         headline += f", {unit.unit} by {unit.unit}"
-    return Verdict(grade, scale_of(grade), headline, sentences, _unsaid(grade), advice(f, grade))
+    gauge = accuracy_gauge(
+        f"Right guesses of the strongest attack, {unit.unit} by {unit.unit}",
+        f.attacks(unit).headline.accuracy,
+    )
+    return Verdict(
+        grade, scale_of(grade), headline, sentences, _unsaid(grade), advice(f, grade), gauge
+    )
 
 
 def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:

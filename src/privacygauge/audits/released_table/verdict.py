@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
@@ -12,12 +14,13 @@ from privacygauge.report.grades import (
     MODERATE,
     NONE,
     UNTOLD,
+    gauge,
     grade_of,
     gravest,
     scale_of,
 )
 from privacygauge.report.numbers import count, decimal_estimate, percent, plain, rate
-from privacygauge.report.values import Grade, Verdict
+from privacygauge.report.values import Gauge, Grade, Verdict
 
 MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
@@ -80,7 +83,37 @@ def verdict(f: ReleasedAudit) -> Verdict:
         *(sentence for part in order for sentence in told[part]),
         *(() if grade == NONE else (MATTERS,)),
     )
-    return Verdict(grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade))
+    return Verdict(
+        grade,
+        GRADES,
+        _headline(f, grade),
+        sentences,
+        _unsaid(grade),
+        _advice(f, grade),
+        _gauge(f),
+    )
+
+
+def _gauge(f: ReleasedAudit) -> Gauge | None:
+    """Return what goes furthest beyond a control on the scale of grades."""
+    told: list[tuple[str, Estimate]] = []
+    if f.corrected.copies is not None:
+        told.append(("Records copied, beyond those of the holdout", f.corrected.copies))
+    if f.membership is not None:
+        accuracy = f.membership.headline.accuracy
+        told.append(("Advantage of the strongest attack", _advantage(accuracy)))
+    if f.worst is not None:
+        told.append((f"{f.worst.risk.title}, beyond its control", f.worst.beyond))
+    if not told:
+        return None
+    label, found = max(told, key=lambda pair: pair[1].low)
+    return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"))
+
+
+def _advantage(accuracy: Estimate) -> Estimate:
+    """Return twice what a balanced accuracy has above one half."""
+    value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
+    return replace(accuracy, value=value, low=low, high=high)
 
 
 def _untold(

@@ -6,6 +6,7 @@ from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, W
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.report import grades
 from privacygauge.report.defended import PROMISE, claim_shown, listed, untold
 from privacygauge.report.grades import GRADES, NONE, SMALL, UNTOLD, grade_of, gravest, raised
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
@@ -51,7 +52,14 @@ def verdict(f: WorstCaseComparison) -> Verdict:
         _STAND_IN,
     )
     headline, advice = _headline(f, grade), _advice(f, grade)
-    return Verdict(grade, GRADES, headline, sentences, _UNSAID, advice)
+    found = f.best.canaries(f.fpr).estimate
+    gauge = grades.gauge(
+        f"Canaries found at {rate(f.fpr)} false alarms, {how(f.best)}",
+        found,
+        (0.0, f.fpr, f.fpr + 0.1, f.fpr + 0.3, 1.0),
+        (rate(f.fpr), rate(f.fpr + 0.1), rate(f.fpr + 0.3)),
+    )
+    return Verdict(grade, GRADES, headline, sentences, _UNSAID, advice, gauge)
 
 
 def how(training: AttackedTraining) -> str:

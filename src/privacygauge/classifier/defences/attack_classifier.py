@@ -169,20 +169,14 @@ class NeuralJia:
         if self.most < 1:
             raise InputError(f"most must be at least 1, got {self.most}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "neural-jia"
+    name = "neural-jia"
 
     @property
     def variant(self) -> str:
         """``sorted`` or ``raw`` probability vectors."""
         return "sorted" if self.network.sorted else "raw"
 
-    @property
-    def thresholds(self) -> str:
-        """Even odds for all."""
-        return "none"
+    thresholds = "none"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log-odds of being a member, at even odds, for every target."""

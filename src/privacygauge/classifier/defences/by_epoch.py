@@ -103,10 +103,7 @@ class DefendedTraining(ABC):
 
     networks: Networks
 
-    @property
-    def logits(self) -> bool:
-        """True: `train` returns logits."""
-        return True
+    logits = True
 
     @property
     def device(self) -> str:

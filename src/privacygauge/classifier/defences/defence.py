@@ -53,15 +53,9 @@ class Defence(Protocol):
 class Identity:
     """No defence: answers are released as they are."""
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "none"
+    name = "none"
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> Identity:
         """Return the defence itself: nothing is learnt."""

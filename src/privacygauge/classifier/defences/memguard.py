@@ -70,10 +70,7 @@ class MemGuard:
         if self.steps < 1:
             raise InputError(f"steps must be at least 1, got {self.steps}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "memguard"
+    name = "memguard"
 
     @property
     def variant(self) -> str:

@@ -34,10 +34,7 @@ class Binning:
     def __post_init__(self) -> None:
         n_bins(self.width)
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "binning"
+    name = "binning"
 
     @property
     def variant(self) -> str:
@@ -73,10 +70,7 @@ class Rounding:
         if not 1 <= self.digits <= 15:
             raise InputError(f"digits must be in 1..15, got {self.digits}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "rounding"
+    name = "rounding"
 
     @property
     def variant(self) -> str:
@@ -112,10 +106,7 @@ class TopK:
         if self.k < 1:
             raise InputError(f"k must be at least 1, got {self.k}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "top-k"
+    name = "top-k"
 
     @property
     def variant(self) -> str:
@@ -161,10 +152,7 @@ class Temperature:
         if not 0 < self.t < np.inf:
             raise InputError(f"t must be finite and above 0, got {self.t}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "temperature"
+    name = "temperature"
 
     @property
     def variant(self) -> str:
@@ -188,15 +176,9 @@ class LabelOnly:
     What is left to attack is whether the prediction is right.
     """
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "label-only"
+    name = "label-only"
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
     def fit(self, p: Floats, member: Bools, rng: np.random.Generator) -> LabelOnly:
         """Return the defence itself: nothing is learnt."""

@@ -86,10 +86,7 @@ class StopAfter:
     def __post_init__(self) -> None:
         _whole(self.epoch, "epoch")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "early-stopping"
+    name = "early-stopping"
 
     @property
     def variant(self) -> str:
@@ -117,10 +114,7 @@ class WeightDecay:
     def __post_init__(self) -> None:
         _positive(self.strength, "strength")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "l2"
+    name = "l2"
 
     @property
     def variant(self) -> str:
@@ -142,10 +136,7 @@ class HiddenDropout:
     def __post_init__(self) -> None:
         checks.level(self.rate, "rate")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "dropout"
+    name = "dropout"
 
     @property
     def variant(self) -> str:
@@ -174,10 +165,7 @@ class AgainstAttacker:
         if not 0 <= self.weight < math.inf:
             raise InputError(f"weight must be finite and at least 0, got {self.weight}")
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "adversarial-regularisation"
+    name = "adversarial-regularisation"
 
     @property
     def variant(self) -> str:
@@ -265,10 +253,7 @@ class WithoutRiskiest:
                 f"{self.amount}"
             )
 
-    @property
-    def name(self) -> str:
-        """Name in tables."""
-        return "removal"
+    name = "removal"
 
     @property
     def variant(self) -> str:
@@ -294,10 +279,7 @@ class OtherTraining:
     name: str = "other training"
     """What tables call it."""
 
-    @property
-    def variant(self) -> str:
-        """What tells it from others stands in its name."""
-        return ""
+    variant = ""
 
     def trainer(self, of: Undefended) -> Trainer:
         """Return the user's trainer."""

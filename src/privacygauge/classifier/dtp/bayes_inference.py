@@ -40,10 +40,7 @@ class BayesInference:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise InputError(f"alpha must be finite and at least 0, got {self.alpha}")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "Bayes inference"
+    name = "Bayes inference"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the smoothing, as JSON values."""

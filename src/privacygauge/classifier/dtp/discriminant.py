@@ -56,10 +56,7 @@ class LinearDiscriminant:
     def __post_init__(self) -> None:
         check_divisor(self.divisor)
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "linear discriminant analysis"
+    name = "linear discriminant analysis"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the divisor, as JSON values."""

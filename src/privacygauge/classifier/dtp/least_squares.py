@@ -201,10 +201,7 @@ class KernelRidge:
         if not (np.isfinite(self.l2) and self.l2 > 0):
             raise InputError(f"l2 must be finite and above 0, got {self.l2}")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "kernel ridge regression"
+    name = "kernel ridge regression"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the penalty and the kernel, as JSON values."""

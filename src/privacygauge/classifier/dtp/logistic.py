@@ -38,10 +38,7 @@ class Logistic:
         if not 0 < self.tol < 1:
             raise InputError(f"tol must be in (0, 1), got {self.tol}")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "logistic regression"
+    name = "logistic regression"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the penalty and the tolerance, as JSON values."""

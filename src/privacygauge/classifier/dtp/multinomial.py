@@ -37,10 +37,7 @@ class MultinomialNaiveBayes:
         if not (np.isfinite(self.alpha) and self.alpha >= 0):
             raise InputError(f"alpha must be finite and at least 0, got {self.alpha}")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "multinomial naive Bayes"
+    name = "multinomial naive Bayes"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the smoothing, as JSON values."""

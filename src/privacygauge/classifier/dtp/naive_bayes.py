@@ -36,10 +36,7 @@ class NaiveBayes:
         if not self.categories or any(v is not None and v < 1 for v in self.categories):
             raise InputError("every attribute needs at least one category, or None for a number")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "naive Bayes"
+    name = "naive Bayes"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the smoothing and the categories, as JSON values."""

@@ -39,10 +39,7 @@ class NearestNeighbours:
         if self.k < 1:
             raise InputError(f"k must be at least 1, got {self.k}")
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "nearest neighbours"
+    name = "nearest neighbours"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the number of neighbours, as JSON values."""

@@ -41,10 +41,7 @@ class QuadraticDiscriminant:
             raise InputError(f"reg must be in [0, 1], got {self.reg}")
         check_divisor(self.divisor)
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "quadratic discriminant analysis"
+    name = "quadratic discriminant analysis"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the shrinkage and the divisor, as JSON values."""

@@ -79,10 +79,7 @@ class RandomDecisionTrees:
                 f"answers must be 'normalised' or 'geometric-mean', got {self.answers!r}"
             )
 
-    @property
-    def name(self) -> str:
-        """What reports call the kind of model."""
-        return "random decision trees"
+    name = "random decision trees"
 
     def describe(self) -> Mapping[str, Any]:
         """Return the attributes and how the trees are drawn and read, as JSON values."""

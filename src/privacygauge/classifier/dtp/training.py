@@ -25,10 +25,7 @@ class LearnerTrainer:
         """What reports call the kind of model."""
         return self.learner.name
 
-    @property
-    def logits(self) -> bool:
-        """Learners give probabilities."""
-        return False
+    logits = False
 
     def describe(self) -> Mapping[str, Any]:
         """Return the learner's own settings."""

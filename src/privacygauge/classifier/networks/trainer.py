@@ -93,10 +93,7 @@ class Networks:
         """What reports call the kind of model."""
         return repr(self.make) if is_dataclass(self.make) else _name_of(self.make)
 
-    @property
-    def logits(self) -> bool:
-        """True: `train` returns logits."""
-        return True
+    logits = True
 
     def describe(self) -> Mapping[str, Any]:
         """Return everything that the result depends on beside the data, as JSON values."""

@@ -73,20 +73,11 @@ class Bavaria:
     prior from, and is scored by `LiraOnline` with its pooled variance.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "bavaria"
+    name = "bavaria"
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes: the ratio means the same in each."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio of predictive densities."""

@@ -33,20 +33,11 @@ class CalibratedOnline:
     the best threshold of a record whose two groups have equal spreads.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "calibrated"
+    name = "calibrated"
 
-    @property
-    def variant(self) -> str:
-        """Worlds with and without the targets are used."""
-        return "online"
+    variant = "online"
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes: the worlds know each record's difficulty."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return how far each target's signal lies above the middle of its medians."""
@@ -71,20 +62,11 @@ class CalibratedOffline:
     takes their median less the average gap between members and non-members.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "calibrated"
+    name = "calibrated"
 
-    @property
-    def variant(self) -> str:
-        """Only worlds without the targets are used."""
-        return "offline"
+    variant = "offline"
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes: the worlds know each record's difficulty."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return how far each target's signal lies above that of worlds without it."""

@@ -51,10 +51,7 @@ class PooledVariance:
     scores, which holds the differences between records too, and the members' for both groups.)
     """
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "pooled variance"
+    name = "pooled variance"
 
     def among(self, n_worlds: int) -> PooledVariance:
         """Return itself: any number of worlds will do."""
@@ -78,10 +75,7 @@ class PerRecordVariance:
     Pooled for a record with fewer than two worlds in the group, or whose worlds all agree.
     """
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "per-record variance"
+    name = "per-record variance"
 
     def among(self, n_worlds: int) -> PerRecordVariance:
         """Return itself, whether or not there are worlds enough to be wise."""
@@ -140,15 +134,9 @@ class Tail(Protocol):
 class OneSided:
     """``log Phi((phi0 - mu_out) / s_out)``: only a signal that is too high speaks for a member."""
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "one-sided"
+    name = "one-sided"
 
-    @property
-    def usual(self) -> float:
-        """The median."""
-        return 0.0
+    usual = 0.0
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the log of the probability that a non-member's signal is lower."""
@@ -160,15 +148,9 @@ class OneSided:
 class TwoSided:
     """``-log N(phi0; mu_out, s_out)``, as in the authors' code: unlikely either way."""
 
-    @property
-    def name(self) -> str:
-        """Name in reports."""
-        return "two-sided"
+    name = "two-sided"
 
-    @property
-    def usual(self) -> float:
-        """One deviation, where the score is the mean of non-members' scores."""
-        return 1.0
+    usual = 1.0
 
     def of(self, distance: Floats, variance: Floats) -> Floats:
         """Return the negated log density of a non-member's signal."""
@@ -191,20 +173,14 @@ class LiraOnline:
     variance: Variance = AutoVariance()
     """`AutoVariance`, `PooledVariance` or `PerRecordVariance`."""
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "lira-online"
+    name = "lira-online"
 
     @property
     def variant(self) -> str:
         """How the variance is estimated."""
         return self.variance.name
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes: the ratio means the same in each."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's likelihood ratio."""
@@ -240,20 +216,14 @@ class LiraOffline:
     variance: Variance = AutoVariance()
     """`AutoVariance`, `PooledVariance` or `PerRecordVariance`."""
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "lira-offline"
+    name = "lira-offline"
 
     @property
     def variant(self) -> str:
         """The tail, and how the variance is estimated."""
         return f"{self.tail.name}, {self.variance.name}"
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes: the probability means the same in each."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log probability, or the negated log density, of every target's signal."""

@@ -51,10 +51,7 @@ class RiskScore:
     estimator: Estimator | None = None
     """`Isotonic()` unless another is given."""
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "privacy-risk-score"
+    name = "privacy-risk-score"
 
     @property
     def variant(self) -> str:
@@ -62,10 +59,7 @@ class RiskScore:
         usual = self.signal == RiskScore.signal
         return self.chosen.name if usual else f"{self.chosen.name}, {self.signal}"
 
-    @property
-    def thresholds(self) -> str:
-        """A probability needs no threshold but one half."""
-        return "none"
+    thresholds = "none"
 
     @property
     def chosen(self) -> Estimator:

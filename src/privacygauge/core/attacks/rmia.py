@@ -44,20 +44,11 @@ class RmiaOnline:
     The mean of both groups' means is what the plain one is for exact halves.
     """
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "rmia"
+    name = "rmia"
 
-    @property
-    def variant(self) -> str:
-        """Worlds with and without the targets are used."""
-        return "online"
+    variant = "online"
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""
@@ -91,20 +82,14 @@ class RmiaOffline:
         if not 0.0 <= self.a <= 1.0:
             raise InputError(f"a must be in [0, 1], got {self.a}")
 
-    @property
-    def name(self) -> str:
-        """The name in reports."""
-        return "rmia"
+    name = "rmia"
 
     @property
     def variant(self) -> str:
         """Only worlds without the targets are used; and the slope."""
         return f"offline, a = {self.a:g}"
 
-    @property
-    def thresholds(self) -> str:
-        """One threshold serves all classes."""
-        return "global"
+    thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""

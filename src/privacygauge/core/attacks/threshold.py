@@ -27,10 +27,7 @@ class Threshold:
         """The signal's name: metric attacks are named by their metric."""
         return self.signal
 
-    @property
-    def variant(self) -> str:
-        """There is one form only."""
-        return ""
+    variant = ""
 
     @property
     def thresholds(self) -> str:
