@@ -15,8 +15,9 @@ from rich.console import Console
 from privacygauge.audits.generator import plots, sections
 from privacygauge.audits.generator.data import records_frame
 from privacygauge.audits.generator.found import SyntheticAudit
-from privacygauge.audits.generator.says import METRICS, settings
+from privacygauge.audits.generator.says import settings
 from privacygauge.audits.generator.verdict import grade_of, verdict
+from privacygauge.audits.synthetic import OF_GENERATOR
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report import render
 from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD
@@ -541,7 +542,7 @@ def test_groups_are_drawn_apart(findings: SyntheticAudit) -> None:
 def test_the_gate_names_what_the_report_measures(findings: SyntheticAudit) -> None:
     for f in (findings, example(1, attacks=ONE_ATTACK)):
         gated = [x for measure in f.report().measures if measure.gate for x in measure.numbers]
-        assert tuple(gated) == METRICS
+        assert tuple(gated) == OF_GENERATOR
         assert f.report().numbers["worst"] == f.headline.worst.auc.value
         # A bound on epsilon has one honest number: its lower end.
         assert f.report().numbers["epsilon"] == f.headline.worst.epsilon.low

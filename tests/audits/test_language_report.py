@@ -12,9 +12,9 @@ import pytest
 from matplotlib.figure import Figure
 from rich.console import Console
 
+from privacygauge.audits.language.asks import METRICS
 from privacygauge.audits.language.found import ControlFinding
 from privacygauge.audits.language.play import audit_language
-from privacygauge.audits.language.says import METRICS
 from privacygauge.audits.language.sections import riskiest
 from privacygauge.audits.language.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped

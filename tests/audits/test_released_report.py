@@ -15,8 +15,8 @@ from rich.console import Console
 
 from privacygauge.audits.released_table import plots, sections
 from privacygauge.audits.released_table.play import audit_released
-from privacygauge.audits.released_table.says import METRICS
 from privacygauge.audits.released_table.verdict import verdict
+from privacygauge.audits.synthetic import OF_TABLE
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.headline import Fact
@@ -359,9 +359,9 @@ def test_methods_name_every_level(found, alone):
 def test_the_gate_names_what_the_report_measures(found, alone):
     for f in (found, alone):
         gated = {measure.name for measure in f.report().measures if measure.gate}
-        assert {name.removesuffix(".low") for name in METRICS} == gated
+        assert {name.removesuffix(".low") for name in OF_TABLE} == gated
     numbers = found.report().numbers
-    assert set(METRICS) <= set(numbers)
+    assert set(OF_TABLE) <= set(numbers)
     assert numbers["accuracy"] == found.headline.accuracy.value
     assert numbers["accuracy.low"] == found.headline.accuracy.low
     assert numbers["auc"] == found.headline.attack.auc.value

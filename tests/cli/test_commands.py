@@ -62,7 +62,7 @@ def test_another_version_s_options_are_refused_in_one_line(command):
 def test_every_option_says_what_it_is(command):
     for _, how in command.request.asked():
         assert how.help.endswith((".", ")"))
-        assert how.flag == "" or how.flag.startswith("--")
+        assert how.flag == "" or how.flag.startswith("--") or len(how.flag) == 2
     assert command.help.splitlines()[0].endswith(".")
     assert "Example: privacygauge " + command.name in command.help
     named = {metric.removesuffix(".low") for metric in command.metrics}
@@ -101,9 +101,17 @@ def test_help_lists_headings_in_their_order():
     assert inside.list_commands(context) == ["bound", "attack", "log", "serve"]
 
 
+def plan_of_a_unit():
+    return Plan("made", 0, 1, "unit", 1, {"x": ArraySpec(("unit",), (1,), "int64")}, {})
+
+
 def test_an_interruption_says_how_to_resume(tmp_path):
     told = []
     work = Work(tmp_path / "my report" / "run", tell=told.append)
+    with pytest.raises(KeyboardInterrupt), work.resumable(filled(COMMANDS[0])):
+        raise KeyboardInterrupt
+    assert told == []  # no run was begun
+    open_run(work.run, plan_of_a_unit())
     with pytest.raises(KeyboardInterrupt), work.resumable(filled(COMMANDS[0])):
         raise KeyboardInterrupt
     assert told == [f"\nprivacygauge: resume with: privacygauge resume '{tmp_path}/my report'"]
@@ -113,8 +121,7 @@ def test_a_run_keeps_the_date_on_which_it_was_begun(tmp_path, monkeypatch):
     asked = filled(COMMANDS[0])
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     run = tmp_path / "run"
-    plan = Plan("made", 0, 1, "unit", 1, {"x": ArraySpec(("unit",), (1,), "int64")}, {})
-    open_run(run, plan, invocation=Work(run).invocation("made-up", asked))
+    open_run(run, plan_of_a_unit(), invocation=Work(run).invocation("made-up", asked))
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "864000")
     assert Work(run).invocation("made-up", asked)["made"] == "1970-01-02"
     assert Work(run).made == "1970-01-02"

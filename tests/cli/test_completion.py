@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import redirect_stdout, suppress
 from functools import cache
+from typing import get_args
 
 import pytest
 import typer
@@ -126,10 +127,15 @@ def values(option: str) -> list[str]:
 def test_names_are_those_that_commands_take():
     from privacygauge.audits.generator.play import SELECTORS
     from privacygauge.audits.holdout_attack.attacks import ATTACKS
+    from privacygauge.audits.language.facts import SHOWN
     from privacygauge.audits.language.units import THRESHOLDS
     from privacygauge.audits.named_models import ESTIMATORS, NETWORKS
     from privacygauge.classifier.defences.named import TRAINING_DEFENCES
     from privacygauge.core.attacks.posterior import ESTIMATORS as RISKS
+    from privacygauge.language.kinds import Kind
+    from privacygauge.language.masks import Pattern
+    from privacygauge.language.precision import Precision
+    from privacygauge.language.text_energies import Form
     from privacygauge.synthetic.games.games import GAMES
     from privacygauge.synthetic.generators.named import GENERATORS
 
@@ -141,6 +147,12 @@ def test_names_are_those_that_commands_take():
     assert set(values("synthetic --knowledge")) == {knowledge for _, knowledge in GAMES}
     assert values("holdout attack --attack") == list(ATTACKS)
     assert values("language --threshold") == list(THRESHOLDS)
+    assert values("language --show") == list(SHOWN)
+    assert values("language --kind") == list(get_args(Kind))
+    assert values("language --pattern") == list(get_args(Pattern))
+    assert values("language --form") == list(get_args(Form))
+    assert values("language --precision") == list(get_args(Precision))
+    assert values("language train-reference --precision") == list(get_args(Precision))
     assert set(values("classifier --risk")) == set(RISKS)
     assert values("worst-case --defence") == TRAINING_DEFENCES.split(", ")
     assert values("worst-case --wrong-label") == ["uniform", "least-likely"]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import privacygauge as pg
-from privacygauge.audits.language.says import METRICS as METRICS_OF_LANGUAGE
+from privacygauge.audits.language.asks import METRICS as METRICS_OF_LANGUAGE
 from privacygauge.audits.privacy_claim.says import METRICS as METRICS_OF_CLAIM
 from privacygauge.report.limits import Limit, exceeded
 from tests.classifier.made import made_up

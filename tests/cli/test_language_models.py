@@ -13,14 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from privacygauge.audits.language import reference
+from privacygauge.audits.language.asks import LanguageRequest, play
 from privacygauge.audits.language.play import audit_language
+from privacygauge.audits.work import Work
 from privacygauge.cli import main
-from privacygauge.cli.language_models import (
-    LanguageModelRequest,
-    language_model_request_in,
-    language_models_of_request,
-)
-from privacygauge.cli.reference_request import ReferenceRequest, reference_of_request
+from privacygauge.cli.output import told as tell
 from privacygauge.errors import InputError
 from privacygauge.language.model import MaskedModel, load_masked
 from privacygauge.runs.store import read_run
@@ -47,14 +45,14 @@ def asked(tmp_path_factory):
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in some))
         files[name] = str(path)
     models = {"target": str(saved(place / "a")), "reference": str(saved(place / "b", seed=1))}
-    return LanguageModelRequest(**models, **files, masks=2)
+    return LanguageRequest(**models, **files, masks=2)
 
 
 @pytest.fixture(scope="module")
 def done(asked, tmp_path_factory):
     """Return the audit that was asked for, and the folder of its run."""
     run = tmp_path_factory.mktemp("done") / "run"
-    return language_models_of_request(asked, run, jobs=1, quiet=True), run
+    return play(asked, Work(run)), run
 
 
 @pytest.mark.slow
@@ -70,20 +68,19 @@ def test_a_stopped_audit_goes_on(asked, done, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(MaskedModel, "ask", counted)
     with pytest.raises(KeyboardInterrupt):
-        language_models_of_request(asked, run, jobs=1, quiet=True)
-    assert (
-        capsys.readouterr().err == f"\nprivacygauge: go on with: privacygauge resume {run.parent}\n"
-    )
+        play(asked, Work(run, tell=tell))
+    told = capsys.readouterr().err
+    assert told == f"\nprivacygauge: resume with: privacygauge resume {run.parent}\n"
     kept = read_run(run)
     assert (kept.n_done(), kept.invocation["command"]) == (0, "language")
-    again = language_model_request_in(kept.invocation["options"])
-    assert (again.masks, again.kind, again.fpr) == (2, "masked", (0.1, 0.01))
-    found = language_models_of_request(again, run, jobs=1, quiet=True)
+    again = LanguageRequest.kept(kept.invocation["options"])
+    assert (again.masks, again.kind, again.rates) == (2, "masked", (0.1, 0.01))
+    found = play(again, Work(run))
     # Six sides and models in one pass each, and the one that was stopped once more.
     assert len(n_asked) == 7
     assert read_run(run).missing() == []
     assert found.energies.target.tolist() == whole.energies.target.tolist()
-    language_models_of_request(again, run, jobs=1, quiet=True)
+    play(again, Work(run))
     assert len(n_asked) == 7
 
 
@@ -99,30 +96,37 @@ def test_the_energies_are_kept_beside_the_run(done):
 @pytest.mark.slow
 def test_without_a_folder_nothing_is_kept(asked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    language_models_of_request(asked, None, jobs=1, quiet=True)
+    play(asked, Work())
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
 def test_other_settings_in_the_same_run(asked, done):
     options = dict(asked.settled())
-    wider = language_model_request_in({**options, "fpr": [0.2], "level": 0.9})
-    found = language_models_of_request(wider, done[1], jobs=1, quiet=True)
+    wider = LanguageRequest.kept({**options, "fpr": [0.2], "level": 0.9})
+    found = play(wider, Work(done[1]))
     assert {x.asked for x in found.samples.thresholds} == {0.2, None}
-    other = language_model_request_in({**options, "masks": 3})
+    other = LanguageRequest.kept({**options, "masks": 3})
     with pytest.raises(InputError, match="holds another run: masks is 2 there and 3 here"):
-        language_models_of_request(other, done[1], jobs=1, quiet=True)
+        play(other, Work(done[1]))
 
 
 def test_causal_models_are_told_by_their_config(asked, tmp_path):
     models = {"target": str(saved(tmp_path / "g", "gpt2")), "reference": None}
     unasked = {"kind": None, "masks": None, "pattern": None}
-    request = language_model_request_in({**asked.settled(), **models, **unasked})
-    found = language_models_of_request(request, None, jobs=1, quiet=True)
+    request = LanguageRequest.kept({**asked.settled(), **models, **unasked})
+    found = play(request, Work())
     assert request.settled()["kind"] == "causal"
     assert {x.name for x in found.evaluations} == {"loss", "zlib", "min-k", "min-k++"}
     with pytest.raises(InputError, match="--masks goes with masked models: a causal one is asked"):
         replace(request, masks=2).settled()
+
+
+def checked_and_played(options, run):
+    """Play what a run keeps, checked as the command checks it."""
+    asked = LanguageRequest.kept(options)
+    asked.check(1)
+    return play(asked, Work(run))
 
 
 @pytest.mark.parametrize(
@@ -140,23 +144,19 @@ def test_causal_models_are_told_by_their_config(asked, tmp_path):
 )
 def test_one_line_for_what_is_wrong(asked, tmp_path, change, told):
     with pytest.raises(InputError) as error:
-        language_models_of_request(
-            language_model_request_in({**asked.settled(), **change}),
-            tmp_path / "run",
-            jobs=1,
-            quiet=True,
-        )
+        checked_and_played({**asked.settled(), **change}, tmp_path / "run")
     assert told in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_a_reference_is_trained(asked, tmp_path):
     out = str(tmp_path / "reference")
-    request = ReferenceRequest(asked.population, out, layers=1, hidden=8, vocabulary=90, epochs=2)
-    found = reference_of_request(request, quiet=True)
-    assert len(found.losses) == 2
+    size = {"layers": 1, "hidden": 8, "vocabulary": 90, "epochs": 2}
+    request = reference.ReferenceRequest(texts=asked.population, out=out, **size)
+    found = reference.play(request, Work())
     assert load_masked(out).source.weights
-    assert found.summary().startswith(f"{out}: 10 texts of ")
+    assert found.startswith(f"{out}: 10 texts of ")
+    assert "2 epochs" in found
 
 
 # -- the same as commands
@@ -253,8 +253,8 @@ def test_an_interruption_tells_how_to_go_on(asked, tmp_path, monkeypatch, capsys
     monkeypatch.setattr(MaskedModel, "ask", stopped)
     out, answers = tmp_path / "out", tmp_path / "answers"
     for where, told in (
-        (("--out", out), f"go on with: privacygauge resume {out}"),
-        (("--answers", answers, "--json", "-"), "go on with the same command"),
+        (("--out", out), f"resume with: privacygauge resume {out}"),
+        (("--answers", answers, "--json", "-"), "resume with the same command"),
     ):
         with pytest.raises(KeyboardInterrupt):
             run_inside((*command_of(asked), *where), capsys)

@@ -94,6 +94,14 @@ def test_a_schema_is_written_edited_and_read(table, capsys, tmp_path):
     one_line(run_inside(("vulnerable", path, "--schema", file), capsys), message)
 
 
+@pytest.mark.parametrize(("value", "code"), [(0.0, 3), (9.0, 0)])
+def test_a_table_may_be_held_to_a_limit(table, capsys, value, code):
+    limit = f"--fail-above=vulnerability={value}"
+    done = run_inside(("vulnerable", table[0], "--json", "-", limit), capsys)
+    assert done.returncode == code
+    assert done.stderr.startswith("privacygauge: vulnerability is 0.") == (code == 3)
+
+
 def test_columns_of_names_are_pointed_out(tmp_path, capsys):
     path = tmp_path / "t.csv"
     pd.DataFrame({"[b]": ["x", "y", "z"], "a": [1, 1, 2]}).to_csv(path, index=False)
@@ -106,6 +114,8 @@ def test_columns_of_names_are_pointed_out(tmp_path, capsys):
     ("options", "message"),
     [
         (("-k", "120"), "k must be in 1..119, the number of other records, got 120"),
+        (("--fail-above", "auc=1"), "no metric 'auc'; there are vulnerability"),
+        (("--write-schema", "/dev/null/schema.json"), "/dev/null"),
         (("--top", "0"), "--top must be at least 1, got 0"),
         (("--distance", "euclid"), "--distance must be cosine or minkowski, got 'euclid'"),
         (("--p", "2"), "--p 2 goes with --distance minkowski only"),

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from privacygauge.audits.user_code import compared_code
-from privacygauge.cli.resumable import RESUMABLE
+from privacygauge.cli.commands import RESUMABLE
 from privacygauge.errors import InputError
 from privacygauge.runs.record import Record, record_in
 from privacygauge.runs.store import read_run

@@ -96,11 +96,11 @@ class Work:
 
     @contextmanager
     def resumable(self, request: Request) -> Iterator[None]:
-        """Say how to resume when the work is interrupted; code has to be named again."""
+        """Say how to resume when a run that was begun is interrupted; code is named again."""
         try:
             yield
         except KeyboardInterrupt:
-            if self.run is not None:
+            if self.run is not None and plan_in(self.run) is not None:
                 named = {n: x for n, x in request.code().items() if names_code(n, x)}
                 again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
                 told = " ".join(["privacygauge resume", shlex.quote(str(self.run.parent)), *again])

@@ -7,13 +7,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import typer
 
 from privacygauge.audits.asking import Asked, Command, Request, Role
 from privacygauge.cli import completion, options
 from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
+
+R = TypeVar("R", bound=Request)
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
@@ -48,7 +53,8 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
         raise typer.Exit(_played(command, given))
 
     last = command.name.rpartition(" ")[2]
-    app.command(last, rich_help_panel=command.group)(_typed(run, command, []))
+    parameters = _parameters(command.request) + _common(command)
+    app.command(last, rich_help_panel=command.group)(_typed(run, command.help, parameters))
 
 
 def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
@@ -64,18 +70,47 @@ def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     itself = inspect.Parameter("context", kind, annotation=typer.Context)
-    app.callback(invoke_without_command=True)(_typed(run, command, [itself]))
+    parameters = _parameters(command.request) + _common(command)
+    app.callback(invoke_without_command=True)(_typed(run, command.help, parameters, itself))
+
+
+def add_other(
+    app: typer.Typer, name: str, request: type[R], play: Callable[[R, Work], str], text: str
+) -> None:
+    """Add a command that is no audit: it has no report, and prints what `play` returns."""
+
+    def run(quiet: bool, **given: Any) -> None:
+        from privacygauge.audits.work import Work
+        from privacygauge.cli.output import told
+        from privacygauge.cli.progress import bar
+
+        asked = request(**_values(request, given))
+        asked.check(1)
+        done = play(asked, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
+        if not quiet:
+            print(done)
+
+    parameters = [*_parameters(request), _of("quiet", options.QUIET, bool, False)]
+    app.command(name)(_typed(run, text, parameters))
 
 
 def _typed(
-    run: Callable[..., None], command: Command[Any], first: list[inspect.Parameter]
+    run: Callable[..., None],
+    text: str,
+    parameters: list[_Parameter],
+    *first: inspect.Parameter,
 ) -> Callable[..., None]:
     """Return a function with the signature that typer makes options of."""
-    parameters = [*map(_parameter, *_hinted(command.request)), *_common(command)]
     found = inspect.Signature([*first, *(p.of_signature for p in parameters)])
     run.__signature__ = found  # type: ignore[attr-defined]
-    run.__doc__ = command.help
+    run.__doc__ = text
     return run
+
+
+def _parameters(request: type[Request]) -> list[_Parameter]:
+    """Return the parameters that ask for the fields of a request."""
+    hints = get_type_hints(request)
+    return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
 
 def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
@@ -124,12 +159,6 @@ def _parts(text: str, split: bool) -> list[str]:
 
 def _is_list(f: Field[Any]) -> bool:
     return str(f.type).startswith("tuple")
-
-
-def _hinted(request: type[Request]) -> tuple[list[Field[Any]], list[Asked], list[Any]]:
-    hints = get_type_hints(request)
-    pairs = request.asked()
-    return [f for f, _ in pairs], [asked for _, asked in pairs], [hints[f.name] for f, _ in pairs]
 
 
 def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from privacygauge.audits.asking import Command
@@ -11,8 +12,11 @@ from privacygauge.audits.defences.asks import COMMAND as DEFEND
 from privacygauge.audits.dtp.asks import COMMAND as DTP
 from privacygauge.audits.holdout_attack.asks import COMMAND as HOLDOUT_ATTACK
 from privacygauge.audits.holdout_bound.asks import COMMAND as HOLDOUT_BOUND
+from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.audits.leaderboard.asks import COMMAND as HOLDOUT_LOG
 from privacygauge.audits.privacy_claim.asks import COMMAND as DP_AUDIT
+from privacygauge.audits.synthetic import COMMAND as SYNTHETIC
+from privacygauge.audits.vulnerable.asks import COMMAND as VULNERABLE
 from privacygauge.audits.worst_case.asks import COMMAND as WORST_CASE
 
 COMMANDS: tuple[Command[Any], ...] = (
@@ -21,9 +25,15 @@ COMMANDS: tuple[Command[Any], ...] = (
     DEFEND,
     WORST_CASE,
     DTP,
+    VULNERABLE,
+    SYNTHETIC,
+    LANGUAGE,
     HOLDOUT_BOUND,
     HOLDOUT_ATTACK,
     HOLDOUT_LOG,
     DP_AUDIT,
 )
 """In the order of ``privacygauge --help``."""
+
+RESUMABLE: Mapping[str, Command[Any]] = {found.name: found for found in COMMANDS if found.keeps}
+"""Those that keep a run, by name."""

@@ -1,8 +1,4 @@
-"""What a shell offers for a value: known names, metrics, folders of audits. Imports nothing heavy.
-
-The names are written down here a second time, so that a shell need not wait for the packages that
-use them; `tests/cli/test_completion.py` compares both.
-"""
+"""What a shell offers for a value: names, metrics, folders of audits. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -10,50 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import typer
-
-from privacygauge.cli.commands import COMMANDS
-
-GENERATORS = ("baynet", "privbayes", "synthpop", "independent", "identity", "silence")
-"""Of ``synthetic --generator``."""
-
-SELECTORS = ("distance", "random", "rare", "likelihood")
-"""Of ``synthetic --select``."""
-
-GAMES = ("average", "specific", "shared")
-"""Of ``synthetic --game``."""
-
-KNOWLEDGE = ("auxiliary", "exact", "synthetic")
-"""Of ``synthetic --knowledge``."""
-
-THRESHOLDS = ("population", "oracle", "mean-train")
-"""Of ``language --threshold``."""
+from privacygauge.cli.commands import COMMANDS, RESUMABLE
 
 BACKENDS = ("loky", "threading", "dask", "ray")
 """Of ``--backend``."""
-
-_LANGUAGE = (
-    *("accuracy", "advantage", "auc", "epsilon", "tpr@0.1", "tpr@0.01", "tpr@0.001"),
-    *("patient-auc", "patient-accuracy"),
-)
-_GENERATOR = ("auc", "worst", "epsilon")
-_TABLE = (
-    *("beyond", "accuracy", "auc", "epsilon", "copies"),
-    *("singling-out", "linkability", "inference"),
-)
-
-
-def _with_low(*names: str) -> tuple[str, ...]:
-    return tuple(name for metric in names for name in (metric, f"{metric}.low"))
-
-
-METRICS: dict[str, tuple[str, ...]] = {
-    "synthetic": _with_low(*dict.fromkeys((*_GENERATOR, *_TABLE))),
-    "language": _with_low(*_LANGUAGE),
-}
-"""What ``--fail-above`` takes, of commands that `COMMANDS` does not list."""
-
-_RESUMABLE = ("language", "synthetic")
 
 
 def names(*known: str) -> Callable[[str], list[str]]:
@@ -66,22 +22,14 @@ def names(*known: str) -> Callable[[str], list[str]]:
     return complete
 
 
-def metrics(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the metrics of ``--fail-above`` for the command at hand."""
-    known = METRICS.get(ctx.info_name or "", ())
-    return [f"{name}=" for name in known if name.startswith(incomplete)]
-
-
 def metrics_of_all() -> tuple[str, ...]:
     """Return what any audit can be held to."""
-    listed = [command.metrics for command in COMMANDS]
-    return _once(*listed, *METRICS.values())
+    return _once(*(command.metrics for command in COMMANDS))
 
 
 def metrics_of_runs() -> tuple[str, ...]:
     """Return what audits can be held to whose commands keep a run."""
-    listed = [command.metrics for command in COMMANDS if command.keeps]
-    return _once(*listed, *(METRICS[name] for name in _RESUMABLE if name in METRICS))
+    return _once(*(command.metrics for command in RESUMABLE.values()))
 
 
 def _once(*lists: tuple[str, ...]) -> tuple[str, ...]:

@@ -18,8 +18,6 @@ from privacygauge.cli.order import Ordered
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
-from privacygauge.cli.synthetic import synthetic
-from privacygauge.cli.vulnerable import vulnerable
 from privacygauge.core.versions import own_version
 from privacygauge.errors import PrivacyGaugeError
 
@@ -60,12 +58,11 @@ def _privacygauge(
         print(context.get_help())
 
 
-app.command(rich_help_panel=Group.TABLE)(vulnerable)
-app.command(rich_help_panel=Group.TABLE)(synthetic)
 app.add_typer(language, rich_help_panel=Group.LANGUAGE)
 app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
 for found in COMMANDS:
-    add(holdout if found.name.startswith("holdout ") else app, found)
+    if found.name != language.info.name:
+        add(holdout if found.name.startswith("holdout ") else app, found)
 app.command(rich_help_panel=Group.REPORTS)(register)
 app.command(rich_help_panel=Group.PAPERS)(reproduce)
 app.command(rich_help_panel=Group.REPORTS)(resume)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,7 +11,8 @@ import typer
 from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
-    from privacygauge.cli.resumable import Resumable
+    from privacygauge.audits.asking import Command, Request
+    from privacygauge.audits.work import Work
     from privacygauge.report.values import Report
 
 RUN = "run"
@@ -81,10 +80,9 @@ def resume(
 
     place, command, asked = _started(run)
     given = {"model": model, "fitted": fitted, "generator": generator}
-    again = named_again(asked, given, place)
-    work = partial(_reported, command, again, place, jobs, quiet, False)
-    metrics = command.metrics_of(again)
-    raise typer.Exit(_written(work, metrics, place, backend, out, json, quiet, fail_above))
+    request = command.request.kept(named_again(asked, given, place))
+    work = _work(place, jobs, quiet)
+    raise typer.Exit(_written(command, request, work, backend, out, json, fail_above))
 
 
 def report(
@@ -146,42 +144,39 @@ def report(
         return
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
-    place, metrics, work = _finished(run, quiet)
-    raise typer.Exit(_written(work, metrics, place, "loky", out, json, quiet, fail_above))
+    command, request, work = _finished(run, quiet)
+    raise typer.Exit(_written(command, request, work, "loky", out, json, fail_above))
 
 
 def _finished_json(run: Path) -> str:
     """Return the JSON of a finished run's report; nothing is trained."""
     from privacygauge.report.render import as_json
 
-    _, _, work = _finished(run, True)
-    return as_json(work())
+    return as_json(_reported(*_finished(run, True)))
 
 
-def _finished(run: Path, quiet: bool) -> tuple[Path, Collection[str], Callable[[], Report]]:
-    """Return a finished run's own folder, its metrics, and what makes the report of it.
+def _finished(run: Path, quiet: bool) -> tuple[Command[Any], Request, Work]:
+    """Return the command of a finished run, what was asked, and work that only reads it.
 
     Nothing is trained, and nothing is imported that the run names.
     """
     _require_finished(run)
     place, command, asked = _started(run)
-    work = partial(_reported, command, asked, place, 1, quiet, True)
-    return place, command.metrics_of(asked), work
+    return command, command.request.kept(asked), _work(place, 1, quiet, recorded=True)
 
 
-def _reported(
-    command: Resumable,
-    asked: Mapping[str, Any],
-    place: Path,
-    jobs: int,
-    quiet: bool,
-    recorded: bool,
-) -> Report:
-    from privacygauge.audits.work import made_in
+def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Work:
+    from privacygauge.audits.work import Work
+    from privacygauge.cli.output import told
+    from privacygauge.cli.progress import bar
 
-    found = command.audit(asked, place, jobs, quiet, recorded).report()
-    origin = replace(found.origin, made=made_in(place) or found.origin.made)
-    return replace(found, origin=origin, name=asked.get("title", ""), note=asked.get("note", ""))
+    return Work(place, place.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
+
+
+def _reported(command: Command[Any], request: Request, work: Work) -> Report:
+    """Return the report of a run, once what is missing in it is done."""
+    request.check(work.jobs)
+    return work.dated(command.play(request, work).report(), request)
 
 
 def _require_finished(run: Path) -> None:
@@ -227,13 +222,12 @@ def runs(
 
 
 def _written(
-    work: Callable[[], Report],
-    metrics: Collection[str],
-    place: Path,
+    command: Command[Any],
+    request: Request,
+    work: Work,
     backend: str,
     out: Path | None,
     json: str | None,
-    quiet: bool,
     fail_above: list[str] | None,
 ) -> int:
     """Write what an audit finds, and return the exit code."""
@@ -241,17 +235,17 @@ def _written(
     from privacygauge.cli.output import destination, emit_report
     from privacygauge.report.limits import exceeded, parsed_limits
 
-    limits = parsed_limits(fail_above, metrics)
-    usual = place.parent if out is None and json is None else out
+    limits = parsed_limits(fail_above, request.metrics or command.metrics)
+    usual = work.folder if out is None and json is None else out
     folder = destination(usual, json, "privacygauge-report")
     with backends.backend(backend):
-        report = work()
-    return emit_report(report, folder, json, quiet, exceeded(report, limits))
+        report = _reported(command, request, work)
+    return emit_report(report, folder, json, work.quiet, exceeded(report, limits))
 
 
-def _started(run: Path) -> tuple[Path, Resumable, dict[str, Any]]:
+def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
-    from privacygauge.cli.resumable import RESUMABLE
+    from privacygauge.cli.commands import RESUMABLE
     from privacygauge.errors import InputError
     from privacygauge.runs.store import read_run
 

@@ -31,9 +31,6 @@ from privacygauge.report.values import (
     Worst,
 )
 
-METRICS = ("auc", "auc.low", "worst", "worst.low", "epsilon", "epsilon.low")
-"""What a release can be held to."""
-
 FPR = 0.1
 """The false-positive rate of the number on true positives."""
 

@@ -32,13 +32,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-METRICS = tuple(
-    name
-    for metric in (*measures.HIGHEST, "epsilon", "patient-auc", "patient-accuracy")
-    for name in (metric, f"{metric}.low")
-)
-"""What a release can be held to."""
-
 
 def report(f: LanguageAudit) -> Report:
     """Return everything that the audit says, as plain values."""

@@ -24,16 +24,6 @@ from privacygauge.report.values import About, Measure, Report, Section, Table, W
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = tuple(
-    name
-    for metric in (
-        *("beyond", "accuracy", "auc", "epsilon", "copies"),
-        *("singling-out", "linkability", "inference"),
-    )
-    for name in (metric, f"{metric}.low")
-)
-"""What a release can be held to."""
-
 _BEYOND = "0%: nothing is true of the real records more often than of other people"
 _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TOP = 10
-"""So many records are listed where nothing else is asked for."""
+"""The default number of records to list."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,16 +24,21 @@ class VulnerableRecords(Reported, Vulnerability):
 
     origin: Origin
     """Where it comes from; nothing is drawn or estimated."""
+    listed: int = TOP
+    """How many records a report lists."""
 
     def __repr__(self) -> str:
         row = int(self.order[0])
         return f"<VulnerableRecords of {len(self):,}: row {row} first, with {self.scores[row]:.4f}>"
 
-    def report(self, top: int = TOP) -> Report:
-        """Return everything that there is to say, as plain values; `top` records are listed."""
+    def report(self, top: int | None = None) -> Report:
+        """Return everything that there is to say, as plain values.
+
+        Lists `top` records; by default as many as `listed`.
+        """
         from privacygauge.audits.vulnerable.says import report
 
-        return report(self, top)
+        return report(self, self.listed if top is None else top)
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row for every record: row, score, rank."""
@@ -41,13 +46,13 @@ class VulnerableRecords(Reported, Vulnerability):
 
         return pd.DataFrame({"row": np.arange(len(self)), "score": self.scores, "rank": self.ranks})
 
-    def summary(self, top: int = TOP) -> str:
+    def summary(self, top: int | None = None) -> str:
         """Return the most vulnerable records as plain text."""
         from privacygauge.report import render
 
         return render.summary(self.report(top))
 
-    def to_json(self, top: int = TOP) -> str:
+    def to_json(self, top: int | None = None) -> str:
         """Return the text of ``report.json``: the most vulnerable records, and what was asked."""
         from privacygauge.report import render
 

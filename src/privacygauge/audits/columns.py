@@ -1,0 +1,60 @@
+"""What the commands about tables of people ask in common: the table, and what its columns are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Request, Role, argument, option
+
+if TYPE_CHECKING:
+    from privacygauge.synthetic.schema import Schema
+
+COLUMNS = "Columns"
+"""The heading of options that say what columns are."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableRequest(Request):
+    """What was asked about a table."""
+
+    data: str = argument("DATA", "The table: .csv or .parquet with a header.")
+    continuous: tuple[str, ...] = option(
+        "--continuous",
+        "A,B",
+        "Columns to take as numbers. Default: every column that holds numbers only.",
+        default=(),
+        panel=COLUMNS,
+    )
+    categorical: tuple[str, ...] = option(
+        "--categorical",
+        "A,B",
+        "Columns to take as categories, such as codes and classes. Default: every column that "
+        "does not hold numbers only.",
+        default=(),
+        panel=COLUMNS,
+    )
+    schema: str | None = option(
+        "--schema",
+        "FILE",
+        "Schema of the columns: JSON as privacygauge vulnerable --write-schema writes it, edited "
+        "or not.",
+        default=None,
+        panel=COLUMNS,
+        role=Role.FILE,
+    )
+    drop: tuple[str, ...] = option(
+        "--drop",
+        "COLUMN",
+        "Column to leave out, such as names. May be given several times.",
+        default=(),
+        panel=COLUMNS,
+        split=False,
+    )
+
+    @property
+    def given_schema(self) -> Schema | None:
+        """The schema in the file that was named."""
+        from privacygauge.synthetic.frames import read_schema
+
+        return None if self.schema is None else read_schema(self.schema)

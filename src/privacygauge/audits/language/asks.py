@@ -1,0 +1,432 @@
+"""What `privacygauge language` asks, of energies or of models, and how it is played."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.language.found import LanguageAudit
+    from privacygauge.audits.work import Work
+    from privacygauge.language.masks import MaskPlan, Pattern
+    from privacygauge.language.model import Model
+    from privacygauge.language.precision import Precision
+    from privacygauge.language.text_energies import Form
+    from privacygauge.runs.store import Run
+
+NAME = "language"
+"""The command."""
+
+METRICS = with_low(
+    *("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001"),
+    *("epsilon", "patient-auc", "patient-accuracy"),
+)
+"""What a release can be held to."""
+
+ANSWERS = "answers"
+"""Folder inside of a run that keeps what the models answered."""
+
+ENERGIES = "energies.parquet"
+"""File beside a run, for `privacygauge language --scores`."""
+
+_MODELS = "From models"
+_ASKING = "How models are asked"
+
+_EITHER = (
+    "give either --scores, energies that were computed already, or --target, a model, with "
+    "--members and --nonmembers"
+)
+
+_FOLDERS = ("target", "reference", "answers")
+# Other texts, models and folders make another run by their digests; the choice of thresholds is
+# made when the energies are there.
+_DECIDES = (
+    *("kind", "masks", "pattern", "form", "text", "ids", "group"),
+    *("device", "precision", "seed"),
+)
+
+_HELP = """Audit a language model, from the model itself or from energies of texts.
+
+Example: privacygauge language --target model --reference other --members in.jsonl
+--nonmembers out.jsonl
+
+Example: privacygauge language --scores energies.jsonl --threshold population --fpr 0.1
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageRequest(Request):
+    """What was asked."""
+
+    scores: str | None = option(
+        "--scores",
+        "FILE",
+        "Energies of samples: .jsonl, .jsonl.gz, .csv or .parquet with the columns sample, "
+        "energy_target and member (0 or 1), and as far as known group (the patient), "
+        "energy_reference, population (0 or 1), length (tokens), text and signal_NAME of further "
+        "signals.",
+        default=None,
+        role=Role.FILE,
+    )
+    threshold: tuple[str, ...] = option(
+        "--threshold",
+        "NAME",
+        "Where thresholds come from: population, oracle (the judged non-members themselves) or "
+        "mean-train (the members' mean); several as a,b. Default: population, or oracle without "
+        "one; the loss also with mean-train.",
+        default=(),
+        offers=("population", "oracle", "mean-train"),
+    )
+    fpr: tuple[str, ...] = option(
+        "--fpr",
+        "RATE",
+        "False-positive rate that thresholds are chosen for; several as a,b. Default: 0.1,0.01.",
+        default=(),
+    )
+    show: tuple[str, ...] = option(
+        "--show",
+        "COLUMN",
+        "Print text or length beside the samples most at risk. Default: ids only.",
+        default=(),
+        offers=("text", "length"),
+    )
+    target: str | None = option(
+        "--target",
+        "DIR",
+        "Model to audit: a folder of this machine with safetensors and tokenizer.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    reference: str | None = option(
+        "--reference",
+        "DIR",
+        "Model of the same kind that saw none of the texts. Without it only weak attacks are "
+        "played.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    members: str | None = option(
+        "--members",
+        "FILE",
+        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
+        ".txt with one text per line.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    nonmembers: str | None = option(
+        "--nonmembers",
+        "FILE",
+        "Texts of the same kind that the target was not trained on.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    population: str | None = option(
+        "--population",
+        "FILE",
+        "Further texts of the same kind, which are not judged: thresholds are chosen on them.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    text: str = option("--text", "COLUMN", "Column of the texts.", default="text", panel=_MODELS)
+    ids: str | None = option(
+        "--id",
+        "COLUMN",
+        "Column of their ids. Default: sample or id, or the rows.",
+        default=None,
+        panel=_MODELS,
+    )
+    group: str | None = option(
+        "--group",
+        "COLUMN",
+        "Column of the people they are about. Default: group, patient, patient_id, note or "
+        "note_id.",
+        default=None,
+        panel=_MODELS,
+    )
+    answers: str | None = option(
+        "--answers",
+        "DIR",
+        "Folder for the models' answers, which several audits may share: a reference is asked "
+        "once. Default: inside of --out.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    kind: str | None = option(
+        "--kind",
+        "NAME",
+        "masked or causal. Default: as the target's config.json says.",
+        default=None,
+        panel=_ASKING,
+        offers=("masked", "causal"),
+    )
+    masks: int | None = option(
+        "--masks", "K", "Number of masks per text. Default: 10.", default=None, panel=_ASKING
+    )
+    pattern: str | None = option(
+        "--pattern",
+        "NAME",
+        "How masks are drawn: balanced (every token equally often), random (as published), single "
+        "(every token once, alone) or exhaustive. Default: balanced.",
+        default=None,
+        panel=_ASKING,
+        offers=("balanced", "random", "single", "exhaustive"),
+    )
+    form: str = option(
+        "--form",
+        "NAME",
+        "Form of an energy: mean or sum over a mask's tokens.",
+        default="mean",
+        panel=_ASKING,
+        offers=("mean", "sum"),
+    )
+    device: str = option(
+        "--device", "NAME", "Where models run, such as cuda.", default="cpu", panel=_ASKING
+    )
+    precision: str = option(
+        "--precision",
+        "NAME",
+        "Precision of models: float32 or bfloat16.",
+        default="float32",
+        panel=_ASKING,
+        offers=("float32", "bfloat16"),
+    )
+
+    def check(self, jobs: int) -> None:
+        """Raise unless it is of energies or of models, with what belongs to either."""
+        if self.scores is not None and self.target is not None:
+            raise InputError(_EITHER)
+        if self.scores is None:
+            _ = self.models_and_texts
+        else:
+            for name in (*self._of_models(), *(("--jobs",) if jobs != 1 else ())):
+                raise InputError(f"{name} goes with --target, a model; --scores holds energies")
+        for name, asked in self._asked_by_name().items():
+            value = getattr(self, name)
+            if name in ("kind", "precision") and value not in (None, *asked.offers):
+                known = ", ".join(asked.offers)
+                raise InputError(f"{asked.flag} must be one of {known}, got {value!r}")
+        _ = self.rates
+
+    @property
+    def models_and_texts(self) -> tuple[str, str | None, str, str, str | None]:
+        """The models and the files of texts, where models are asked."""
+        if self.target is None:
+            raise InputError(_EITHER)
+        if self.members is None or self.nonmembers is None:
+            missing = "members" if self.members is None else "nonmembers"
+            raise InputError(f"--target needs --{missing}, a file of texts")
+        return self.target, self.reference, self.members, self.nonmembers, self.population
+
+    def _of_models(self) -> tuple[str, ...]:
+        """Return the options given that go with a model."""
+        return tuple(
+            asked.flag
+            for f, asked in self.asked()
+            if asked.panel in (_MODELS, _ASKING) and getattr(self, f.name) != f.default
+        )
+
+    @property
+    def keeps(self) -> bool:
+        """Whether models are asked, whose answers are worth keeping."""
+        return self.target is not None
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The false-positive rates; those of the paper where none are given."""
+        from privacygauge.language.thresholds import FPRS
+
+        return tuple(_rate(text) for text in self.fpr) or FPRS
+
+    @property
+    def plan(self) -> MaskPlan:
+        """How texts are masked."""
+        from privacygauge.language.masks import MaskPlan
+
+        default = MaskPlan()
+        pattern = default.pattern if self.pattern is None else cast("Pattern", self.pattern)
+        n_masks = default.n_masks if self.masks is None else self.masks
+        return MaskPlan(pattern, n_masks, seed=self.seed)
+
+    @property
+    def texts(self) -> dict[str, Path]:
+        """The files of texts or energies."""
+        return {name: path for name, path in self.files().items() if name not in _FOLDERS}
+
+    def settled(self) -> dict[str, Any]:
+        """Return the request as JSON values, a default and the same value by name as one."""
+        found = {**super().settled(), "fpr": self.rates}
+        if self.target is None:
+            return found
+        found["kind"] = self._kind(self.target)
+        if found["kind"] == "masked":
+            found |= {"masks": self.plan.n_masks, "pattern": self.plan.pattern}
+        return found
+
+    def _kind(self, target: str) -> str:
+        """Return the kind of both models, checked against what their folders say."""
+        from privacygauge.language.kinds import known_kind, model_kind
+
+        kind = self.kind or model_kind(target)
+        for role, path in (("target", target), ("reference", self.reference)):
+            found = None if path is None else known_kind(path)
+            if found not in (None, kind):
+                raise InputError(
+                    f"--{role} must be a {kind} language model, got a {found} one in {path}: "
+                    f"{'compare models of one kind' if self.kind is None else 'leave --kind out'}"
+                )
+        if kind == "causal":
+            for name, value in (("masks", self.masks), ("pattern", self.pattern)):
+                if value is not None:
+                    raise InputError(
+                        f"--{name} goes with masked models: a causal one is asked once a text"
+                    )
+        return kind
+
+
+def _rate(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"--fpr must be rates such as 0.1 or 0.1,0.01, got {text!r}") from error
+
+
+def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
+    """Return the audit that was asked for, of energies or of models."""
+    from privacygauge.audits.language.play import audit_language
+    from privacygauge.audits.provenance import file_hashes
+
+    if asked.scores is None:
+        return _of_models(asked, work)
+    return audit_language(
+        asked.scores,
+        threshold=asked.threshold or None,
+        fpr=asked.rates,
+        show=asked.show,
+        seed=asked.seed,
+        level=asked.level,
+        command=NAME,
+        provenance=file_hashes(asked.texts),
+    )
+
+
+def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
+    """Return the audit of a model, asking the models what the run does not hold yet."""
+    from privacygauge.audits.language.models import audit_causal, audit_masked
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.language.text_files import Columns
+    from privacygauge.runs.atomic import check_writable
+
+    given = asked.models_and_texts
+    kind, files = asked.settled()["kind"], file_hashes(asked.texts)
+    run = work.run
+    opened: list[Run] = []
+    if asked.answers is not None:
+        check_writable(Path(asked.answers))
+
+    def open_it(models: Sequence[Model]) -> None:
+        if run is not None:
+            opened.append(_opened(asked, work, run, files, models))
+
+    with _resumable(asked, work), work.bar("Scoring texts") as progress:
+        shared: dict[str, Any] = {
+            "form": cast("Form", asked.form),
+            "columns": Columns(asked.text, asked.ids, asked.group),
+            "threshold": asked.threshold or None,
+            "fpr": asked.rates,
+            "show": asked.show,
+            "device": asked.device,
+            "precision": cast("Precision", asked.precision),
+            "energies": None if run is None else run.parent / ENERGIES,
+            "run": asked.answers or (None if run is None else str(run / ANSWERS)),
+            # One process for a GPU: every further one would hold the models once more.
+            "n_jobs": work.jobs if asked.device == "cpu" else 1,
+            "progress": progress,
+            "seed": asked.seed,
+            "level": asked.level,
+            "command": NAME,
+            "provenance": files,
+            "before": open_it,
+        }
+        if kind == "causal":
+            found = audit_causal(*given, **shared)
+        else:
+            found = audit_masked(*given, plan=asked.plan, **shared)
+    for one in opened:
+        _close(one, found)
+    return found
+
+
+@contextmanager
+def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
+    """Say how to resume, also where answers alone are kept."""
+    try:
+        with work.resumable(asked):
+            yield
+    except KeyboardInterrupt:
+        if work.run is None and asked.answers is not None:
+            work.tell("\nprivacygauge: resume with the same command")
+        raise
+
+
+def _opened(
+    asked: LanguageRequest, work: Work, run: Path, files: Mapping[str, str], models: Sequence[Model]
+) -> Run:
+    """Return the run: what was asked, and that it ended; the answers lie in folders of their own.
+
+    With it, `privacygauge resume`, `report` and `runs` treat the audit as they treat any other.
+    """
+    from privacygauge.core.versions import own_version
+    from privacygauge.runs.plan import ArraySpec, Plan
+    from privacygauge.runs.store import open_run
+
+    settled = asked.settled()
+    plan = Plan(
+        name=NAME,
+        seed=asked.seed,
+        n_units=1,
+        unit="audit",
+        units_a_task=1,
+        arrays={"samples": ArraySpec(("audit",), (1,), "int64")},
+        settings={
+            **{name: settled[name] for name in _DECIDES},
+            "files": dict(files),
+            "models": [model.source.weights for model in models],
+            "privacygauge": own_version(),
+        },
+    )
+    return open_run(run, plan, invocation=work.invocation(NAME, asked))
+
+
+def _close(opened: Run, found: LanguageAudit) -> None:
+    import numpy as np
+
+    n_samples = np.array([len(found.records.member)])
+    opened.write(opened.plan.tasks[0], {"samples": n_samples})
+
+
+COMMAND = Command(
+    NAME,
+    Group.LANGUAGE,
+    LanguageRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not honest: "
+    "accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all attacks, sample by "
+    "sample), epsilon, patient-auc, patient-accuracy; add .low for the lower end of the interval.",
+    trains=True,
+    jobs=1,
+    keeps=True,
+)

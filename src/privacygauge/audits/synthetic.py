@@ -1,0 +1,389 @@
+"""What `privacygauge synthetic` asks, of a generator or of a released table, and how it is played.
+
+Not in the folder of either kind, since neither knows the other.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from privacygauge.audits.asking import PROGRAM, Command, Group, Role, argument, option, with_low
+from privacygauge.audits.columns import COLUMNS, TableRequest
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from privacygauge.audits.generator.found import SyntheticAudit
+    from privacygauge.audits.generator.targets import TargetsAsked
+    from privacygauge.audits.released_table.found import ReleasedAudit
+    from privacygauge.audits.work import Work
+    from privacygauge.synthetic.games.releases import Making
+    from privacygauge.synthetic.generators.generator import Generator
+
+OF_GENERATOR = with_low("auc", "worst", "epsilon")
+"""What a generator can be held to."""
+
+OF_TABLE = with_low(
+    *("beyond", "accuracy", "auc", "epsilon", "copies"),
+    *("singling-out", "linkability", "inference"),
+)
+"""What a released table can be held to."""
+
+_GAME = "The privacy game"
+_RELEASED = "A table that was released already"
+
+_HELP = """Audit a generator of synthetic tables, or a table that was released already.
+
+Example: privacygauge synthetic people.csv --generator baynet --targets 10
+
+Example: privacygauge synthetic people.csv --synthetic released.csv --holdout others.csv
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SyntheticRequest(TableRequest):
+    """What was asked."""
+
+    data: str = argument(
+        "REAL",
+        "Real records, which a generator learns from: .csv or .parquet with a header.",
+    )
+    generator: str | None = option(
+        "--generator",
+        "NAME|FILE.py:NAME",
+        "Generator to audit: baynet, privbayes:epsilon=1, synthpop, independent, identity, "
+        "silence; your own FILE.py:NAME or MODULE:NAME (fit and sample, or a function of frame, n "
+        "and seed); or 'command: PROGRAM ...', which reads CSV and writes CSV.",
+        default=None,
+        offers=("baynet", "privbayes", "synthpop", "independent", "identity", "silence"),
+        role=Role.CODE,
+    )
+    synthetic: str | None = option(
+        "--synthetic",
+        "FILE",
+        "Synthetic table made from REAL, to be audited as it is.",
+        default=None,
+        panel=_RELEASED,
+        role=Role.FILE,
+    )
+    holdout: str | None = option(
+        "--holdout",
+        "FILE",
+        "Records of the same source as REAL that the table was not made from: without them "
+        "general knowledge and leakage cannot be told apart.",
+        default=None,
+        panel=_RELEASED,
+        role=Role.FILE,
+    )
+    attempts: int = option(
+        "--attempts",
+        "N",
+        "Number of attempts at singling out, linking and inferring.",
+        default=500,
+        panel=_RELEASED,
+    )
+    targets: str = option(
+        "--targets",
+        "N|all|ROWS",
+        "Records to attack: N of them, all, or the rows 17,4 (one row: 17,).",
+        default="10",
+        panel=_GAME,
+    )
+    select: tuple[str, ...] = option(
+        "--select",
+        "A,B",
+        "How N records are chosen: distance (the most vulnerable), random, rare, likelihood; "
+        "several give N each, side by side. Default: distance.",
+        default=("distance",),
+        panel=_GAME,
+        offers=("distance", "random", "rare", "likelihood"),
+    )
+    game: str | None = option(
+        "--game",
+        "NAME",
+        "average (a fresh data set for every table), specific (one data set), or shared (one pool "
+        "of tables for all records). Default: average; above 50 records shared.",
+        default=None,
+        panel=_GAME,
+        offers=("average", "specific", "shared"),
+    )
+    knowledge: str | None = option(
+        "--knowledge",
+        "NAME",
+        "What the adversary has: auxiliary records, exact (all others of the data set; game "
+        "specific) or synthetic (the released table alone; game average). Default: exact in the "
+        "specific game, auxiliary in the others.",
+        default=None,
+        panel=_GAME,
+        offers=("auxiliary", "exact", "synthetic"),
+    )
+    shadows: int = option(
+        "--shadows",
+        "N",
+        "Number of synthetic tables that the adversary makes, per record or for all.",
+        default=1000,
+        panel=_GAME,
+    )
+    tests: int | None = option(
+        "--tests",
+        "N",
+        "Number of synthetic tables that the adversary is asked about. Default: as many as "
+        "--half-width needs.",
+        default=None,
+        panel=_GAME,
+    )
+    half_width: float = option(
+        "--half-width",
+        "H",
+        "Half of the width wanted for a record's interval, at an AUC near 1/2.",
+        default=0.05,
+        panel=_GAME,
+    )
+    size: int | None = option(
+        "--size",
+        "N",
+        "Number of records that a generator learns from. Default: 1,000, or a sixth of a small "
+        "table.",
+        default=None,
+        panel=_GAME,
+    )
+    made: int | None = option(
+        "--made",
+        "N",
+        "Number of records of a synthetic table. Default: as many as it was learnt from.",
+        default=None,
+        panel=_GAME,
+    )
+    label: str | None = option(
+        "--label",
+        "COLUMN",
+        "Column to predict where the usefulness of a table is measured. Default: several in turn.",
+        default=None,
+    )
+    ids: str | None = option(
+        "--id",
+        "COLUMN",
+        "Column of the records' names; it is left out of the table.",
+        default=None,
+        panel=COLUMNS,
+    )
+    unit: str | None = option(
+        "--unit",
+        "COLUMN",
+        "Column of the people behind the rows, which are then not taken for independent. Default: "
+        "that of --id.",
+        default=None,
+        panel=COLUMNS,
+    )
+    show: tuple[str, ...] = option(
+        "--show",
+        "COLUMN",
+        "Column to print beside the riskiest records. May be given several times. Default: rows "
+        "only.",
+        default=(),
+        split=False,
+    )
+
+    def check(self, jobs: int) -> None:
+        """Raise unless a generator was named or a table, and a holdout with a table only."""
+        if (self.generator is None) == (self.synthetic is None):
+            raise InputError(
+                "give either --generator, to audit what makes tables, or --synthetic, to audit a "
+                "table that was made"
+            )
+        if self.synthetic is None and self.holdout is not None:
+            raise InputError("--holdout goes with --synthetic, a table that was made")
+
+    @property
+    def keeps(self) -> bool:
+        """Whether tables are made, which are worth keeping."""
+        return self.generator is not None
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What can be held to a limit, of a generator or of a table."""
+        return OF_TABLE if self.generator is None else OF_GENERATOR
+
+    @property
+    def records(self) -> TargetsAsked:
+        """The records to attack: ``10`` of them, ``all``, or the rows ``17,4`` (or ``17,``)."""
+        import numpy as np
+
+        if self.targets == "all":
+            return self.targets
+        try:
+            numbers = [int(part) for part in self.targets.split(",") if part]
+        except ValueError:
+            numbers = []
+        if not numbers:
+            raise InputError(
+                "--targets must be a number, all, or rows such as 17,4 (one row: 17,), got "
+                f"{self.targets!r}"
+            )
+        return np.array(numbers) if "," in self.targets else numbers[0]
+
+
+def play(asked: SyntheticRequest, work: Work) -> SyntheticAudit | ReleasedAudit:
+    """Return the audit that was asked for, of a generator or of a table."""
+    if asked.generator is None:
+        return _of_table(asked)
+    return _of_generator(asked, asked.generator, work)
+
+
+def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAudit:
+    """Return the audit of a generator, making the tables that the run does not hold yet."""
+    from privacygauge.audits.generator.play import audit_synthetic
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.runs.store import plan_in
+    from privacygauge.synthetic.frames import read_frame
+
+    invocation = work.invocation("synthetic", asked)
+    generator = _generator(name, work)
+    frame = read_frame(asked.data)
+    apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
+    begun = work.run is not None and plan_in(work.run) is not None
+    with (
+        work.resumable(asked),
+        work.bar("Making tables") as progress,
+        work.bar("Attacking") as scoring,
+    ):
+        return audit_synthetic(
+            generator,
+            frame,
+            targets=asked.records,
+            select=asked.select,
+            game=asked.game,
+            knowledge=asked.knowledge,
+            shadows=asked.shadows,
+            tests=asked.tests,
+            half_width=asked.half_width,
+            size=asked.size,
+            made=asked.made,
+            schema=asked.given_schema,
+            continuous=asked.continuous,
+            categorical=asked.categorical,
+            drop=(*asked.drop, *apart),
+            label=asked.label,
+            ids=_column(frame, asked.ids, "--id"),
+            unit=_column(frame, asked.unit, "--unit"),
+            show=asked.show,
+            before=None if work.quiet or begun else lambda making: _tell_cost(making, work),
+            run=work.run,
+            n_jobs=work.jobs,
+            progress=progress,
+            scoring=scoring,
+            seed=asked.seed,
+            level=asked.level,
+            command="synthetic",
+            provenance=file_hashes(asked.files()),
+            invocation=invocation,
+        )
+
+
+def _generator(name: str, work: Work) -> Generator:
+    """Return the generator that a text names, or what stands for it in a finished run."""
+    from privacygauge.audits.named_models import imported
+    from privacygauge.audits.user_code import names_code
+    from privacygauge.synthetic.generators.command import Command as Program
+    from privacygauge.synthetic.generators.named import GENERATORS, as_generator, is_named
+    from privacygauge.synthetic.generators.recorded import recorded_generator
+
+    if work.read is not None and names_code("generator", name):
+        return recorded_generator(work.read)
+    if name.startswith(PROGRAM):
+        return Program(name.removeprefix(PROGRAM))
+    if is_named(name):
+        return as_generator(name)
+    if ":" not in name:
+        raise InputError(
+            f"--generator must be one of {', '.join(GENERATORS)}, or FILE.py:NAME or MODULE:NAME "
+            f"of your own, or '{PROGRAM} PROGRAM ...', got {name!r}"
+        )
+    return as_generator(imported(name))
+
+
+def _tell_cost(making: Making, work: Work) -> None:
+    """Say what making the tables will cost."""
+    from joblib import cpu_count
+
+    from privacygauge.classifier.cost import span
+
+    n_tables = making.game.n_tables(making.setting)
+    seconds = min(_timed(making, number) for number in (0, 1))
+    at_a_time = max(1, cpu_count() + 1 + work.jobs) if work.jobs < 0 else work.jobs
+    work.say(
+        f"Making {n_tables:,} synthetic tables, {1000 * seconds:.2g} ms each, {at_a_time} at a "
+        f"time: about {span(seconds * n_tables / at_a_time)}; then attacking "
+        f"{len(making.setting.targets):,} record(s)."
+    )
+
+
+def _timed(making: Making, number: int) -> float:
+    start = time.perf_counter()
+    making.table(number)
+    return time.perf_counter() - start
+
+
+def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
+    """Return the audit of a released table."""
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.audits.released_table.play import audit_released
+    from privacygauge.synthetic.frames import read_frame
+
+    files = asked.files()
+    frames = {name: read_frame(path) for name, path in files.items() if name != "schema"}
+    real, holdout = frames["data"], frames.get("holdout")
+    # The names of records say nothing about them, and need not be in the other tables.
+    apart = [x for x in (asked.ids, asked.unit) if x]
+    tables = {name: x.drop(columns=apart, errors="ignore") for name, x in frames.items()}
+    return audit_released(
+        tables["data"],
+        tables["synthetic"],
+        tables.get("holdout"),
+        schema=asked.given_schema,
+        continuous=asked.continuous,
+        categorical=asked.categorical,
+        drop=asked.drop,
+        label=asked.label,
+        attempts=asked.attempts,
+        ids=_column(real, asked.ids, "--id"),
+        unit=_column(real, asked.unit, "--unit"),
+        holdout_unit=None if holdout is None else _column(holdout, asked.unit, "--unit"),
+        show=asked.show,
+        seed=asked.seed,
+        level=asked.level,
+        command="synthetic",
+        provenance=file_hashes({"real" if x == "data" else x: files[x] for x in files}),
+    )
+
+
+def _column(frame: pd.DataFrame, name: str | None, flag: str) -> NDArray[Any] | None:
+    """Return the column that an option names, if it names one."""
+    import numpy as np
+
+    from privacygauge.synthetic.table import require_columns
+
+    if name is None:
+        return None
+    require_columns((name,), list(frame.columns), flag)
+    return np.asarray(frame[name])
+
+
+COMMAND = Command(
+    "synthetic",
+    Group.TABLE,
+    SyntheticRequest,
+    play,
+    _HELP,
+    tuple(dict.fromkeys((*OF_GENERATOR, *OF_TABLE))),
+    "Exit with code 3 if METRIC is above VALUE: auc (mean over the records), worst (AUC of the "
+    "record at most risk) or epsilon; add .low for the lower end of the interval. Of a released "
+    "table: beyond (whatever goes furthest beyond the holdout), accuracy, auc, epsilon, copies, "
+    "singling-out, linkability, inference.",
+    trains=True,
+    keeps=True,
+)

@@ -1,0 +1,123 @@
+"""What `privacygauge vulnerable` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from privacygauge.audits.asking import Command, Group, option
+from privacygauge.audits.columns import COLUMNS, TableRequest
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    from privacygauge.audits.vulnerable.found import VulnerableRecords
+    from privacygauge.audits.work import Work
+    from privacygauge.synthetic.distance import Distance
+    from privacygauge.synthetic.schema import Schema
+
+METRICS = ("vulnerability",)
+"""What a table can be held to."""
+
+_HELP = """Rank the records of a table by how far they are from their nearest neighbours.
+
+Synthetic data gives such records away first: they are the ones to audit.
+
+Example: privacygauge vulnerable people.csv -k 5 --top 10
+
+Example: privacygauge vulnerable people.csv --categorical income,region --json -
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VulnerableRequest(TableRequest):
+    """What was asked."""
+
+    UNUSED: ClassVar[tuple[str, ...]] = ("level",)
+
+    k: int = option(
+        "-k", "K", "Number of nearest neighbours whose mean distance is the score.", default=5
+    )
+    top: int = option("--top", "N", "Number of records to list.", default=10)
+    distance: str = option(
+        "--distance",
+        "NAME",
+        "cosine, or minkowski: of the categories and of the numbers scaled to 0..1.",
+        default="cosine",
+        offers=("cosine", "minkowski"),
+    )
+    p: int | None = option(
+        "--p", "P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None
+    )
+    write_schema: str | None = option(
+        "--write-schema",
+        "FILE",
+        "Write to this file what the columns are taken for.",
+        default=None,
+        panel=COLUMNS,
+    )
+
+    def check(self, jobs: int) -> None:
+        """Raise where a number or a name is wrong, before the table is read."""
+        if self.top < 1:
+            raise InputError(f"--top must be at least 1, got {self.top}")
+        _ = self.measure
+
+    @property
+    def measure(self) -> Distance:
+        """The distance between records."""
+        from privacygauge.synthetic.distance import Cosine, Minkowski
+
+        if self.distance == "minkowski":
+            return Minkowski(2 if self.p is None else self.p)
+        if self.distance != "cosine":
+            raise InputError(f"--distance must be cosine or minkowski, got {self.distance!r}")
+        if self.p is not None:
+            raise InputError(
+                f"--p {self.p} goes with --distance minkowski only: the cosine has no p"
+            )
+        return Cosine()
+
+
+def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
+    """Return the ranking that was asked for."""
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.audits.vulnerable.play import vulnerable_records
+    from privacygauge.runs.atomic import check_writable
+    from privacygauge.synthetic.frames import read_table
+
+    schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()
+    if schema_file is not None:
+        check_writable(schema_file.parent)
+    table = read_table(
+        asked.data,
+        schema=asked.given_schema,
+        continuous=asked.continuous,
+        categorical=asked.categorical,
+        drop=asked.drop,
+    )
+    if schema_file is not None:
+        _write(table.schema, schema_file)
+    provenance = file_hashes(asked.files())
+    found = vulnerable_records(
+        table, k=asked.k, distance=asked.measure, seed=asked.seed, provenance=provenance
+    )
+    return replace(found, listed=asked.top)
+
+
+def _write(schema: Schema, file: Path) -> None:
+    from privacygauge.runs.atomic import write_all
+
+    write_all(file.parent, {file.name: schema.to_json().encode()})
+
+
+COMMAND = Command(
+    "vulnerable",
+    Group.TABLE,
+    VulnerableRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if the vulnerability, the mean score of all records, is above VALUE.",
+    folder=None,
+)
