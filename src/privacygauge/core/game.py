@@ -103,6 +103,67 @@ class Round:
         object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
 
 
+MANY_UNITS = 20
+"""From so many units on, equal counts in all of them are no accident of fair coins."""
+
+
+def in_turn(
+    name: str,
+    signal: Floats,
+    inside: Bools,
+    *,
+    target: Ints | None = None,
+    unit: Ints | None = None,
+) -> tuple[Round, ...]:
+    """Return a round for each of k models: it is the target, and the others are the worlds.
+
+    Parameters
+    ----------
+    name : str
+        What the signal is called.
+    signal : ndarray of float, shape (k, n)
+        Of n records from k models, at least 2; higher means more like a member.
+    inside : ndarray of bool, shape (k, n)
+        True where the model was trained on the record, by independent fair coins.
+    target : ndarray of int, shape (n,), optional
+        Which record each column is; 0..n-1 where nothing is given.
+    unit : ndarray of int, shape (n,), optional
+        Whom each record is about, as in `Transcript`.
+
+    Returns
+    -------
+    tuple of Round
+        Their rows are not independent: intervals are those of the units over all rounds.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two models, one holds all records or none, or all records are in
+        equally many of them: the number of the others would give a model's bit away.
+    """
+    together = Worlds(signal[0], signal, inside) if len(signal) else None
+    if together is None or len(together) < 2:
+        raise InputError(f"at least two models are needed, got {len(signal)}")
+    target = np.arange(inside.shape[1]) if target is None else target
+    unit = target if unit is None else unit
+    uneven = np.flatnonzero(together.inside.all(axis=1) | ~together.inside.any(axis=1))
+    if len(uneven):
+        which = "all" if together.inside[uneven[0]].all() else "none"
+        raise InputError(f"model {uneven[0]} was trained on {which} of the records: leave it out")
+    counts = together.inside.sum(axis=0)
+    if len(np.unique(unit)) >= MANY_UNITS and np.ptp(counts) == 0:
+        raise InputError(
+            f"each record is in exactly {counts[0]} of the {len(together)} models, so that the "
+            "others give a model's members away: draw fair coins for each model (coin_flips)"
+        )
+    rounds = []
+    for number in range(len(together)):
+        worlds = together.without(number)
+        shown = Observation({name: worlds.signal}, np.zeros(len(target), np.int64), worlds=worlds)
+        rounds.append(Round(shown, together.inside[number], target, unit))
+    return tuple(rounds)
+
+
 class Rule(Protocol):
     """Turns the scores of a transcript into guesses, with a threshold from other rows."""
 
