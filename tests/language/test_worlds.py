@@ -10,7 +10,7 @@ from privacygauge.audits.attacks import audit
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
-from privacygauge.core.game import in_turn
+from privacygauge.core.game import rounds_of_models
 from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
@@ -23,7 +23,7 @@ LEVELS = pytest.mark.parametrize("level", ["texts", "patients"])
 
 
 def made(
-    rng: np.random.Generator, effect: float, *, models: int = 8, patients: int = 80
+    rng: np.random.Generator, effect: float, *, models: int = 16, patients: int = 80
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return log-likelihoods of texts, coins and patients.
 
@@ -82,16 +82,18 @@ def test_rounds_are_of_texts_or_of_patients() -> None:
         rounds_of_patients(likelihood, inside, patient),
     )
     assert len(texts) == len(patients) == 8
-    np.testing.assert_array_equal(texts[3].secret, inside[3])
+    np.testing.assert_array_equal(texts[3].secret, inside[11])
     np.testing.assert_array_equal(texts[3].unit, patient)
     worlds = texts[3].observation.worlds
     assert worlds is not None
-    np.testing.assert_array_equal(worlds.worlds, np.delete(likelihood, 3, axis=0))
-    np.testing.assert_array_equal(worlds.inside, np.delete(inside, 3, axis=0))
+    np.testing.assert_array_equal(worlds.signal, likelihood[11])
+    np.testing.assert_array_equal(worlds.worlds, likelihood[:8])
+    np.testing.assert_array_equal(worlds.inside, inside[:8])
     assert len(patients[3].secret) == 80
     seen = patients[3].observation.signals["log-likelihood"]
-    np.testing.assert_allclose(seen[5], likelihood[3, patient == 5].mean())
+    np.testing.assert_allclose(seen[5], likelihood[11, patient == 5].mean())
     assert len(set(rounds_of_texts(likelihood, inside)[0].unit.tolist())) == len(patient)
+    assert len(rounds_of_texts(likelihood, inside, n_worlds=15)) == 1
 
 
 def test_halves_of_every_record_are_refused() -> None:
@@ -100,26 +102,30 @@ def test_halves_of_every_record_are_refused() -> None:
     half[0, :2], half[1, :2] = (True, False), (False, True)
     half[2:, :2] = (True, True), (False, False)
     with pytest.raises(InputError, match=r"exactly 2 of the 4 models.*draw fair coins"):
-        in_turn("a", rng.normal(size=(4, 20)), half)
+        rounds_of_models("a", rng.normal(size=(4, 20)), half)
     # Of few records equal counts may well be an accident.
-    assert len(in_turn("a", rng.normal(size=(4, 6)), half[:, :6])) == 4
+    assert len(rounds_of_models("a", rng.normal(size=(4, 6)), half[:, :6])) == 2
 
 
 def test_what_cannot_be_played_is_said() -> None:
     likelihood, inside, patient = made(np.random.default_rng(0), 1.0)
-    with pytest.raises(InputError, match="at least two models are needed, got 1"):
+    with pytest.raises(InputError, match="got 0 worlds and 1 targets"):
         rounds_of_texts(likelihood[:1], inside[:1])
-    with pytest.raises(InputError, match=r"inside must have the shape \(8, "):
+    with pytest.raises(InputError, match="got 16 worlds and 0 targets"):
+        rounds_of_patients(likelihood, inside, patient, n_worlds=16)
+    with pytest.raises(InputError, match=r"inside must have the shape \(16, "):
         rounds_of_texts(likelihood, inside[:3])
     with pytest.raises(
         InputError, match=r"log_likelihood must have the shape \(k, n\), got \(3,\)"
     ):
         rounds_of_texts(likelihood[0, :3], inside)
     with pytest.raises(InputError, match=r"log_likelihood of model 2 must be finite"):
-        rounds_of_texts(np.where(np.arange(8)[:, None] == 2, np.nan, likelihood), inside)
+        rounds_of_texts(np.where(np.arange(16)[:, None] == 2, np.nan, likelihood), inside)
     everybody = inside.copy()
-    everybody[1] = True
-    with pytest.raises(InputError, match="model 1 was trained on all of the records: leave it out"):
+    everybody[12] = True
+    with pytest.raises(
+        InputError, match="model 12 was trained on all of the records: leave it out"
+    ):
         rounds_of_texts(likelihood, everybody)
     some = inside.copy()
     text = int(np.argmax(np.bincount(patient)[patient] > 1))

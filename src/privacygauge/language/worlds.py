@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats
-from privacygauge.core.game import Round, in_turn
+from privacygauge.core.game import Round, rounds_of_models
 from privacygauge.errors import InputError
 
 LOG_LIKELIHOOD = "log-likelihood"
@@ -15,11 +15,15 @@ LOG_LIKELIHOOD = "log-likelihood"
 
 
 def rounds_of_texts(
-    log_likelihood: ArrayLike, inside: ArrayLike, patient: ArrayLike | None = None
+    log_likelihood: ArrayLike,
+    inside: ArrayLike,
+    patient: ArrayLike | None = None,
+    *,
+    n_worlds: int | None = None,
 ) -> tuple[Round, ...]:
-    """Return a round for each of k models on n texts: LiRA, RMIA and BaVarIA play them.
+    """Return rounds of k models on n texts: LiRA, RMIA and BaVarIA play them.
 
-    Each model is the target in one round, and the others are the adversary's models there.
+    One half of the models are the adversary's own, and each of the rest is the target of a round.
 
     Parameters
     ----------
@@ -32,6 +36,9 @@ def rounds_of_texts(
     patient : array_like, shape (n,), optional
         Whom each text is about: the unit of every interval. Each text is a unit of its own where
         nothing is given.
+    n_worlds : int, optional
+        So many first models are the adversary's own, and the rest are targets; half of them where
+        nothing is given.
 
     Returns
     -------
@@ -40,7 +47,7 @@ def rounds_of_texts(
     Raises
     ------
     InputError
-        If shapes do not fit, or by `in_turn`.
+        If shapes do not fit, or by `rounds_of_models`.
 
     Examples
     --------
@@ -49,30 +56,34 @@ def rounds_of_texts(
     >>> from privacygauge.core.attacks.lira import LiraOnline
     >>> from privacygauge.core.release import coin_flips
     >>> rng = np.random.default_rng(0)
-    >>> inside = coin_flips(8, 300, rng)
-    >>> likelihood = rng.normal(-90, 30, 300) + rng.normal(size=(8, 300)) + 3 * inside
+    >>> inside = coin_flips(16, 300, rng)
+    >>> likelihood = rng.normal(-90, 30, 300) + rng.normal(size=(16, 300)) + 3 * inside
     >>> _, found = audit(rounds_of_texts(likelihood, inside), [LiraOnline()])[0]
     >>> found.auc.value > 0.9
     True
     """
     signal, coins = _checked(log_likelihood, inside)
     if patient is None:
-        return in_turn(LOG_LIKELIHOOD, signal, coins)
+        return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds)
     unit = units.numbered(patient, "patient", length=signal.shape[1])
-    return in_turn(LOG_LIKELIHOOD, signal, coins, unit=unit)
+    return rounds_of_models(LOG_LIKELIHOOD, signal, coins, n_worlds=n_worlds, unit=unit)
 
 
 def rounds_of_patients(
-    log_likelihood: ArrayLike, inside: ArrayLike, patient: ArrayLike
+    log_likelihood: ArrayLike,
+    inside: ArrayLike,
+    patient: ArrayLike,
+    *,
+    n_worlds: int | None = None,
 ) -> tuple[Round, ...]:
-    """Return a round for each of k models on patients, by the mean over each patient's texts.
+    """Return rounds of k models on patients, by the mean over each patient's texts.
 
     A patient is compared with itself in other models, which have as many of its texts: unequal
     numbers of texts bias nothing here.
 
     Parameters
     ----------
-    log_likelihood, inside, patient
+    log_likelihood, inside, patient, n_worlds
         As in `rounds_of_texts`. One coin puts all texts of a patient into a model.
 
     Returns
@@ -98,7 +109,7 @@ def rounds_of_patients(
             "coin_flips the patients as units, or compare texts (rounds_of_texts)"
         )
     means = np.array([np.bincount(owner, weights=row) for row in signal]) / size
-    return in_turn(LOG_LIKELIHOOD, means, share > 0)
+    return rounds_of_models(LOG_LIKELIHOOD, means, share > 0, n_worlds=n_worlds)
 
 
 def _checked(log_likelihood: ArrayLike, inside: ArrayLike) -> tuple[Floats, Bools]:
