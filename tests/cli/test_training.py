@@ -376,6 +376,22 @@ def test_bad_input_gets_one_line_and_code_2(place, inside, tmp_path, arguments, 
     assert not (tmp_path / "out" / "run").exists()
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("classifier",),
+        ("classifier", "--model", "nearest"),
+        given("--fitted", "user_models.py:known"),
+        ("defend", "--data", "t.csv"),
+        ("worst-case", "--data", "t.csv", "--fpr", "low"),
+        ("dtp", "--data", "t.csv", "--model", "lda", "--continuous", "a"),
+    ],
+)
+def test_options_that_do_not_go_together_leave_no_folder(inside, tmp_path, arguments):
+    assert inside(*arguments, "--out", tmp_path / "out").returncode == 2
+    assert not (tmp_path / "out").exists()
+
+
 def test_models_that_all_fail_are_an_error(inside, tmp_path):
     done = inside(
         *given(*BASE[4:], "--shadows", 2, "--jobs", 1, model="user_models.py:broken"),

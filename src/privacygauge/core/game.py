@@ -103,6 +103,89 @@ class Round:
         object.__setattr__(self, "unit", checks.integers(unit, "unit", length=n))
 
 
+MANY_UNITS = 20
+"""From so many units on, equal counts in all of them are no accident of fair coins."""
+
+
+def rounds_of_models(
+    name: str,
+    signal: Floats,
+    inside: Bools,
+    *,
+    n_worlds: int | None = None,
+    target: Ints | None = None,
+    unit: Ints | None = None,
+) -> tuple[Round, ...]:
+    """Return a round for each of some models, with other models as the adversary's worlds.
+
+    Parameters
+    ----------
+    name : str
+        What the signal is called.
+    signal : ndarray of float, shape (k, n)
+        Of n records from k models, at least 2; higher means more like a member.
+    inside : ndarray of bool, shape (k, n)
+        True where the model was trained on the record, by independent fair coins.
+    n_worlds : int, optional
+        So many first models are the adversary's own, and the rest are targets, in a round each;
+        half of the models where nothing is given.
+    target : ndarray of int, shape (n,), optional
+        Which record each column is; 0..n-1 where nothing is given.
+    unit : ndarray of int, shape (n,), optional
+        Whom each record is about, as in `Transcript`.
+
+    Returns
+    -------
+    tuple of Round
+
+    Raises
+    ------
+    InputError
+        If there are too few models, a target holds all records or none, or all records are in
+        equally many models: the number of the others would give a model's bit away.
+
+    Notes
+    -----
+    No model is both a target and a world. Were each the target of all others, the rounds would
+    depend on each other beyond the units where an attack learns numbers from all records together,
+    such as BaVarIA's gap between the groups: intervals over all rounds would be too narrow.
+    """
+    k = len(signal)
+    own = k // 2 if n_worlds is None else n_worlds
+    if k < 2 or not 1 <= own < k:
+        raise InputError(
+            f"at least one of the models must be a world and one a target, got {own} worlds and "
+            f"{k - own} targets"
+        )
+    _require_coins(inside, own, np.arange(inside.shape[1]) if unit is None else unit)
+    worlds, coins = checks.frozen(signal[:own]), checks.frozen(inside[:own])
+    records = np.arange(inside.shape[1]) if target is None else target
+    stratum = np.zeros(len(records), np.int64)
+    return tuple(
+        Round(
+            Observation({name: seen}, stratum, worlds=Worlds(seen, worlds, coins)),
+            secret,
+            records,
+            records if unit is None else unit,
+        )
+        for seen, secret in zip(signal[own:], inside[own:], strict=True)
+    )
+
+
+def _require_coins(inside: Bools, first: int, unit: Ints) -> None:
+    """Refuse targets, the models from `first` on, without secrets, and counts that tell them."""
+    one_sided = np.flatnonzero(inside.all(axis=1) | ~inside.any(axis=1))
+    for number in one_sided[one_sided >= first].tolist():
+        which = "all" if inside[number].all() else "none"
+        raise InputError(f"model {number} was trained on {which} of the records: leave it out")
+    counts = inside.sum(axis=0)
+    if checks.n_distinct(unit) >= MANY_UNITS and np.ptp(counts) == 0:
+        raise InputError(
+            f"each record is in exactly {counts[0]} of the {len(inside)} models, so that the "
+            "others give a model's members away: draw fair coins for each model (coin_flips)"
+        )
+
+
 class Rule(Protocol):
     """Turns the scores of a transcript into guesses, with a threshold from other rows."""
 

@@ -14,15 +14,25 @@ from privacygauge.evaluate import rates
 from privacygauge.evaluate.by_target import AttackEvaluation, TargetScores, evaluate_targets
 from privacygauge.evaluate.correlation import rank_correlation
 from privacygauge.evaluate.evaluation import title
+from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.games.scores import Scored, Scores
 from privacygauge.synthetic.games.setting import Setting
+from privacygauge.synthetic.games.worlds import OnWorlds
 from privacygauge.synthetic.selection import Selection
 
 
 def evaluated(
-    scores: Scores, level: float
+    scores: Scores, level: float, on_worlds: Sequence[OnWorlds] = ()
 ) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
     """Return the attacks that were played, and why others were not.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of the attacks on tables.
+    level : float
+    on_worlds : sequence of OnWorlds
+        Further attacks, whose signals are among the scores.
 
     Raises
     ------
@@ -31,8 +41,8 @@ def evaluated(
     """
     played: list[AttackEvaluation] = []
     skipped: dict[Skipped, None] = {}
-    for place, attack in enumerate(scores.attacks):
-        found = list(scores.of(place))
+    attacks: tuple[TableAttack | OnWorlds, ...] = (*scores.attacks, *on_worlds)
+    for attack, found in zip(attacks, _found(scores, on_worlds), strict=True):
         reasons = [x for x in found if isinstance(x, Skipped)]
         if reasons:
             skipped.update(dict.fromkeys(reasons))
@@ -50,13 +60,22 @@ def evaluated(
                 level,
                 variant=attack.variant,
                 notes=notes,
-                n_attacks=len(scores.attacks),
+                n_attacks=len(attacks),
             )
         )
     if not played:
         first = next(iter(skipped))
         raise InputError(f"no attack could be played: {first.name} {first.reason}")
     return tuple(played), tuple(skipped)
+
+
+def _found(scores: Scores, on_worlds: Sequence[OnWorlds]) -> Iterator[Sequence[Scored | Skipped]]:
+    """Return what each attack says about every record."""
+    for place in range(len(scores.attacks)):
+        yield list(scores.of(place))
+    for attack in on_worlds:
+        said = attack.of(scores)
+        yield [said] if isinstance(said, Skipped) else said
 
 
 def _scores(scored: Sequence[Scored]) -> Iterator[TargetScores]:

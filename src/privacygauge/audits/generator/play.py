@@ -35,6 +35,7 @@ from privacygauge.synthetic.games.games import game_named
 from privacygauge.synthetic.games.releases import Making, make_releases, open_releases
 from privacygauge.synthetic.games.scores import score_releases
 from privacygauge.synthetic.games.setting import HALF_WIDTH, Setting, Sizes, enough_tests
+from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
@@ -61,7 +62,7 @@ def audit_synthetic(
     select: str | Sequence[str] = "distance",
     game: str | None = None,
     knowledge: str | None = None,
-    attacks: Sequence[TableAttack] | None = None,
+    attacks: Sequence[TableAttack | OnWorlds] | None = None,
     shadows: int = 1000,
     tests: int | None = None,
     half_width: float = HALF_WIDTH,
@@ -108,8 +109,9 @@ def audit_synthetic(
         Average for up to 50 targets, shared for more.
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
         What the adversary knows; see `game_named`.
-    attacks : sequence of TableAttack, optional
-        For up to 50 targets the full suite, for more the one that is cheap.
+    attacks : sequence of TableAttack or OnWorlds, optional
+        For up to 50 targets the full suite, for more the one that is cheap. `OnWorlds` plays LiRA,
+        RMIA or another attack on worlds with a record's signals in the tables.
     shadows : int
         Synthetic tables that the adversary makes: for each target, or for all in a shared pool.
     tests : int, optional
@@ -170,7 +172,7 @@ def audit_synthetic(
     named = np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table))
     about = _targets(table, known(), setting.targets, named, show)
     few = len(rows) <= MANY
-    players = tuple(attacks or (suite_for_few() if few else suite_for_many()))
+    players, on_worlds = parted(attacks or (suite_for_few() if few else suite_for_many()))
     making = Making(chosen, setting, made_by)
     if n_jobs not in (None, 1):
         require_sendable(made_by, made_by.name)
@@ -196,7 +198,7 @@ def audit_synthetic(
             n_jobs=n_jobs,
             progress=scoring,
         )
-        played, skipped = evaluated(scores, level)
+        played, skipped = evaluated(scores, level, on_worlds)
     headline = headline_of(played)
     origin = Origin(
         command,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 from privacygauge.core.rules import Cut
 from privacygauge.core.thresholds import best_threshold
+from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 
 MOST_PLAYED = 8
@@ -194,7 +196,44 @@ def scored(
     value = ranking(worlds)
     if isinstance(value, Skipped):
         return value
-    return Scores(value, learnt_cut(worlds, ranking, natural), notes)
+    return Scores(value, LearntCut(worlds, ranking, natural), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class LearntCut:
+    """The best threshold on the worlds, learnt when it is asked for: it costs eight scorings."""
+
+    worlds: Worlds
+    """The adversary's own models."""
+    ranking: Ranking
+    """As for `scored`."""
+    natural: Callable[[Worlds], float]
+    """As for `scored`."""
+
+    @cached_property
+    def cut(self) -> Cut:
+        """The threshold and where it comes from."""
+        return learnt_cut(self.worlds, self.ranking, self.natural)
+
+    @property
+    def threshold(self) -> float:
+        """A number that does not depend on the judged rows."""
+        return self.cut.threshold
+
+    @property
+    def origin(self) -> str:
+        """Where the threshold comes from, in words."""
+        return self.cut.origin
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other threshold is the same, and from the same place."""
+        return isinstance(other, LearntCut) and self.cut == other.cut
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def decide(self, transcript: Transcript) -> Decisions:
+        """Return ``score >= threshold`` for every row."""
+        return self.cut.decide(transcript)
 
 
 def learnt_cut(worlds: Worlds, ranking: Ranking, natural: Callable[[Worlds], float]) -> Cut:

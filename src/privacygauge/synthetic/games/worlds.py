@@ -1,0 +1,228 @@
+"""A record of a game on tables as a target with worlds, so that attacks on worlds can play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Round
+from privacygauge.core.release import Worlds
+from privacygauge.errors import InputError
+from privacygauge.synthetic.attacks.attack import Answer, TableAttack
+from privacygauge.synthetic.attacks.closest import ClosestDistance
+from privacygauge.synthetic.attacks.density import DensityRatio
+from privacygauge.synthetic.games.scores import Scored, Scores
+
+
+@dataclass(frozen=True, eq=False)
+class RecordsInWorlds:
+    """The signals of r records in s tables of the adversary's own and in t tables in question.
+
+    The adversary's tables are the worlds: each was made with the record or without it. In the
+    shared game the records have them in common, in the other games each record has its own.
+    """
+
+    names: tuple[str, ...]
+    """(q,) What the signals are called."""
+    own: Floats
+    """(s, r, q) The signals in the adversary's own tables; higher means more like a member."""
+    inside: Bools
+    """(s, r) True where the record was in its own table."""
+    released: Floats
+    """(t, r, q) The signals in the tables in question."""
+    secret: Bools
+    """(t, r) True where the record was in the table in question."""
+    table: Ints
+    """(t, r) The number of the table in question: the independent unit."""
+
+    def __post_init__(self) -> None:
+        for name in ("own", "inside", "released", "secret", "table"):
+            object.__setattr__(self, name, checks.frozen(getattr(self, name)))
+
+    def rounds(self) -> Iterator[Round]:
+        """Return a round for each table in question: the records are its targets.
+
+        The unit of a row is the table, so that intervals count each table once. `play` needs
+        records of both kinds in every round; `OnWorlds` is judged record by record instead.
+        """
+        for seen, secret, table in zip(self.released, self.secret, self.table, strict=True):
+            shown = self._shown(seen, self.own, self.inside)
+            yield Round(shown, secret, np.arange(len(secret)), table)
+
+    def own_observations(self) -> Iterator[Observation]:
+        """Return an observation for each of the adversary's own tables, seen from the others.
+
+        A table of the other kind is left out beside it: where exactly half of the tables hold a
+        record, the number of those that are left would give the bit away.
+        """
+        n_tables, n_records = self.inside.shape
+
+        def left(values: NDArray[Any]) -> NDArray[Any]:
+            kept = values.swapaxes(0, 1)[stays]
+            return kept.reshape(n_records, n_tables - 2, *values.shape[2:]).swapaxes(0, 1)
+
+        for number, seen in enumerate(self.own):
+            stays = np.ones((n_records, n_tables), np.bool_)
+            stays[:, number] = False
+            stays[np.arange(n_records), self._opposite[number]] = False
+            yield self._shown(seen, left(self.own), left(self.inside))
+
+    @cached_property
+    def _opposite(self) -> Ints:
+        """(s, r) For each table and record, a table on the other side of the record."""
+        found = np.empty(self.inside.shape, np.int64)
+        for record, inside in enumerate(self.inside.T):
+            sides = np.flatnonzero(inside), np.flatnonzero(~inside)
+            for side, other in (sides, sides[::-1]):
+                found[side, record] = np.resize(other, len(side))
+        return found
+
+    def _shown(self, seen: Floats, own: Floats, inside: Bools) -> Observation:
+        signals = {name: seen[:, i] for i, name in enumerate(self.names)}
+        return Observation(signals, np.zeros(len(seen), np.int64), worlds=Worlds(seen, own, inside))
+
+
+def records_in_worlds(
+    names: Sequence[str], scored: Sequence[Sequence[Scored]]
+) -> tuple[RecordsInWorlds, ...]:
+    """Return what attacks said of every record as signals in worlds, block by block.
+
+    Parameters
+    ----------
+    names : sequence of str
+        What the q signals are called.
+    scored : sequence of sequence of Scored
+        For each signal, what it says about each record, in one order: as `Scores.of` gives it. A
+        signal should learn nothing from who is inside, so that it means the same in all tables.
+
+    Returns
+    -------
+    tuple of RecordsInWorlds
+        One for each block of tables: for each table in question where the adversary makes tables
+        of its own for it (knowledge "synthetic"), else a single one.
+    """
+    first = scored[0]
+    return tuple(
+        RecordsInWorlds(
+            tuple(names),
+            _columns([[x.answers[b].own for x in records] for records in scored]),
+            np.column_stack([x.blocks[b].inside for x in first]),
+            _columns([[x.answers[b].released for x in records] for records in scored]),
+            np.column_stack([x.blocks[b].secret for x in first]),
+            np.column_stack(
+                [np.arange(x.blocks[b].released.start, x.blocks[b].released.stop) for x in first]
+            ),
+        )
+        for b in range(len(first[0].blocks))
+    )
+
+
+def _columns(values: list[list[Floats]]) -> Floats:
+    """Return values by signal, record and table as an array (k, r, q)."""
+    return np.array(values).transpose(2, 1, 0)
+
+
+@dataclass(frozen=True)
+class OnWorlds:
+    """An attack on worlds, such as LiRA, played on the records of a game on tables.
+
+    Its signals are the scores of attacks on tables that learn nothing themselves: several are
+    several queries about a record. They are played on their own as well, so that the report shows
+    what the worlds add. No further table is made.
+    """
+
+    attack: Attack
+    """Such as `LiraOnline`, `RmiaOnline` or `Bavaria`."""
+    signals: tuple[TableAttack, ...] = (ClosestDistance(), DensityRatio())
+    """What is asked of a table; at least one."""
+
+    def __post_init__(self) -> None:
+        if not self.signals:
+            raise InputError("signals must hold at least one attack on tables, got none")
+
+    @property
+    def name(self) -> str:
+        """The attack's name."""
+        return self.attack.name
+
+    @property
+    def variant(self) -> str:
+        """The attack's variant, and its signals."""
+        signals = f"on {checks.listed([signal.name for signal in self.signals])}"
+        return f"{self.attack.variant}; {signals}" if self.attack.variant else signals
+
+    def of(self, scores: Scores) -> list[Scored] | Skipped:
+        """Return what the attack says about every record.
+
+        Parameters
+        ----------
+        scores : Scores
+            Of all of its signals, and maybe of further attacks.
+
+        Returns
+        -------
+        list of Scored or Skipped
+            As `Scores.of` gives them; skipped where a signal or the attack itself was.
+        """
+        signals = []
+        for signal in self.signals:
+            found = list(scores.of(scores.attacks.index(signal)))
+            missing = next((x for x in found if isinstance(x, Skipped)), None)
+            if missing:
+                return Skipped(self.name, f"has no signal {signal.name}: {missing.reason}")
+            signals.append([x for x in found if isinstance(x, Scored)])
+        answers: list[list[Answer]] = [[] for _ in signals[0]]
+        names = [signal.name for signal in self.signals]
+        for number, block in enumerate(records_in_worlds(names, signals)):
+            answered = self._answers(block, scores.making.setting.seed, number)
+            if isinstance(answered, Skipped):
+                return answered
+            for record, answer in zip(answers, answered, strict=True):
+                record.append(answer)
+        return [Scored(x.blocks, tuple(made)) for x, made in zip(signals[0], answers, strict=True)]
+
+    def _answers(self, block: RecordsInWorlds, seed: int, number: int) -> list[Answer] | Skipped:
+        def rng(*place: int | str) -> np.random.Generator:
+            return seeds.stream(seed, "attack", self.name, self.variant, number, *place)
+
+        sides = (block.own_observations(), (dealt.observation for dealt in block.rounds()))
+        values: list[Floats] = []
+        notes: tuple[str, ...] = ()
+        for side, observations in zip(("own", "released"), sides, strict=True):
+            found = [self.attack.score(seen, rng(side, i)) for i, seen in enumerate(observations)]
+            skipped = next((x for x in found if isinstance(x, Skipped)), None)
+            if skipped:
+                return skipped
+            ranked = [x for x in found if not isinstance(x, Skipped)]
+            values.append(np.column_stack([x.value for x in ranked]))
+            notes = ranked[0].notes
+        return [Answer(own, released, notes) for own, released in zip(*values, strict=True)]
+
+
+def parted(
+    attacks: Sequence[TableAttack | OnWorlds],
+) -> tuple[tuple[TableAttack, ...], tuple[OnWorlds, ...]]:
+    """Return the attacks on tables, with the signals of those on worlds, and those on worlds.
+
+    Raises
+    ------
+    InputError
+        If two attacks on worlds have the same name and variant.
+    """
+    on_worlds = tuple(attack for attack in attacks if isinstance(attack, OnWorlds))
+    titles = [f"{attack.name} ({attack.variant})" for attack in on_worlds]
+    twice = next((title for title in titles if titles.count(title) > 1), None)
+    if twice is not None:
+        raise InputError(f"two attacks are called {twice!r}: give one of them other signals")
+    tables = [attack for attack in attacks if not isinstance(attack, OnWorlds)]
+    for attack in on_worlds:
+        tables += [signal for signal in attack.signals if signal not in tables]
+    return tuple(tables), on_worlds
