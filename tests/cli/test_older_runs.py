@@ -51,6 +51,51 @@ KEPT = {
         "order": "recomputed",
         "vary": 0,
     },
+    "synthetic": {
+        "generator": "/data/mine.py:Sampler",
+        "data": "/data/t.csv",
+        "targets": "17,",
+        "select": ["distance", "random"],
+        "game": None,
+        "knowledge": "auxiliary",
+        "shadows": 16,
+        "tests": None,
+        "half_width": 0.1,
+        "size": 30,
+        "made": None,
+        "label": "sick",
+        "schema": "/data/schema.json",
+        "continuous": [],
+        "categorical": ["sick"],
+        "drop": ["name"],
+        "ids": "id",
+        "show": [],
+        "seed": 3,
+        "level": 0.9,
+        "unit": "who",
+    },
+}
+OF_LANGUAGE = {
+    "target": "/data/model",
+    "members": "/data/in.jsonl",
+    "nonmembers": "/data/out.jsonl",
+    "reference": None,
+    "population": None,
+    "kind": "masked",
+    "masks": 2,
+    "pattern": "balanced",
+    "form": "mean",
+    "text": "text",
+    "ids": None,
+    "group": "patient",
+    "threshold": [],
+    "fpr": [0.2, 0.1],
+    "show": [],
+    "answers": None,
+    "device": "cpu",
+    "precision": "float32",
+    "seed": 3,
+    "level": 0.9,
 }
 BY_NAME = {command.name: command for command in COMMANDS}
 
@@ -72,9 +117,19 @@ def test_rates_are_numbers_whether_read_from_a_run_or_from_a_command_line():
     assert worst_case(data="t.csv").rates == (0.1, 0.01, 0.001)
 
 
+def test_an_older_run_of_a_language_model_is_read():
+    asked = BY_NAME["language"].request.kept(OF_LANGUAGE)
+    asked.check(-1)
+    assert asked.keeps
+    assert asked.rates == (0.2, 0.1)
+    assert (asked.plan.n_masks, asked.group, asked.threshold) == (2, "patient", ())
+
+
 @pytest.mark.parametrize(
     ("name", "changed", "message"),
     [
+        ("synthetic", {"holdout": "o.csv"}, "--holdout goes with --synthetic, a table"),
+        ("synthetic", {"generator": None}, "give either --generator"),
         ("classifier", {"risk": "best"}, "--risk must be isotonic or histogram"),
         ("worst-case", {"wrong_label": "any"}, "--wrong-label must be one of"),
         ("worst-case", {"fprs": ["low"]}, "--fpr must be numbers"),
