@@ -122,8 +122,8 @@ def _places(f: WorstCaseComparison) -> tuple[Block, ...]:
         return (
             Text(
                 (
-                    "No two trainings change places significantly between the average and the worst "
-                    f"case, at {rate(f.fpr)} false alarms.",
+                    "No two trainings change places significantly between the average and the "
+                    f"worst case, at {rate(f.fpr)} false alarms.",
                 )
             ),
         )
@@ -177,8 +177,9 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
     alone = found.attacks[0]
     rows = {
         "Wrong label": f"{none.found.label.capitalize()}.",
-        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest rate asked for that this many "
-        "records resolve, or the highest if they resolve none. The intervals allow for this choice.",
+        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest rate asked for that this "
+        "many records resolve, or the highest if they resolve none. The intervals allow for this "
+        "choice.",
         "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
         **methods(
             {
