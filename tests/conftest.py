@@ -27,5 +27,5 @@ def data_folder() -> Path:
     if not folder:
         pytest.skip("PRIVACYGAUGE_DATA names no folder with real data")
     if not Path(folder).is_dir():
-        pytest.skip(f"PRIVACYGAUGE_DATA names {folder}, which is no folder")
+        pytest.skip(f"PRIVACYGAUGE_DATA names {folder}, which is not a folder")
     return Path(folder)

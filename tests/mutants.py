@@ -176,7 +176,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def warm() -> None:
-    """Import what the tests import, and forget our own modules: a fork reads them anew."""
+    """Import what the tests import, and forget our own modules: a fork reads them again."""
     run(["--collect-only", "-qq", *TESTS])
     for name in [x for x in sys.modules if re.match(r"(privacygauge|tests)(\.|$)", x)]:
         del sys.modules[name]

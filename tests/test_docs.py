@@ -1,7 +1,7 @@
 """The documentation tells the truth: its code runs, its commands, links and numbers hold.
 
 After a change of the command line, of the report or of the demo:
-``python tests/test_docs.py --write`` writes the outputs that the pages show anew.
+``python tests/test_docs.py --write`` writes the outputs that the pages show again.
 """
 
 from __future__ import annotations
@@ -304,7 +304,7 @@ def test_pages_speak_of_nothing_but_the_project():
 
 
 def write() -> None:
-    """Write every shown output anew."""
+    """Write every shown output again."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for block in blocks(page, "console"):
@@ -315,7 +315,7 @@ def write() -> None:
 
 
 def write_outputs(page: Path) -> None:
-    """Write what the code of a page prints below it anew."""
+    """Write what the code of a page prints below it again."""
     text = page.read_text(encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         for block, printed in reversed(list(outputs(page))):
@@ -328,6 +328,6 @@ def write_outputs(page: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=textwrap.dedent(__doc__ or ""))
-    parser.add_argument("--write", action="store_true", required=True, help="write outputs anew")
+    parser.add_argument("--write", action="store_true", required=True, help="write outputs again")
     parser.parse_args()
     write()

@@ -1,6 +1,6 @@
 """A small audit and the fast core tests, on the newest Python and on the lowest versions promised.
 
-``make test-versions`` runs it; it is no part of CI. Two environments are made in ``.versions``: the
+``make test-versions`` runs it; CI does not. Two environments are made in ``.versions``: the
 newest Python that pyproject.toml names with the newest dependencies, and the lowest Python with the
 lowest version of each direct dependency. uv finds or fetches the interpreters.
 """

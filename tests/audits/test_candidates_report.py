@@ -61,7 +61,7 @@ def test_records_stand_by_falling_share_of_right_guesses(found):
     assert ranked == sorted(ranked, reverse=True)
     assert len(ranked) == 6
     shown = " ".join(Page(found.to_html()).text)
-    assert "Each interval stands for itself" in shown
+    assert "Each interval holds individually" in shown
     assert "Does PDTP tell which records attacks are right about?" in shown
     assert "6 of 6 records are shown" in shown
 

@@ -142,7 +142,7 @@ def test_wrong_input_is_refused(make, message):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_model_that_tells_nothing_tells_nothing_defended(seed):
-    """Five attacks on three games: intervals of 99.9% hold a half, were the records drawn anew."""
+    """Five attacks on three games: intervals of 99.9% hold a half, were the records drawn again."""
     target, shadow = made_up(n=800, seed=10 + seed), made_up(n=800, seed=20 + seed)
     found = audit_defences(
         target,

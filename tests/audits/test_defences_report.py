@@ -73,7 +73,7 @@ def test_headline_and_grade_follow_what_is_left():
     )
     useless = with_left(*[reached(0.79)] * 3)
     assert verdict(useless).headline == (
-        "None of the defences helped beyond doubt: guesses are right 80.0% of the time without one"
+        "None of the defences helped significantly: guesses are right 80.0% of the time without one"
     )
     assert "Do not rely on any of these defences." in verdict(useless).advice
     cured = with_left(reached(0.51), reached(0.7), reached(0.7))
@@ -116,7 +116,7 @@ def test_what_can_be_undone_is_never_recommended():
     assert temperature.left.accuracy.low >= f.none.accuracy.low
     only = replace(f, compared=(temperature,))
     found = verdict(only)
-    assert found.headline.startswith("The defence did not help beyond doubt")
+    assert found.headline.startswith("The defence did not help significantly")
     assert any("protects nothing" in sentence for sentence in found.sentences)
 
 

@@ -69,7 +69,7 @@ def quiet(upper: str = "bounded", **options: object) -> DtpAudit:
 def test_the_verdict_is_the_rule_on_every_query(findings: DtpAudit) -> None:
     assert verdict(findings).grade == ABOVE
     assert verdict(findings).headline == (
-        f"Do not publish: {findings.n_above} of 1,000 records change the model's answer about "
+        f"Above the limit: {findings.n_above} of 1,000 records change the model's answer about "
         "themselves by more than a factor of 2.7"
     )
     assert verdict(quiet()).grade == CERTAIN
@@ -92,7 +92,9 @@ def test_a_leak_through_other_queries_alone_is_said_so() -> None:
     low[[3, 5]] = 2.0, 3.0
     found = replace(found, dtp=DtpRange(low, low, "exact: every query"))
     told = verdict(found)
-    assert told.headline.startswith("Do not publish: 2 of 200 records change the model's answer to")
+    assert told.headline.startswith(
+        "Above the limit: 2 of 200 records change the model's answer to"
+    )
     assert "PDTP is at most 1 there, while some other query shows up to 3.000" in " ".join(
         told.sentences
     )
@@ -229,7 +231,7 @@ def test_a_removal_is_a_row_a_step(findings: DtpAudit) -> None:
 
 def test_summary_is_plain_text(findings: DtpAudit) -> None:
     told = findings.summary()
-    assert told.startswith("Do not publish: ")
+    assert told.startswith("Above the limit: ")
     assert "no upper bound is known" in told
     assert "Not done: <u>search</u>" in told
     for found in (quiet(), quiet("exact"), quiet(measured=50), example(3, measured=1)):

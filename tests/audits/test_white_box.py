@@ -1,11 +1,14 @@
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from privacygauge.audits.classifier.white_box import ShadowModule, audit_white_box
 from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.white_box import GRADIENT_NORM, WhiteBox
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.errors import InputError
+from privacygauge.report.values import Severity
+from tests.thorough import times
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -57,3 +60,26 @@ def test_the_targets_own_records_are_no_shadow():
     target = learnt_by_heart(0)
     with pytest.raises(InputError, match="target and shadow hold the same predictions"):
         audit_white_box(*target, shadow=ShadowModule(*target), attacks=ATTACKS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1, 2])
+def test_on_weights_that_learnt_nothing_the_level_holds(rows):
+    games, leaks, untold = times(400), 0, 0
+    for seed in range(games):
+        torch.manual_seed(seed)
+        rng = np.random.default_rng(seed)
+        person = np.repeat(np.arange(120 // rows), rows)
+        x, y = rng.normal(size=(len(person), 20)), rng.integers(2, size=len(person))
+        member = (rng.permutation(120 // rows) < 60 // rows)[person]
+        x, y = x[person], y[person]  # a person's rows are alike
+        model = torch.nn.Sequential(
+            torch.nn.Linear(20, 32), torch.nn.ReLU(), torch.nn.Linear(32, 2)
+        )
+        found = audit_white_box(model, x, y, member, attacks=ATTACKS, unit=person, seed=seed)
+        severity = found.report().verdict.grade.severity
+        untold += severity is Severity.UNTOLD
+        leaks += severity not in (Severity.NOTHING, Severity.UNTOLD)
+    # More than this is seen in one run of the tests of a thousand.
+    assert leaks <= binom.ppf(0.999, games, 0.05)
+    assert untold <= binom.ppf(0.999, games, 0.05)

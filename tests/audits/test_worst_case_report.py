@@ -113,12 +113,12 @@ def test_intervals_that_touch_turn_nothing_round():
         ),
         (
             (NONE, training("weak", (0.9, 0.68), (0.6, 0.4))),
-            "The defence does not protect canaries beyond doubt: 70.0% of them are found without "
+            "The defence does not protect canaries significantly: 70.0% of them are found without "
             "one at 1% false alarms",
         ),
         (
             (NONE, training("weak", (0.9, 0.68), (0.6, 0.4)), NONE),
-            "None of the defences protects canaries beyond doubt: 70.0% of them are found without "
+            "None of the defences protects canaries significantly: 70.0% of them are found without "
             "one at 1% false alarms",
         ),
         (

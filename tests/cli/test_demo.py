@@ -1,4 +1,4 @@
-"""The demo: a real model on real data, and files to go on with."""
+"""The demo: a real model on real data, and files to continue with."""
 
 import json
 import time

@@ -169,7 +169,7 @@ GOOD = "sample,energy_target,member\n1,2.0,1\n2,2.5,0\n"
         ("nan.csv", GOOD.replace("2.5", ""), "energy_target must be finite, got nan in row 1"),
         ("member.csv", GOOD.replace("2.5,0", "2.5,2"), "member must be true or false"),
         ("column.csv", GOOD.replace("energy_target", "energy"), "missing energy_target"),
-        ("text.jsonl", '{"sample": 1,\n', "line 1 is no JSON object"),
+        ("text.jsonl", '{"sample": 1,\n', "line 1 is not a JSON object"),
         ("scores.txt", GOOD, "must end in .jsonl, .jsonl.gz, .csv or .parquet"),
     ],
 )

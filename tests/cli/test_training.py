@@ -229,7 +229,7 @@ def test_runs_are_listed(tmp_path, inside):
     assert "classifier" in table.stdout
     (tmp_path / "empty").mkdir()
     assert "Nothing found." in inside("runs", tmp_path / "empty").stdout
-    one_line(inside("runs", tmp_path / "absent"), "is no folder")
+    one_line(inside("runs", tmp_path / "absent"), "is not a folder")
 
 
 @pytest.fixture

@@ -121,7 +121,7 @@ def test_columns_of_names_are_pointed_out(tmp_path, capsys):
         (("--p", "2"), "--p 2 goes with --distance minkowski only"),
         (("--distance", "minkowski", "--p", "7"), "p must be 1, 2, 3 or 4, got 7"),
         (("--continuous", "cat0"), "column 'cat0' must hold finite numbers"),
-        (("--drop", "x"), "drop names 'x', which is no column"),
+        (("--drop", "x"), "drop names 'x', which is not a column"),
         (("--schema", "absent.json"), "absent.json does not exist"),
     ],
     ids=str,

@@ -1,6 +1,6 @@
 """The vocabulary of options, as CONTRIBUTING.md lists it: flag, metavar and meaning.
 
-After a change of an option ``python -m tests.cli.vocabulary`` writes the table anew.
+After a change of an option ``python -m tests.cli.vocabulary`` writes the table again.
 """
 
 from __future__ import annotations

@@ -8,7 +8,9 @@ from privacygauge.datasets.census import SAMPLE, WHOLE, census
 from privacygauge.datasets.files import VARIABLE, own_file
 from privacygauge.errors import InputError
 
-needs_the_sample = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the sample is not at hand")
+needs_the_sample = pytest.mark.skipif(
+    own_file(SAMPLE) is None, reason="the sample is not available"
+)
 
 
 @needs_the_sample

@@ -94,7 +94,7 @@ def test_the_interval_of_the_distance_holds_what_the_bins_would_draw() -> None:
     lows, highs = [x.low for x in found], [x.high for x in found]
     assert lows == sorted(lows, reverse=True)
     assert found[0].value < highs[0] < highs[1] < highs[2] < 1
-    # Drawn anew from the shares seen: as far off again, on top of what is seen.
+    # Drawn again from the shares seen: as far off again, on top of what is seen.
     odds = np.sum(~secret) / np.sum(secret)
     rng, drawn = np.random.default_rng(5), []
     index = np.minimum((score * 10).astype(int), 9)

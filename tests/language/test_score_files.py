@@ -152,16 +152,16 @@ def test_a_gap_among_numbers(frame, tmp_path):
     [
         (b"", "is empty"),
         (b"\n\n", "is empty"),
-        (b"[1, 2]", "line 1 is no JSON object, got list"),
-        (b'{"sample": 1', r"line 1 is no JSON object \(.*"),
-        (b"[" * 100_000, r"line 1 is no JSON object \(.*"),
-        (b'{"sample": ' + b"9" * 5000 + b"}", r"line 1 is no JSON object \(.*"),
+        (b"[1, 2]", "line 1 is not a JSON object, got list"),
+        (b'{"sample": 1', r"line 1 is not a JSON object \(.*"),
+        (b"[" * 100_000, r"line 1 is not a JSON object \(.*"),
+        (b'{"sample": ' + b"9" * 5000 + b"}", r"line 1 is not a JSON object \(.*"),
         (b'{"sample": "\xe4"}', r"is not UTF-8 \(.*\): save it as UTF-8"),
         (b'{"sample": 1, "member": 1}\n{"sample": 2}', "line 2 has no member, unlike the first .*"),
         (b'{"sample": 1}\n{"sample": 2, "group": 3}', "line 2 has group besides, unlike the .*"),
         (
             b'{"sample": "\\ud800", "member": 1, "energy_target": 1}',
-            "sample is no valid Unicode .*",
+            "sample is not valid Unicode .*",
         ),
         (b'{"sample": {}, "member": 1, "energy_target": 1}', "sample must be texts or .* row 0"),
         (

@@ -68,7 +68,10 @@ def test_numbers_are_ids_too():
         ({"sample": ["a", "b", "b"]}, r"sample must hold different ids, got 'b' twice \(non-m.*"),
         ({"sample": ["a", "b", ""]}, "sample has no value in row 2: fill it in, or leave .*"),
         ({"sample": ["a", "b"]}, "sample must have 3 rows, got 2"),
-        ({"sample": ["a", "b", "\ud800"]}, "sample is no valid Unicode in row 2: save .* as UTF-8"),
+        (
+            {"sample": ["a", "b", "\ud800"]},
+            "sample is not valid Unicode in row 2: save .* as UTF-8",
+        ),
         ({"sample": ["a", "b", ["c"]]}, "sample must be texts or numbers, got list in row 2"),
         ({"group": ["a", None, "b"]}, "group has no value in row 1: fill it in, or leave .*"),
         ({"group": ["a", float("nan"), "b"]}, "group has no value in row 1: .*"),

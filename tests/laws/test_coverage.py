@@ -66,7 +66,7 @@ def test_intervals_cover(n: int, effect: float) -> None:
         assert APPROXIMATE <= count[name] <= MOST, name
     if n == 200:
         # Why the interval of a rate at an FPR is wider than that of the rate at the threshold:
-        # the threshold was chosen on the rows at hand, on pure noise too.
+        # the threshold was chosen on these rows, on pure noise too.
         assert max(count["threshold 0.1"], count["threshold 0.01"]) < LEAST
 
 

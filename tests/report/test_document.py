@@ -12,7 +12,7 @@ ESTIMATE = {"value", "low", "high", "level", "n", "method"}
 
 def strict(text: str) -> dict:
     def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is no JSON")
+        raise AssertionError(f"{constant} is not JSON")
 
     return json.loads(text, parse_constant=refuse)
 

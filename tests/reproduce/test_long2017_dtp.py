@@ -237,14 +237,14 @@ def test_every_answer_of_a_small_training_set_is_that_of_an_honest_refit():
         everyone = np.arange(len(data.y))
         for label, learner in kinds(data):
             told = learner.fit(data.x, data.y, n_classes=2).predict(data.queries)
-            anew = honest_without_at(learner, data.x, data.y, everyone, data.queries, 2)
+            again = honest_without_at(learner, data.x, data.y, everyone, data.queries, 2)
             shown = leave_each_out(learner, data)
             place = [data.queries.tolist().index(row) for row in data.x.tolist()]
             for i in everyone:
-                known = np.isfinite(anew[i]).all(axis=1) & np.isfinite(told).all(axis=1)
-                expected = log_ratio(told[known], anew[i][known]).max(initial=0)
+                known = np.isfinite(again[i]).all(axis=1) & np.isfinite(told).all(axis=1)
+                expected = log_ratio(told[known], again[i][known]).max(initial=0)
                 assert shown.largest[i] == pytest.approx(expected, abs=1e-9), label
-                own = told[place[i], data.y[i]], anew[i][place[i], data.y[i]]
+                own = told[place[i], data.y[i]], again[i][place[i], data.y[i]]
                 if shown.asked[i]:
                     assert min(own) > 0
                     assert shown.own[i] == pytest.approx(abs(np.log(own[0] / own[1])), abs=1e-9)

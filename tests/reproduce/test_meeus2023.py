@@ -16,7 +16,7 @@ from privacygauge.synthetic.attacks.query_based import QueryBased
 from tests.synthetic.made_tables import table_of
 from tests.thorough import only_thorough
 
-needs_the_data = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the data are not at hand")
+needs_the_data = pytest.mark.skipif(own_file(SAMPLE) is None, reason="the data are not available")
 EVERY = ("meeus-table2", "meeus-fig3a", "meeus-fig3b", "meeus-fig4")
 
 

@@ -71,7 +71,7 @@ def test_pairs_of_models_that_differ_widen_the_interval():
 @pytest.mark.slow
 @pytest.mark.torch
 def test_sides_are_the_members_and_non_members_of_their_models(monkeypatch, data_folder, tmp_path):
-    """Small networks, trained for one epoch; a run is gone on with, unless its weights are gone."""
+    """Small networks, trained for one epoch; a run is resumed, unless its weights are gone."""
     pytest.importorskip("torch")
     from dataclasses import replace
 

@@ -115,7 +115,7 @@ def test_cannot_be_changed_through_what_it_was_made_of() -> None:
         ({"n_units": 5}, "the first dimension of correct must be model of length 5, got model of"),
         ({"settings": {"x": float("nan")}}, "settings must be JSON values with finite numbers"),
         ({"settings": {"x": {1}}}, r"but \{1\} is a set"),
-        ({"settings": {1: 2}}, "but the key 1 is no text"),
+        ({"settings": {1: 2}}, "but the key 1 is not a text"),
     ],
 )
 def test_a_plan_that_breaks_a_rule(changes: dict[str, object], message: str) -> None:

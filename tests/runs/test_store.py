@@ -252,7 +252,7 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
         Summary(str(tmp_path / "a"), "classifier", 4, N_MODELS, "model", 7),
         Summary(str(tmp_path / "b" / "whole"), "classifier", 17, N_MODELS, "model", 0),
     ]
-    with pytest.raises(InputError, match="nowhere is no folder: name a folder that exists"):
+    with pytest.raises(InputError, match="nowhere is not a folder: name a folder that exists"):
         runs_in(tmp_path / "nowhere")
 
 

@@ -143,7 +143,7 @@ def test_an_edit_that_breaks_a_rule_is_named(change, message):
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"schema": "privacygauge-schema/1"}'])
 def test_what_is_no_schema(text):
-    with pytest.raises(InputError, match="write it anew"):
+    with pytest.raises(InputError, match="write it again"):
         Schema.from_json(text)
 
 
@@ -175,7 +175,7 @@ def test_a_column_that_is_not_there():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"drop": ["x"]}, "drop names 'x', which is no column; the columns are age, weight"),
+        ({"drop": ["x"]}, "drop names 'x', which is not a column; the columns are age, weight"),
         ({"continuous": ["x"]}, "continuous names 'x'"),
         ({"categorical": ["x"]}, "categorical names 'x'"),
         ({"continuous": ["age"], "categorical": ["age"]}, "named both"),

@@ -194,7 +194,7 @@ def test_the_same_seed_gives_the_same_numbers(tables, found):
     ("label", "message"),
     [
         ("age", "label must be a categorical column, got 'age': name it categorical"),
-        ("no", "label names 'no', which is no column"),
+        ("no", "label names 'no', which is not a column"),
     ],
 )
 def test_bad_labels(tables, label, message):

@@ -174,7 +174,7 @@ def headline(
         In (0, 1).
     looks : int, optional
         What is said of inverted attacks holds for so many looks together; for as many as there
-        are attacks where nothing is given.
+        are attacks by default.
 
     Returns
     -------

@@ -83,7 +83,7 @@ class CandidateGame:
     """All draws derive from it."""
     unit: Ints | None = None
     """(n,) Whose candidates they are: all of a unit fall in one half. Each has a unit of its own
-    where nothing is given."""
+    by default."""
 
     def __post_init__(self) -> None:
         if self.iterations < 1:

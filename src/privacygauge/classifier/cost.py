@@ -88,7 +88,7 @@ def measure_ways(trainers: Sequence[Trainer], cohort: Cohort, *, n_jobs: int) ->
     n_jobs : int
         Processes; -1 for one a core.
     """
-    # The first training also loads what it is made with, which is no part of the others' cost.
+    # The first training also loads what it is made with, which is not part of the others' cost.
     _seconds(trainers[0], cohort, 1)
     return Cost(sum(_seconds(each, cohort, 1) for each in trainers), _at_once(n_jobs), 1)
 

@@ -47,7 +47,7 @@ class Estimators:
     make: Callable[[int], ProbabilisticClassifier]
     """Returns an untrained classifier from a random state."""
     label: str = ""
-    """What reports call it; the callable's own name where nothing is given."""
+    """What reports call it; default: the callable's own name."""
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ class Estimators:
             if len(seen) < 2:
                 continue  # nothing to tell apart: left as failed
             model = _one_thread(self.make(seed))
-            # Numbered anew: some estimators refuse classes with gaps between them.
+            # Numbered again: some estimators refuse classes with gaps between them.
             fitted = _fit(model, cohort.x[rows], codes)
             if fitted is not None:
                 _fill(probs, fitted, cohort.x[cohort.asked], seen, model)
@@ -91,7 +91,7 @@ class Function:
     """Takes features (m, d), classes (m,) in 0..k-1 and a random state; returns a trained model,
     a PyTorch module on the CPU, or a function from features to probabilities or logits (n, k)."""
     label: str = ""
-    """What reports call it; the function's own name where nothing is given."""
+    """What reports call it; default: the function's own name."""
 
     @property
     def name(self) -> str:

@@ -73,7 +73,7 @@ class PredictionGame:
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round with a shadow, or one for each half without.
 
-        The bits came with the data, so nothing is drawn anew and `rounds` must be 1.
+        The bits came with the data, so nothing is drawn again and `rounds` must be 1.
         """
         if rounds != 1:
             raise InputError(f"predictions that were made already give one round, got {rounds}")
@@ -139,7 +139,7 @@ def crossfit_halves(
     member : ndarray of bool, shape (n,)
     rng : numpy.random.Generator
     unit : ndarray of int, shape (n,), optional
-        Whose records they are; each has a unit of its own where nothing is given.
+        Whose records they are; default: each has a unit of its own.
 
     Returns
     -------

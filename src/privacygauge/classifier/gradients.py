@@ -50,7 +50,7 @@ def white_box_signals(
     engine : str, optional
         dense (a Sequential of linear layers and activations), vmap (torch.func, any module that
         it can run) or loop (record by record). The fastest that gives what the loop gives on two
-        records where nothing is given.
+        records by default.
 
     Returns
     -------
@@ -60,7 +60,7 @@ def white_box_signals(
     Raises
     ------
     InputError
-        If the model is no module with weights, its answers are no finite (n, k) logits, a class
+        If the model is not a module with weights, its answers are no finite (n, k) logits, a class
         is missing from them, or the engine cannot run it.
 
     Notes

@@ -100,7 +100,7 @@ class Targets:
     """(o,) Rows with their own class."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     """(n,) Whose rows they are: one coin puts all rows of a unit in. Each row has a unit of its
-    own where nothing is given."""
+    own by default."""
 
     def __post_init__(self) -> None:
         for name in ("y", "canaries", "ordinary"):
@@ -150,11 +150,11 @@ def targets(
         At least 1.
     rng : numpy.random.Generator
     n_ordinary : int, optional
-        At least 1; all other records where nothing is given.
+        At least 1; default: all other records.
     label : WrongLabel, optional
-        `UniformLabel` where nothing is given.
+        `UniformLabel` by default.
     unit : ndarray of int, shape (n,), optional
-        Whose records they are; each has a unit of its own where nothing is given.
+        Whose records they are; default: each has a unit of its own.
 
     Raises
     ------

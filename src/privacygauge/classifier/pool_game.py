@@ -42,9 +42,9 @@ class PoolGame:
     features: NDArray[Any] | None = None
     """(n, d) The records themselves, for attacks that look at them."""
     target_ids: NDArray[np.int64] | None = None
-    """(n,) Numbers of the targets in the transcript; 0..n-1 where nothing is given."""
+    """(n,) Numbers of the targets in the transcript; 0..n-1 by default."""
     general: GeneralShadow | None = None
-    """Other shadow models for thresholds and learned attacks; the pool where nothing is given."""
+    """Other shadow models for thresholds and learned attacks; default: the pool."""
 
     def __post_init__(self) -> None:
         pool, target = self.pool, self.target

@@ -128,7 +128,7 @@ def predictions(
     logits : array_like of float, shape (n, k)
         Finite scores before the softmax; they resolve very confident predictions better.
     ids : array_like, shape (n,), optional
-        Names of the records in the report; row numbers where nothing is given. Rows with equal
+        Names of the records in the report; default: row numbers. Rows with equal
         ids are one unit where `unit` is not given.
     columns : mapping of str to array_like, shape (n,), optional
         Properties of the records, to look for groups that leak more.

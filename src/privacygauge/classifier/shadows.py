@@ -143,7 +143,7 @@ def train_shadows(
     invocation : mapping, optional
         How to start the run again, kept in its folder.
     n_jobs : int, optional
-        Processes; the calling one alone where nothing is given, or what
+        Processes; the calling one alone by default, or what
         ``joblib.parallel_config`` says, which may name a Dask or Ray cluster.
     progress : callable, optional
 
@@ -198,9 +198,9 @@ def train_all(
     run : str or Path
         Folder of the run, or a URL that fsspec knows; what it holds already is not trained again.
     asked : ndarray of int, shape (a,), optional
-        The records to predict; all where nothing is given.
+        The records to predict; default: all.
     states : tuple of int, optional
-        Random states; derived from `seed` and the number of the model where nothing is given.
+        Random states; derived from `seed` and the number of the model by default.
     weights : Path, optional
         Folder for the weights of networks.
     existing : Predictions, optional

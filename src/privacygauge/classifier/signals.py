@@ -30,7 +30,7 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
         n records of k classes.
     resolved : Resolution, optional
         What these predictions resolve in common with others that they are compared with; their
-        own `resolution` where nothing is given.
+        own `resolution` by default.
 
     Returns
     -------

@@ -22,7 +22,7 @@ def prediction_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     Parameters
     ----------
     logits : bool
-        Whether logits are at hand. Only then does the scaled logit order records differently
+        Whether logits are available. Only then does the scaled logit order records differently
         from the confidence, and is attacked too.
     """
     metrics = (*METRICS, "scaled-logit") if logits else METRICS
@@ -40,7 +40,7 @@ def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     Parameters
     ----------
     logits : bool
-        Whether logits are at hand.
+        Whether logits are available.
     """
     return (
         *prediction_attacks(logits=logits),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_TEXTS = 1_000
-"""A column with more different texts is no category."""
+"""A column with more different texts is not a category."""
 
 MANY_CLASSES = 10
 """More different labels than these, most of them of a single record, are no classes."""

@@ -24,7 +24,7 @@ Design = Literal["shared", "per-target"]
 BLOCK = 1 << 18
 """Entries of the pool that are worked on at a time."""
 
-_ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is no member")
+_ABOVE_0 = Cut(float(np.finfo(np.float64).tiny), "just above 0: a tie is not a member")
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ class WhiteBoxGame:
     def deal(self, rounds: int, rng: np.random.Generator) -> Sequence[Round]:
         """Return one round with a shadow, or one for each half without.
 
-        The bits came with the data, so nothing is drawn anew and `rounds` must be 1.
+        The bits came with the data, so nothing is drawn again and `rounds` must be 1.
         """
         shadow = None if self.shadow is None else self.shadow.predictions
         seen = PredictionGame(self.target.predictions, shadow).deal(rounds, rng)

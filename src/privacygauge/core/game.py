@@ -32,7 +32,7 @@ class Shadow:
     stratum: Ints
     """(s,) The group in which signals are comparable: the class label of a classifier."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(s,) Whom each record is about; each has a unit of its own where nothing is given."""
+    """(s,) Whom each record is about; default: each has a unit of its own."""
 
     def __post_init__(self) -> None:
         member = checks.bools(self.member, "member")
@@ -93,7 +93,7 @@ class Round:
     target: Ints
     """(n,) Which target each row is about."""
     unit: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    """(n,) Whom each row is about, as in `Transcript`; the target where nothing is given."""
+    """(n,) Whom each row is about, as in `Transcript`; default: the target."""
 
     def __post_init__(self) -> None:
         n = len(self.observation)
@@ -128,9 +128,9 @@ def rounds_of_models(
         True where the model was trained on the record, by independent fair coins.
     n_worlds : int, optional
         So many first models are the adversary's own, and the rest are targets, in a round each;
-        half of the models where nothing is given.
+        half of the models by default.
     target : ndarray of int, shape (n,), optional
-        Which record each column is; 0..n-1 where nothing is given.
+        Which record each column is; 0..n-1 by default.
     unit : ndarray of int, shape (n,), optional
         Whom each record is about, as in `Transcript`.
 

@@ -29,7 +29,7 @@ def coin_flips(
     rng : numpy.random.Generator
     unit : ndarray of int, shape (n_records,), optional
         Whose records they are: one coin puts all records of a unit in. Each record has a coin of
-        its own where nothing is given.
+        its own by default.
 
     Returns
     -------

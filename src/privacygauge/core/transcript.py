@@ -87,12 +87,12 @@ class Transcript(_Rows):
     secret: Bools
     """(m,) True for a member."""
     target: Ints = field(default_factory=_nothing)
-    """(m,) Which target the row is about; rows 0..m-1 where nothing is given."""
+    """(m,) Which target the row is about; rows 0..m-1 by default."""
     round: Ints = field(default_factory=_nothing)
-    """(m,) The round of the game; all 0 where nothing is given."""
+    """(m,) The round of the game; default: all 0."""
     unit: Ints = field(default_factory=_nothing)
     """(m,) Whom the row is about: the independent unit of every interval, whose rows are never
-    treated as independent; the target where nothing is given."""
+    treated as independent; default: the target."""
 
     def __post_init__(self) -> None:
         score = checks.floats(self.score, "score")

@@ -32,7 +32,7 @@ def census() -> tuple[pd.DataFrame, bool]:
     -------
     tuple of pandas.DataFrame and bool
         17 columns, the person's number left out; -9 where no code is required. False where only
-        the first 50,000 rows of the sorted file are at hand.
+        the first 50,000 rows of the sorted file are available.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def read_checked(name: str, url: str, sha256: str) -> bytes:
     name : str
         File name.
     url : str
-        The official source, asked only where the file is not at hand.
+        The official source, asked only where the file is not available.
     sha256 : str
         Of the content, unpacked.
 

@@ -21,7 +21,7 @@ def content_of_copy(path: str | Path, sha256: str | None) -> bytes:
     ----------
     path : str or Path
     sha256 : str, optional
-        Of the content, in hexadecimal; not looked at where nothing is given.
+        Of the content, in hexadecimal; not looked at by default.
 
     Raises
     ------

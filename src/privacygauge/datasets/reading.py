@@ -140,10 +140,10 @@ def _object(line: str, path: Path, number: int) -> dict[str, Any]:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"{path}: line {number} is no JSON object ({_first_line(error)})"
+            f"{path}: line {number} is not a JSON object ({_first_line(error)})"
         ) from error
     if not isinstance(row, dict):
-        raise InputError(f"{path}: line {number} is no JSON object, got {type(row).__name__}")
+        raise InputError(f"{path}: line {number} is not a JSON object, got {type(row).__name__}")
     return row
 
 

@@ -48,7 +48,7 @@ class TargetScores:
     release: Ints
     """(t,) Which release each is: the independent unit; records may share releases."""
     block: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """(t,) The block whose releases each score was learnt from; all 0 where nothing is given."""
+    """(t,) The block whose releases each score was learnt from; default: all 0."""
 
     def __post_init__(self) -> None:
         n = len(self.score)

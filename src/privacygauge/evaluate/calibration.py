@@ -118,7 +118,7 @@ def reliability(
             "bootstrap of bins",
         ),
         float(rmse(share, np.ones(len(kept)))),
-        # The mixture at hand that a perfectly calibrated score would have shown.
+        # The observed mixture that a perfectly calibrated score would have shown.
         float(np.mean(drawn(np.clip(_even_odds(mean, 1 / odds), 0, 1)))),
     )
 

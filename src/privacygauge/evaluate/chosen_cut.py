@@ -53,7 +53,7 @@ def epsilon_cut(score: Floats, secret: Bools, delta: float) -> ChosenCut:
     Notes
     -----
     ``log((TPR - delta) / FPR)`` less its distance from a limit three standard deviations away, by
-    the counts at hand; and the same for the other two rates.
+    the observed counts; and the same for the other two rates.
     """
     inside, outside = np.sort(score[secret]), np.sort(score[~secret])
     upper, lower = _tried(inside), _tried(outside)

@@ -168,7 +168,7 @@ def quantile(
     level : float
         In (0, 1).
     worth : int, optional
-        How many independent values these are worth, in 1..n; all where nothing is given.
+        How many independent values these are worth, in 1..n; default: all.
 
     Notes
     -----

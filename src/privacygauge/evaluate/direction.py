@@ -53,7 +53,7 @@ def inverted(
     level : float
         In (0, 1), of all intervals together.
     looks : int, optional
-        So many intervals hold together; as many as there are attacks where nothing is given.
+        So many intervals hold together; as many as there are attacks by default.
 
     Returns
     -------

@@ -26,7 +26,7 @@ FEW = (0.01, 0.001)
 """False-positive rates at which a few badly exposed records show."""
 
 TIMES = 10.0
-"""So many times more members than by guessing are found there where records are exposed."""
+"""Number of times more members than by guessing that are found there where records are exposed."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RateAtFpr:
     fpr: float
     """The false-positive rate asked for."""
     estimate: Estimate
-    """TPR of the best threshold with at most that FPR on the rows at hand. Its interval holds
+    """TPR of the best threshold with at most that FPR on these rows. Its interval holds
     the TPR at the TRUE false-positive rate: it allows for the threshold's own doubt."""
     at_threshold: Estimate
     """The same TPR with Clopper-Pearson's interval, as if the threshold had been given."""
@@ -64,7 +64,7 @@ def tpr_at_fpr(
         In (0, 1).
     independent : tuple of int, optional
         How many different targets stand behind the members' and the non-members' rows
-        (`Transcript.independent`); all rows where nothing is given. The intervals are those of
+        (`Transcript.independent`); default: all rows. The intervals are those of
         so many rows, which is cautious where rows of one target are not all alike.
 
     Returns
@@ -78,7 +78,7 @@ def tpr_at_fpr(
     How many of n_out non-members lie above the threshold with the true rate `fpr` is
     Binomial(n_out, fpr), whatever the scores: Clopper-Pearson's limits are mixed over that law.
     An interval for the members alone ignores that the threshold was chosen on the non-members
-    at hand, and on pure noise leaves out chance two to three times too often.
+    available, and on pure noise leaves out chance two to three times too often.
     """
     if not 0.0 < fpr < 1.0:
         raise InputError(f"fpr must be in (0, 1), got {fpr}")

@@ -139,7 +139,7 @@ def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None =
     unit : str
         What a value belongs to, for the name of the method.
     owner : ndarray of int, shape (n,), optional
-        Which unit each value belongs to; each to one of its own where nothing is given.
+        Which unit each value belongs to; default: each to one of its own.
     """
     owner = np.arange(len(values)) if owner is None else owner
     n, value = checks.n_distinct(owner), float(np.mean(values))
@@ -177,7 +177,7 @@ def difference(
     level : float
         In (0, 1).
     owners : pair of ndarray of int, shapes (n,) and (m,), optional
-        The unit of each value; each has one of its own where nothing is given.
+        The unit of each value; default: each has one of its own.
 
     Notes
     -----

@@ -30,7 +30,7 @@ def tprs_of_repeated(
     level : float
         In (0, 1).
     curve : Roc, optional
-        ``roc(transcript)``, where it is at hand.
+        ``roc(transcript)``, where it is available.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def tprs_of_repeated(
 
     Notes
     -----
-    `tpr_at_fpr` with as many independent rows as the rows at hand are worth at that threshold, by
+    `tpr_at_fpr` with as many independent rows as these rows are worth at that threshold, by
     the design effect of the targets (Korn & Graubard 1998), with Student's quantile where targets
     are few; members and non-members apart. `Transcript.independent` would count each target once,
     as if all its rows were the same.

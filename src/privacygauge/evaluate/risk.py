@@ -75,7 +75,7 @@ class Risk:
     notes: tuple[str, ...] = ()
     """What the reader should know."""
     independent: int | None = None
-    """How many independent rows the members are worth; all where nothing is given."""
+    """How many independent rows the members are worth; default: all."""
 
 
 def at_prior(score: Floats, prior: float) -> Floats:

@@ -106,7 +106,7 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
     level : float
         In (0, 1).
     curve : Roc, optional
-        ``roc(transcript)``, where it is at hand.
+        ``roc(transcript)``, where it is available.
 
     Returns
     -------

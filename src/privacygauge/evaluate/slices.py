@@ -40,7 +40,7 @@ class Slice:
     p_value: float
     """For "no more exposed than the other records", after Holm's correction for all slices."""
     announced: bool
-    """Whether the slice is more exposed than the rest, beyond doubt at the level."""
+    """Whether the slice is more exposed than the rest, significantly at the level."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def _side(decisions: Decisions, right: Bools, rows: Bools, side: Bools) -> _Side
     """Return one side's counts, of as many rows as are independent."""
     inside, rest = side & rows, side & ~rows
     n, n_rest = _worth(decisions, inside), _worth(decisions, rest)
-    # Rounded against the slice; the counts at hand, to the digit, where no unit repeats.
+    # Rounded against the slice; the observed counts, to the digit, where no unit repeats.
     hits = int(np.count_nonzero(inside & right)) * n // max(int(np.count_nonzero(inside)), 1)
     others = int(np.count_nonzero(rest & right)) * n_rest
     others = -(-others // max(int(np.count_nonzero(rest)), 1))

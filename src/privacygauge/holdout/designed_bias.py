@@ -8,7 +8,7 @@ from bisect import bisect_left
 from privacygauge.holdout.detecting import points_for, queries_for
 
 MOST = 2_000_000
-"""So many queries are reckoned with: more find no fewer labels, and their number takes memory."""
+"""Largest number of queries considered: more find no fewer labels, and take memory."""
 
 
 def designed_bias(n: int, m: int, k: int) -> float:

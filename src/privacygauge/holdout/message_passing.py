@@ -57,7 +57,7 @@ class MessagePassing:
         z <- counts - sum_i x_i(Q_ij) + (V/t) z,    V = sum_i trace of C Cov_i / r,
 
     C the centring matrix: counts taken as normal. The last term is Onsager's. A constant from
-    points that are not attacked is the mean of what is left, estimated anew in each iteration. A
+    points that are not attacked is the mean of what is left, estimated again in each iteration. A
     guard's noise is a floor under t.
 
     The answer is from the iteration whose fit is best: the larger of t and of V plus the guard's

@@ -73,7 +73,7 @@ class NaiveBayes:
 
 
 def check_sizes(block: int, threads: int) -> None:
-    """Raise where `block` or `threads` is no number of at least 1."""
+    """Raise where `block` or `threads` is not a number of at least 1."""
     for name, value in (("block", block), ("threads", threads)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")

@@ -58,7 +58,7 @@ def energy_attacks(
     ----------
     scores : TextScores
     thresholds : sequence of Threshold, optional
-        `default_thresholds` where nothing is given; the loss is then also played with the mean
+        `default_thresholds` by default; the loss is then also played with the mean
         training loss, the baseline of Jagannatha et al. (2021).
 
     Returns

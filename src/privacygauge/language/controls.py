@@ -41,7 +41,7 @@ class Control:
     nothing was found, as of a classifier that is worse than chance on people it has not seen."""
 
     def fires(self, auc: Estimate) -> bool:
-        """Return whether members and non-members differ beyond doubt.
+        """Return whether members and non-members differ significantly.
 
         Parameters
         ----------

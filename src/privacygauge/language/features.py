@@ -78,7 +78,7 @@ def feature_study(
     rng : numpy.random.Generator
         Splits the groups.
     rows : sequence of tuple of str
-        Sets of names of `FEATURES`; those of Table 7 where nothing is given.
+        Sets of names of `FEATURES`; those of Table 7 by default.
     share : float
         Share of the groups to learn from, in (0, 1).
 

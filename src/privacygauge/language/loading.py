@@ -23,7 +23,7 @@ def checked_folder(path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If it is no folder, or its weights are missing or pickled.
+        If it is not a folder, or its weights are missing or pickled.
     """
     folder = Path(path)
     if not folder.is_dir():

@@ -40,7 +40,7 @@ class MatchedAttack:
 
     @property
     def fires(self) -> bool:
-        """Whether matching changes the area beyond doubt, in either direction."""
+        """Whether matching changes the area significantly, in either direction."""
         return self.fall.excludes(0.0)
 
 

@@ -70,7 +70,7 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
     scores : TextScores
         With groups.
     aggregation : Aggregation, optional
-        `MeanOfSamples` where nothing is given, else `StandardisedMean`. Both are linear, so that
+        `MeanOfSamples` by default, else `StandardisedMean`. Both are linear, so that
         the aggregate of the statistic is the difference of the aggregated energies.
 
     Returns

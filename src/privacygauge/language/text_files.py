@@ -69,9 +69,9 @@ class Columns:
     text: str = "text"
     """The texts."""
     sample: str | None = None
-    """Their ids; where nothing is given, ``sample`` or ``id``."""
+    """Their ids; by default, ``sample`` or ``id``."""
     group: str | None = None
-    """Whom they belong to; where nothing is given, ``group``, ``patient``, ``patient_id``,
+    """Whom they belong to; by default, ``group``, ``patient``, ``patient_id``,
     ``note`` or ``note_id``."""
 
 

@@ -66,7 +66,7 @@ def _text(value: object, name: str, row: int, empty: bool) -> str:
     if not text and not empty:
         raise InputError(f"{name} has no value in row {row}: {_WAY_OUT}")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise InputError(f"{name} is no valid Unicode in row {row}: save the file as UTF-8")
+        raise InputError(f"{name} is not valid Unicode in row {row}: save the file as UTF-8")
     return text
 
 

@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.tokens import checked_keys
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-"""The tokens that are no text, in the order of their ids."""
+"""The tokens that are not a text, in the order of their ids."""
 
 _UNKNOWN = "[UNK]"
 # As many letters as the usual trainers keep: the rest is read as unknown.

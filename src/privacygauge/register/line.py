@@ -19,7 +19,7 @@ SEVERITIES = tuple(reversed(Severity))
 """From grave to mild; an audit that cannot tell stands above what is known to be moderate."""
 
 WORST = 10
-"""So many ids are named in a line."""
+"""Number of ids that are named in a line."""
 
 
 @dataclass(frozen=True)

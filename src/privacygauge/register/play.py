@@ -41,7 +41,7 @@ def risk_register(
     Returns
     -------
     RiskRegister
-        Numbers, verdicts and advice are those of the reports; nothing is computed anew. That all
+        Numbers, verdicts and advice are those of the reports; nothing is computed again. That all
         intervals hold at once has at least the probability 1 - sum of (1 - level of a line), by
         Bonferroni's inequality.
 
@@ -92,7 +92,7 @@ def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     path : str or Path
         Its folder, or its ``report.json``.
     name : str, optional
-        What it is called; the folder's name where it is not given.
+        What it is called; default: the folder's name.
     """
     file = _file(Path(path))
     text = read_text(file, "report")
@@ -107,9 +107,9 @@ def model_card(path: str | Path, *, name: str | None = None, dataset: str | None
     path : str or Path
         The audit's folder, or its ``report.json``.
     name : str, optional
-        What the model is called; the folder's name where it is not given.
+        What the model is called; default: the folder's name.
     dataset : str, optional
-        What the data is called; the names of the audited files where it is not given.
+        What the data is called; default: the names of the audited files.
 
     Returns
     -------

@@ -50,7 +50,7 @@ UNSAID = (
 
 _OPEN = (Severity.GRAVE, Severity.UNTOLD, Severity.MODERATE)
 _NAMED = 3
-"""So many lines are spoken of at the top."""
+"""Number of lines that are spoken of at the top."""
 
 
 def report(r: RiskRegister) -> Report:

@@ -118,7 +118,7 @@ def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
 def one_by_one(level: float) -> Text:
     """Return how tables of single attacks are to be read."""
     told = (
-        f"Attack by attack; each interval stands for itself, at {rate(level)}. Among so many "
+        f"Attack by attack; each interval holds individually, at {rate(level)}. Among so many "
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
         "tables do not."
     )

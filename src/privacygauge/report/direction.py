@@ -28,7 +28,7 @@ ADVICE = (
     "distances are the other way round, and log-likelihoods given for energies have to be negated.",
     "If both are right, members and non-members differ in more than membership: draw both at "
     "random from the same records.",
-    "Audit again. Do not release on the strength of this audit.",
+    "Audit again: this audit supports no decision about a release.",
 )
 """What to do next, the most urgent first."""
 

@@ -102,7 +102,7 @@ def tpr_estimate(estimate: Estimate, fpr: float) -> Shown:
 
 
 def decimal_estimate(estimate: Estimate | Skipped, decimals: int = 3) -> Shown:
-    """Return a number that is no share, such as an AUC, with its interval."""
+    """Return a number that is not a share, such as an AUC, with its interval."""
     if isinstance(estimate, Skipped):
         return Shown(DASH)
     low, high = fixed(estimate.low, decimals), fixed(estimate.high, decimals)

@@ -26,7 +26,7 @@ def plot_roc(
     ----------
     evaluations : sequence of Evaluation
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
     log : bool
         Whether both axes are logarithmic, which shows what few false positives buy.
 

@@ -279,7 +279,7 @@ class Table:
     note: str = ""
     """How to read it."""
     at_once: int | None = None
-    """So many rows are shown, the others behind a fold; all where nothing is given."""
+    """Number of rows that are shown, the others behind a fold; default: all."""
 
     def __post_init__(self) -> None:
         for row in self.full:
@@ -351,7 +351,7 @@ class Section:
     blocks: tuple[Block, ...]
     """From top to bottom."""
     short: str = ""
-    """Its name in the contents; the title where nothing is given."""
+    """Its name in the contents; default: the title."""
 
 
 @dataclass(frozen=True)

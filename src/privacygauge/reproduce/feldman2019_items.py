@@ -11,7 +11,7 @@ from privacygauge.reproduce.item import Item, Status
 from privacygauge.reproduce.verdict import Judgement, above, falls, grows
 
 _IMAGENET = (
-    "logits of ResNet-50v2 on ImageNet are not at hand; those of ResNet-20 on CIFAR-100 and "
+    "logits of ResNet-50v2 on ImageNet are not available; those of ResNet-20 on CIFAR-100 and "
     "CIFAR-10 stand in"
 )
 

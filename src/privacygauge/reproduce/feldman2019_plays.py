@@ -1,4 +1,4 @@
-"""Attacks on test sets, played many times in a run that can be gone on with."""
+"""Attacks on test sets, played many times in a run that can be resumed."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ ITEMS = (
         "Figure 6",
         "removing records",
         Status.STAND_IN,
-        "the survey of 1.6 million people is not at hand; Adult, and as many records drawn from "
+        "the survey of 1.6 million people is not available; Adult, and as many records drawn from "
         "it, stand in",
     ),
     Item("long-fig7", PAPER, "Figure 7", "initial weights", Status.DONE, ""),

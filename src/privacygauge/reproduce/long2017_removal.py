@@ -190,9 +190,10 @@ def _coded(values: ArrayLike) -> Ints:
 
 def _notes(steps: int) -> tuple[str, ...]:
     return (
-        "The survey of 2013 (1.6 million people) is not at hand: Adult's 45,222 complete records, "
-        f"and {MADE_UP:,} drawn from them with replacement, to which 45 people with rare ages are "
-        "added: one of 91, two of 92, ..., nine of 99. Those make the saw of the made-up table.",
+        "The survey of 2013 (1.6 million people) is not available: Adult's 45,222 complete "
+        f"records, and {MADE_UP:,} drawn from them with replacement, to which 45 people with rare "
+        "ages are added: one of 91, two of 92, ..., nine of 99. Those make the saw of the "
+        "made-up table.",
         "alpha is the smoothing. With the 1 that the paper describes, four categories allow no DTP "
         "above 4 ln 2 = 2.77, so not its 3.09; with "
         f"{ALPHA:g} a lone value counts for ln 21 = 3.04. Nothing else was chosen.",

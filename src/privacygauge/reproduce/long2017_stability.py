@@ -29,7 +29,7 @@ from privacygauge.evaluate.rates import proportion
 from privacygauge.reproduce.table import Cell, Effort, Row, Table
 
 ROUNDING = 1e-9
-"""Of logs: what exceeds a bound by no more is no violation."""
+"""Of logs: what exceeds a bound by no more is not a violation."""
 
 
 QUICK, FULL = 200, 5_000
@@ -198,7 +198,7 @@ def leave_each_out(learner: Learner, data: SmallData) -> Shown:
 
 
 def _ratio(p: Floats, q: Floats) -> Floats:
-    """Return the absolute log ratio; 0 where both are 0 or one is no answer."""
+    """Return the absolute log ratio; 0 where both are 0 or one is not an answer."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.abs(np.log(p) - np.log(q))
     return np.asarray(np.where(np.isnan(found), 0.0, found), np.float64)

@@ -232,7 +232,7 @@ def _table(name: str, number: str, rows: Sequence[Row], effort: Effort) -> Table
     ]
     if any("UK census" in row.label for row in rows) and not census()[1]:
         notes.append(
-            "Of the census file only the first 50,000 rows are at hand. It is sorted: they are "
+            "Of the census file only the first 50,000 rows are available. It is sorted: they are "
             "people of six of ten regions, and the residence type is the same for all."
         )
     if effort.form != "full":

@@ -10,8 +10,8 @@ from privacygauge.reproduce.verdict import Claim, Judgement, above, alike, large
 PAPER = "Meeus et al. (2023)"
 
 _CENSUS = (
-    "Adult is the paper's data; of the census file only the first 50,000 rows are at hand, people "
-    "of six of ten regions"
+    "Adult is the paper's data; of the census file only the first 50,000 rows are available, "
+    "people of six of ten regions"
 )
 _RECORDS = "its means and deviations, without the single records"
 

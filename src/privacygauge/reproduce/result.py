@@ -68,7 +68,7 @@ def judged_lines(table: Table, judgement: Judgement) -> list[dict[str, Any]]:
 
 
 def read_result(path: Path) -> Result:
-    """Return a kept result; the verdict is not read but judged anew.
+    """Return a kept result; the verdict is not read but judged again.
 
     Raises
     ------

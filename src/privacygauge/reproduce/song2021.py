@@ -39,7 +39,7 @@ LEVEL = 0.95
 
 
 def song_table4(effort: Effort) -> Table:
-    """Return Table 4 without a defence: targets and shadow models trained anew.
+    """Return Table 4 without a defence: targets and shadow models trained again.
 
     The members and non-members are the paper's; initial weights and order of batches are drawn
     several times. Thresholds are learnt on a shadow model like the published one, and on one

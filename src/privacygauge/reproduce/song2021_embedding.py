@@ -73,7 +73,7 @@ _NOTES = (
     "other way round.",
     "Rank correlation: of a member's risk score and the share of its class among its five nearest "
     "others; below 0 where risky members lie away from new records of their class.",
-    "Over pairs of a target and a shadow model, classes chosen anew; the intervals allow for the "
+    "Over pairs of a target and a shadow model, classes chosen again; the intervals allow for the "
     "records of these classes and for the pairs, not for other classes.",
 )
 

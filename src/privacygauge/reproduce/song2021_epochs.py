@@ -1,4 +1,4 @@
-"""Models seen after several epochs of their training, in a run that can be gone on with."""
+"""Models seen after several epochs of their training, in a run that can be resumed."""
 
 from __future__ import annotations
 

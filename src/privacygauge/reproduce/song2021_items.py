@@ -47,7 +47,7 @@ ITEMS = (
         "Table 7",
         "image data",
         Status.NOT_POSSIBLE,
-        "CH-MNIST, Car196 and the pretrained ResNet-50 are not at hand, and nothing like them",
+        "CH-MNIST, Car196 and the pretrained ResNet-50 are not available, and nothing like them",
     ),
     Item(
         "song-fig1",
@@ -56,7 +56,7 @@ ITEMS = (
         "risk scores of three data sets",
         Status.PARTLY,
         "its curve of Location30, on the authors' predictions; Purchase100 cannot be fetched, and "
-        "the network for CIFAR-100 is not at hand",
+        "the network for CIFAR-100 is not available",
         ("song-fig6",),
     ),
     Item("song-fig2", PAPER, "Figure 2", "accuracy by epoch", Status.STAND_IN, _LOCATION),

@@ -1,4 +1,4 @@
-"""Rows of Song & Mittal (2021) about data that are not at hand: what the paper prints, alone."""
+"""Rows of Song & Mittal (2021) about data that are not available: what the paper prints, alone."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _Printed = tuple[tuple[str, ...], Mapping[str, tuple[float | None, ...]]]
 def printed_rows(printed: _Printed) -> list[Row]:
     """Return rows of the paper beside which nothing is measured."""
     columns, rows = printed
-    missing = Skipped("ours", "the data of the paper's other rows are not at hand")
+    missing = Skipped("ours", "the data of the paper's other rows are not available")
     return [
         Row(
             label,

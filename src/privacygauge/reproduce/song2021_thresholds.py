@@ -24,7 +24,7 @@ SIGNALS = tuple(signal for signal in METRICS if signal != "correctness")
 """Whose threshold is learnt: right or wrong needs none."""
 
 _NOTES = (
-    "The paper's numbers are on Texas100, which is not at hand. There thresholds for each class "
+    "The paper's numbers are on Texas100, which is not available. There thresholds for each class "
     "gain 1 to 4 points.",
     "Authors and MemGuard: the predictions that come with the paper's code, without a defence and "
     "with MemGuard; thresholds from their shadow model, defended as the target is. Alike: models "

@@ -61,7 +61,7 @@ _GAMES = ("half known", "shadow model")
 _Played = Mapping[str, tuple[Play, Evaluation]]
 
 _NOTES = (
-    "The paper's numbers are on Purchase100, Texas100 and CIFAR-100, which are not at hand; on "
+    "The paper's numbers are on Purchase100, Texas100 and CIFAR-100, which are not available; on "
     "Location30 it prints none. It takes those of networks, from outside and white-box, from Nasr "
     "et al. (2019).",
     "Models and records are those of song-table4. Half known: the adversary knows the membership "

@@ -20,7 +20,7 @@ _REASONS = {
     errno.EFBIG: "the file would be larger than is allowed",
     errno.EIO: "the disk reports an error",
     errno.ENOTDIR: "a part of the path is a file",
-    errno.EEXIST: "it exists and is no directory",
+    errno.EEXIST: "it exists and is not a directory",
     errno.EISDIR: "it is a directory",
     errno.ENAMETOOLONG: "the name is too long",
 }

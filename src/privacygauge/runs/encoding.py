@@ -86,7 +86,7 @@ def require_plain(content: bytes) -> None:
     Raises
     ------
     ValueError
-        If it is no JSON, of another format, or names other codecs or types.
+        If it is not JSON, of another format, or names other codecs or types.
     """
     told = json.loads(content)
     codecs = {codec["name"] for codec in told["codecs"]}

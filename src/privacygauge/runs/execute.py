@@ -189,7 +189,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
 
     joblib (1.6 too) passes on what a task returns or raises, not that its workers died.
     """
-    # A result of a task, unlike data that was sent, is made anew where its worker dies.
+    # A result of a task, unlike data that was sent, is made again where its worker dies.
     shared = client.submit(functools.partial(_same, work), pure=False)
     do = functools.partial(_do, tally.run)
     futures = [client.submit(do, shared, task, pure=False) for task in tally.left]

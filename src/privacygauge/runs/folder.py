@@ -143,7 +143,7 @@ class Folder:
 def folders_below(path: str) -> Iterator[Folder]:
     """Yield `path` and the local folders below it, parents first, sorted by name."""
     if not Path(path).is_dir():
-        raise InputError(f"{path} is no folder: name a folder that exists")
+        raise InputError(f"{path} is not a folder: name a folder that exists")
     for at, inner, _ in os.walk(path):
         # The inside of a store holds thousands of folders and no run.
         inner[:] = sorted(name for name in inner if not name.endswith(".zarr"))

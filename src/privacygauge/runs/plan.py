@@ -163,7 +163,7 @@ class Plan:
         Raises
         ------
         InputError
-            If the text is no JSON or does not describe a plan.
+            If the text is not JSON or does not describe a plan.
         """
         try:
             parts = json.loads(text)
@@ -223,7 +223,7 @@ def _plain(value: object) -> Json:
         raise ValueError(f"{value!r} is a {type(value).__name__}")
     for key in value:
         if not isinstance(key, str):
-            raise ValueError(f"the key {key!r} is no text")
+            raise ValueError(f"the key {key!r} is not a text")
     return {key: _plain(part) for key, part in value.items()}
 
 

@@ -310,7 +310,7 @@ def require_same_code(there: Mapping[str, str], here: Mapping[str, str], path: s
 def unchecked_code(run: str | Path | None) -> list[str]:
     """Return a warning that names the code behind a run which cannot be compared, if there is any.
 
-    Without a run nothing is kept, so that nothing can go on with other code.
+    Without a run nothing is kept, so that nothing can resume with other code.
     """
     known = None if run is None else plan_in(run)
     return [] if known is None else [f"code not checked: {x}" for x in known.code.unchecked]

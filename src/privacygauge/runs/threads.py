@@ -37,7 +37,7 @@ def limited_to(n_threads: int | None) -> AbstractContextManager[Any]:
 
 @functools.lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the libraries that have threads, found anew where modules were loaded since.
+    """Return the libraries that have threads, found again where modules were loaded since.
 
     Looking through all that is loaded takes as long as training a small model.
     """

@@ -177,7 +177,7 @@ def scaled(numbers: Floats) -> Floats:
     if not numbers.size:
         return numbers
     missing = np.isnan(numbers)
-    # Halves, because the range of the largest numbers is no number.
+    # Halves, because the range of the largest numbers is not a number.
     halves = np.where(missing, np.nan, numbers / 2)
     low = np.where(missing, np.inf, halves).min(axis=0)
     width = np.where(missing, -np.inf, halves).max(axis=0) - low

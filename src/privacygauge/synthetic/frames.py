@@ -42,7 +42,7 @@ def read_table(
     data : Table, pandas or polars frame, str or Path
         Of a file: CSV or Parquet with a header.
     schema : Schema, optional
-        What the columns have to be; inferred where it is not given.
+        What the columns have to be; default: inferred.
     continuous : sequence of str
         Columns to take as numbers, whatever they look like.
     categorical : sequence of str

@@ -25,7 +25,7 @@ class Column:
     Raises
     ------
     InputError
-        If a number's range is no range, or a category occurs twice.
+        If a number's range is not a range, or a category occurs twice.
     """
 
     name: str
@@ -132,12 +132,12 @@ class Schema:
         try:
             found = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"the schema is no JSON ({error}): write it anew") from error
+            raise InputError(f"the schema is not JSON ({error}): write it again") from error
         if not isinstance(found, Mapping) or found.get("schema") != FORMAT:
-            raise InputError(f'a schema must begin with {{"schema": "{FORMAT}"}}: write it anew')
+            raise InputError(f'a schema must begin with {{"schema": "{FORMAT}"}}: write it again')
         columns = found.get("columns")
         if not isinstance(columns, list):
-            raise InputError('a schema must have a list "columns": write it anew')
+            raise InputError('a schema must have a list "columns": write it again')
         return cls(tuple(_read(entry) for entry in columns))
 
 

@@ -155,6 +155,6 @@ def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> No
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError(
-            f"{what} names {unknown[0]!r}, which is no column; the columns are "
+            f"{what} names {unknown[0]!r}, which is not a column; the columns are "
             f"{checks.listed(known, 30)}"
         )

@@ -36,9 +36,9 @@ def assert_honest(learner, x, y, n_classes, *, rows=None, queries=None, atol=1e-
     assert others.shape == (len(rows), len(queries), n_classes)
     for number, row in enumerate(rows):
         asked = np.vstack([x[[row]], queries])
-        anew = honest_without_at(learner, x, y, [row], asked, n_classes)[0]
-        np.testing.assert_allclose(own[number], anew[0], rtol=0, atol=atol)
-        np.testing.assert_allclose(others[number], anew[1:], rtol=0, atol=atol)
+        again = honest_without_at(learner, x, y, [row], asked, n_classes)[0]
+        np.testing.assert_allclose(own[number], again[0], rtol=0, atol=atol)
+        np.testing.assert_allclose(others[number], again[1:], rtol=0, atol=atol)
 
 
 @cache

@@ -77,11 +77,11 @@ every_learner = pytest.mark.parametrize(
 def test_hardly_a_record_is_trained_anew(learner, monkeypatch):
     # Otherwise the comparison with refits would compare refits with themselves.
     x, y = made()
-    fitted, anew = learner.fit(x, y, n_classes=3), []
-    monkeypatch.setattr(type(fitted), "_anew", lambda *_: anew.append(1))
+    fitted, again = learner.fit(x, y, n_classes=3), []
+    monkeypatch.setattr(type(fitted), "_anew", lambda *_: again.append(1))
     fitted.without(np.arange(300))
     fitted.without_at(np.arange(300), x[:3])
-    assert not anew
+    assert not again
 
 
 @every_learner
@@ -161,8 +161,8 @@ def test_coefficients_give_the_probabilities():
     expected = joint / joint.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(fitted.predict(x), expected, rtol=0, atol=1e-12)
     others = np.arange(60) != 7
-    anew = LinearDiscriminant().fit(x[others], y[others], n_classes=3).coefficients()
-    for found, honest in zip(fitted.coefficients_without([7]), anew, strict=True):
+    again = LinearDiscriminant().fit(x[others], y[others], n_classes=3).coefficients()
+    for found, honest in zip(fitted.coefficients_without([7]), again, strict=True):
         np.testing.assert_allclose(found[0], honest, rtol=1e-9, atol=1e-9)
 
 

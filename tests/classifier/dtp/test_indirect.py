@@ -93,7 +93,7 @@ def test_nearest_neighbours_show_only_indirectly(k):
 
 
 def test_the_nearest_example_by_hand():
-    """One neighbour: distances of all records to the record and to the query, counted anew."""
+    """One neighbour: distances of all records to the record and to the query, counted again."""
     made = nearest_example()
 
     def class_of_nearest(x, y, at):

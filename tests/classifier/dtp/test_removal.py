@@ -1,4 +1,4 @@
-"""Removing the riskiest records: all values anew after each, sawtooth, groups that shield."""
+"""Removing the riskiest records: all values again after each, sawtooth, groups that shield."""
 
 from __future__ import annotations
 

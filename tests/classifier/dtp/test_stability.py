@@ -42,7 +42,7 @@ Record = tuple[int, ...]
 Joint = list[Fraction]
 
 
-# By hand: exact fractions, and the training set counted anew for every classifier.
+# By hand: exact fractions, and the training set counted again for every classifier.
 
 
 def naive_bayes(

@@ -161,7 +161,7 @@ class Case:
         Case(lambda: PrivBayes(-1.0), "epsilon must be above 0, got -1.0"),
         Case(
             lambda: SynthPop(order=("none",)).generate(records(9), 3, np.random.default_rng(0)),
-            "order names 'none', which is no column",
+            "order names 'none', which is not a column",
         ),
         Case(
             lambda: BayNet(degree=6).generate(records(9), 3, np.random.default_rng(0)),

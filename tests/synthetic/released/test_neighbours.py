@@ -79,8 +79,8 @@ def test_one_column_of_numbers_has_no_direction(widths, expected):
 
 @pytest.mark.parametrize("distance", [Cosine(), Minkowski(1)], ids=lambda d: d.name)
 def test_what_single_precision_cannot_tell_apart(distance):
-    # Points so close together that rounding to single precision orders them anew.
-    anew = 0
+    # Points so close together that rounding to single precision orders them again.
+    again = 0
     for seed in range(10):
         rng = np.random.default_rng(seed)
         near = 0.5 + 1e-7 * rng.random((50, 4))
@@ -90,8 +90,8 @@ def test_what_single_precision_cannot_tell_apart(distance):
         exact = space.between(np.array(2), among)
         assert nearest(space, np.array([2]), among).row.tolist() == [among[exact.argmin()]]
         rough = rough_of(space, 1).distances(np.array([2]))[0, 3:]
-        anew += rough[exact.argmin()] > rough.min()
-    assert anew > 0
+        again += rough[exact.argmin()] > rough.min()
+    assert again > 0
 
 
 def test_blocks_and_parts_change_nothing(monkeypatch):

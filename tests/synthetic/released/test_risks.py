@@ -276,7 +276,7 @@ def test_every_column_is_a_secret_in_turn():
         (lambda t, r: linkability(t, r, halves=Halves(("age",), ("no",))), "halves names 'no'"),
         (lambda t, r: Halves(("a", "b"), ("b",)), "column 'b' is in both halves"),
         (lambda t, r: Halves(("a",), ()), "each half must name a column, got none"),
-        (lambda t, r: inference(t, r, secrets=["no"]), "secrets names 'no', which is no column"),
+        (lambda t, r: inference(t, r, secrets=["no"]), "secrets names 'no', which is not a column"),
         (lambda t, r: inference(t, r, tolerance=1), r"tolerance must be in \[0, 1\), got 1"),
         (lambda t, r: inference(t, r, attempts=0), "attempts must be at least 1, got 0"),
     ],

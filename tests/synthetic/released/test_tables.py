@@ -62,9 +62,11 @@ def test_files_and_frames_read_alike(tmp_path):
 
 
 def test_options_that_no_column_has():
-    with pytest.raises(InputError, match="drop names 'no', which is no column; the columns are a"):
+    with pytest.raises(
+        InputError, match="drop names 'no', which is not a column; the columns are a"
+    ):
         read_together(frame(), frame(), drop=["no"])
-    with pytest.raises(InputError, match="real: continuous names 'no', which is no column"):
+    with pytest.raises(InputError, match="real: continuous names 'no', which is not a column"):
         read_together(frame(), frame(), continuous=["no"])
 
 

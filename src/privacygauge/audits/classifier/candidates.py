@@ -59,16 +59,16 @@ def audit_candidates(
         The candidate set; half of it is the training set of each target model.
     y : array_like of int, shape (n,)
     iterations : int
-        Each cuts the candidates anew and trains two targets.
+        Each cuts the candidates again and trains two targets.
     n_targets : int
         Records that are attacked, drawn at random.
     design : PerTargetDesign or SharedDesign, optional
-        One shared pool of 64 shadow models where nothing is given.
+        Default: one shared pool of 64 shadow models.
     measurements : int
         Iterations in which the targets' PDTP is measured, exactly for a learner and by
         retraining for any other model.
     attacks : sequence of Attack, optional
-        The suite of `candidate_attacks` where nothing is given.
+        Default: the suite of `candidate_attacks`.
     unit : array_like, shape (n,), optional
         The person behind each candidate: all rows of a person fall in the same half, and
         intervals go by person.

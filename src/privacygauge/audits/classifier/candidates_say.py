@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _NAMED = 10
-"""So many records are named in a register, and shown before a fold."""
+"""Number of records that are named in a register, and shown before a fold."""
 
 
 def report(f: CandidateAudit) -> Report:
@@ -68,7 +68,7 @@ def report(f: CandidateAudit) -> Report:
             f.game.adversary,
             "membership-inference",
         ),
-        f"Of the attack that came furthest, {f.best.title}, over all guesses about "
+        f"Of the strongest attack, {f.best.title}, over all guesses about "
         f"{_records(f)}. Small figures are {rate(f.level)} intervals"
         f"{allows if len(f.evaluations) > 1 else ''}.",
         f.origin,
@@ -245,8 +245,8 @@ def _record_by_record(f: CandidateAudit, order: Ints) -> tuple[Block, ...]:
         Text(
             (
                 f"How often {f.best.title} is right about each record, over the models with and "
-                "without it. Each interval stands for itself: among many records some look exposed "
-                "by luck. Records are named by their row.",
+                "without it. Each interval holds individually: among many records some look "
+                "exposed by luck. Records are named by their row.",
             )
         ),
         Table(

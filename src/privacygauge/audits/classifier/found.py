@@ -76,7 +76,7 @@ class CandidateAudit(Reported):
     evaluations: tuple[Evaluation, ...]
     """One an attack, over all guesses; intervals allow for the repeated targets."""
     best: Evaluation
-    """The attack that came furthest."""
+    """The strongest attack."""
     accuracy: Estimate
     """Its balanced accuracy; the interval allows for the choice among all attacks."""
     per_target: Mapping[str, PerTarget]

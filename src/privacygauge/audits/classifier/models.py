@@ -83,22 +83,22 @@ def audit_model(
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
     attacks : sequence of Attack, optional
-        The suite of `pool_attacks` where nothing is given.
+        Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; isotonic regression where nothing is given.
+        Of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), optional
         Groups to look at beside the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
-        The person behind each record; equal ids where nothing is given. One coin puts all records
+        The person behind each record; default: equal ids. One coin puts all records
         of a person in, and intervals go by person.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
     weights : str or Path, optional
         Folder for the weights of networks, which are dropped otherwise; see `train_shadows`.
     n_jobs : int, optional
-        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+        Processes; default: one, or what ``joblib.parallel_config`` says.
     progress : callable, optional
         Called with the number of models done and the number of all.
     seed : int
@@ -194,7 +194,7 @@ def audit_pool(
     features : ndarray, shape (n, d), optional
         The records themselves, for attacks that look at them.
     attacks : sequence of Attack, optional
-        The suite of `pool_attacks` where nothing is given.
+        Default: the suite of `pool_attacks`.
     estimator, slices, show_columns, unit, drawn, seed, level, command, provenance
         As in `audit_classifier`.
     warnings : sequence of str

@@ -46,19 +46,19 @@ def audit_classifier(
         Predictions of a model that the adversary trained itself, on records of its own. Without
         it thresholds are cross-fitted: learnt on one half of the targets, used on the other.
     attacks : sequence of Attack, optional
-        The suite of `prediction_attacks` where nothing is given.
+        Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; isotonic regression where nothing is given.
+        Of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), or sequence of str, optional
         Groups to look at beside the classes and the deciles of confidence: columns, or names of
-        columns of the file; all columns of the file where nothing is given.
+        columns of the file; default: all columns of the file.
     allow_missing_classes : bool
         Whether classes without any shadow record may fall back to the global threshold.
     show_columns : sequence of str
         Columns of the target whose contents the report may show beside the riskiest records.
     unit : array_like (n,) or str, optional
         The person behind each row, or the name of the column of the target that says so; its
-        `unit`, or equal ids, where nothing is given. Intervals, halves and slices go by unit.
+        `unit`, or equal ids by default. Intervals, halves and slices go by unit.
     drawn : bool
         Whether fair, independent coins made the target's members, as `train_predictions` does.
         The report says so: where the bits came with the data, other differences between members

@@ -48,7 +48,7 @@ TERMS = (
 """Words about the risk score, explained."""
 
 _CLASSES = 60
-"""So many classes are shown, those of the highest risk."""
+"""Number of classes that are shown, those of the highest risk."""
 
 
 def measure(risk: Risk | Skipped) -> Measure:

@@ -37,7 +37,7 @@ from privacygauge.report.values import (
 )
 
 _SLICES = 60
-"""So many slices are shown, those that stand out first."""
+"""Number of slices that are shown, those that stand out first."""
 
 
 def report(f: Audit) -> Report:

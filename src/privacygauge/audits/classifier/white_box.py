@@ -76,15 +76,15 @@ def audit_white_box(
         What the adversary learns from. Without one it knows the membership of half of the
         records, learns on these, and is judged on the other half, both ways.
     attacks : sequence of Attack, optional
-        The suite of `white_box_attacks` where nothing is given.
+        Default: the suite of `white_box_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; isotonic regression where nothing is given.
+        Of the privacy risk score; default: isotonic regression.
     slices : mapping of str to array_like (n,), optional
         Groups to look at beside the classes and the deciles of confidence.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
-        The person behind each record; equal ids where nothing is given. Intervals and halves go
+        The person behind each record; default: equal ids. Intervals and halves go
         by person.
     allow_missing_classes : bool
         Whether classes without shadow records may use the global threshold.

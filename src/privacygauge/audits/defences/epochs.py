@@ -114,7 +114,7 @@ def risk_by_epoch(
     shadow : mapping of int to Predictions
         The shadow model's after the same epochs, on records of its own.
     attacks : sequence of Attack
-        The metric attacks where nothing is given.
+        Default: the metric attacks.
     seed : int
     level : float
         Of every interval, in (0, 1).

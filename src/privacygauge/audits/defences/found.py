@@ -70,7 +70,7 @@ class ComparedDefence:
     """What counts: whoever goes further of the two, and with the undefended answers where the
     defence can be undone."""
     at_training: bool = False
-    """Whether the model was trained anew; a defence on answers leaves it as it is."""
+    """Whether the model was trained again; a defence on answers leaves it as it is."""
     stopped: AfterEpoch | Skipped | None = None
     """Of a defence at training: the undefended model after the first epoch whose accuracy, by
     shadow models, is not below the defended one's."""
@@ -86,7 +86,7 @@ class ComparedDefence:
     def worth(self) -> str:
         """Whether it leaves ``less`` than early stopping, ``more``, or ``alike``.
 
-        Beyond doubt, by the intervals that hold together; empty where there is nothing to compare.
+        Significantly, by the intervals that hold together; empty where there is nothing to compare.
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
@@ -156,7 +156,7 @@ class DefenceAudit(Reported):
 
     @property
     def trained(self) -> tuple[ComparedDefence, ...]:
-        """The defences that trained a model anew."""
+        """The defences that trained a model again."""
         return tuple(c for c in self.compared if c.at_training)
 
     @property
@@ -176,7 +176,7 @@ class DefenceAudit(Reported):
         return len(self.compared[0].judged.attacks)
 
     def helps(self, c: ComparedDefence) -> bool:
-        """Return whether a defence leaves less to attack beyond doubt."""
+        """Return whether a defence leaves significantly less to attack."""
         return c.left.accuracy.high < self.none.accuracy.low
 
     def report(self) -> Report:

@@ -29,7 +29,7 @@ from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
 
 WORST = 10
-"""So many of the riskiest records are named."""
+"""Number of of the riskiest records that are named."""
 
 
 @dataclass(frozen=True, eq=False)

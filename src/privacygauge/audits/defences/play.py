@@ -81,9 +81,9 @@ def audit_defences(
         Predictions of either model on the records that its defence is fitted on: its members,
         and non-members that are not judged. Without them the judged records are cross-fitted.
     attacks : sequence of Attack, optional
-        Where nothing is given, the suite of `prediction_attacks` and two neural networks.
+        By default, the suite of `prediction_attacks` and two neural networks.
     estimator : Estimator, optional
-        Of the privacy risk score; isotonic regression where nothing is given.
+        Of the privacy risk score; default: isotonic regression.
     unit : array_like (n,) or str, optional
         The person behind each row of the target, or the name of the column that says so; as in
         `audit_classifier`.
@@ -154,7 +154,7 @@ def audit_defended(
     command: str = "audit_defended",
     provenance: Mapping[str, str] | None = None,
 ) -> DefenceAudit:
-    """Return the same as `audit_defences` for one defence whose answers are at hand.
+    """Return the same as `audit_defences` for one defence whose answers are available.
 
     Parameters
     ----------

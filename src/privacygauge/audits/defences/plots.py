@@ -112,7 +112,7 @@ def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
     ----------
     f : DefenceAudit
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
 
     Returns
     -------

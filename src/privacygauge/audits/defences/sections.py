@@ -99,7 +99,7 @@ def _compared(f: DefenceAudit) -> tuple[Block, ...]:
             (_first(f), *(_line(f, c) for c in f.compared)),
             f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
             "kinds of attackers; those of the model's accuracy, of the change and of the risk "
-            "stand for themselves.",
+            "hold individually.",
         ),
         Text(_notes(f), Tone.NOTE),
         *plots.costs(f),

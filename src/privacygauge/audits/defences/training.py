@@ -102,20 +102,20 @@ def audit_training_defences(
     n_shadows : int
         Shadow models of each kind, at least 1.
     attacks : sequence of Attack, optional
-        The suite of `training_attacks` where nothing is given.
+        Default: the suite of `training_attacks`.
     estimator : Estimator, optional
-        Of the privacy risk score; isotonic regression where nothing is given.
+        Of the privacy risk score; default: isotonic regression.
     ids : array_like, shape (n,), optional
         Names of the records in the report.
     unit : array_like, shape (n,), optional
-        The person behind each record; equal ids where nothing is given. One coin puts all records
+        The person behind each record; default: equal ids. One coin puts all records
         of a person in, and intervals go by person.
     delta : float, optional
         Of DP-SGD that is given by name; see `Private`.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
     n_jobs : int, optional
-        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+        Processes; default: one, or what ``joblib.parallel_config`` says.
     progress : callable, optional
         Called with the models done, each trained in every way, and the number of all.
     seed : int

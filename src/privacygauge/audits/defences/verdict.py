@@ -35,7 +35,7 @@ def verdict(f: DefenceAudit) -> Verdict:
     Verdict
         The grade is that of what is left with the defence that leaves least, by the lower end of
         the best attack's accuracy as in other audits; small where only the AUC is above chance
-        beyond doubt. A defence that can be undone counts as none. It cannot be told where no leak
+        significantly. A defence that can be undone counts as none. It cannot be told where no leak
         is found with that defence, or with none at all, but an attack takes members for
         non-members.
     """
@@ -86,7 +86,7 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
         return "No leak found, with a defence or without: no attack clearly beat guessing"
     if not f.helps(best):
         what = "None of the defences helped" if len(f.compared) > 1 else "The defence did not help"
-        return f"{what} beyond doubt: guesses are right {before} of the time without one"
+        return f"{what} significantly: guesses are right {before} of the time without one"
     if grade == NONE:
         return (
             f"No leak found with {name}; without a defence guesses are right {before} of the time"
@@ -212,8 +212,8 @@ def _early(f: DefenceAudit) -> tuple[str, ...]:
     if best.stopped is None:
         return ()
     told = {
-        "less": "more than the defence does, beyond doubt",
-        "more": "less than the defence does, beyond doubt: it pays for nothing",
+        "less": "significantly more than the defence does",
+        "more": "significantly less than the defence does: it pays for nothing",
         "alike": "which this audit cannot tell from what the defence leaves",
     }
     return (
@@ -230,7 +230,7 @@ def _others(f: DefenceAudit) -> tuple[str, ...]:
     named = ", ".join(better) if better else "none"
     return (
         f"Of the {len(judged)} defences at training that an epoch is as accurate as, those that "
-        f"leave less than it beyond doubt: {named}.",
+        f"leave significantly less than it: {named}.",
     )
 
 

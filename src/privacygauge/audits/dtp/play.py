@@ -28,7 +28,7 @@ from privacygauge.runs.store import unchecked_code
 
 EXACT = "exact: every record of the training set"
 VARIED = 2
-"""So many of the riskiest records are looked at beside what else moves their predictions."""
+"""Number of of the riskiest records that are looked at beside what else moves their predictions."""
 
 
 def audit_dtp(
@@ -68,7 +68,7 @@ def audit_dtp(
     y : array_like of int, shape (n,)
         Classes in 0..k-1, at least two of them.
     rows : array_like of int, shape (r,), optional
-        The records to measure; all where nothing is given.
+        The records to measure; default: all.
     bin_width : float
         Width of the bins in which probabilities are published; 0 for none.
     queries : int

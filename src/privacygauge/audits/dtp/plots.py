@@ -55,7 +55,7 @@ def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
     ----------
     f : DtpAudit
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
 
     Returns
     -------

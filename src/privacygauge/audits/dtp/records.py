@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST = 50
-"""So many of the riskiest records are shown."""
+"""Number of of the riskiest records that are shown."""
 
 
 def by_other_queries(f: DtpAudit) -> Ints:

@@ -49,16 +49,16 @@ from privacygauge.report.values import (
 )
 
 CLASSES = 20
-"""So many classes are shown, those with the most records above 1 first."""
+"""Number of classes that are shown, those with the most records above 1 first."""
 
 GROUPS = 10
-"""So many groups of records that shield each other are shown, and so many records of each."""
+"""Number of groups of records that are shown, and of the records of each."""
 
 _PRINTED = 5
-"""So many of the riskiest records are printed in a terminal."""
+"""Number of of the riskiest records that are printed in a terminal."""
 
 _AT_ONCE = 10
-"""So many rows of a table are shown, the others behind a fold."""
+"""Number of rows of a table that are shown, the others behind a fold."""
 
 
 def every(f: DtpAudit) -> tuple[Section, ...]:

@@ -44,7 +44,7 @@ def verdict(f: DtpAudit) -> Verdict:
     Returns
     -------
     Verdict
-        "Do not publish" where some query shows more than 1 (the DTP-1 rule); else "publish", for
+        Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
         certain where every record was measured and no query of the domain shows more.
 
     Notes
@@ -79,12 +79,12 @@ def _headline(f: DtpAudit) -> str:
         one = how.replace("change ", "changes ").replace("themselves", "itself")
         of = f"{n_records(len(f.rows))}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
-        return f"Do not publish: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
+        return f"Above the limit: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
     if f.certified:
-        return f"Publish: no record changes any answer by more than a factor of {FACTOR}"
+        return f"Below the limit: no record changes any answer by more than a factor of {FACTOR}"
     some = "no record" if f.complete else f"none of {n_records(len(f.rows))} measured"
     return (
-        f"Publish, as far as was seen: {some} was found to change an answer by more than "
+        f"Below the limit, as far as was seen: {some} was found to change an answer by more than "
         f"a factor of {FACTOR}"
     )
 
@@ -274,5 +274,5 @@ def _path(path: RemovalPath) -> str:
     stop = " Stop there: further removals raise it above 1 again." if again else ""
     return (
         f"Train without {records} listed under \u201cRemoving the riskiest records\u201d: the "
-        f"largest value falls from {nats(first)} to {nats(lowest)}.{stop} Then measure anew."
+        f"largest value falls from {nats(first)} to {nats(lowest)}.{stop} Then measure again."
     )

@@ -104,7 +104,7 @@ def audit_synthetic(
         The records to attack: so many of each selection, all records, these rows, or groups of
         rows by name.
     select : {"distance", "random", "rare", "likelihood"} or a sequence of them
-        How that many are chosen; by their vulnerability score where nothing is given.
+        How that many are chosen; default: by their vulnerability score.
     game : {"average", "specific", "shared"}, optional
         Average for up to 50 targets, shared for more.
     knowledge : {"auxiliary", "exact", "synthetic"}, optional
@@ -129,7 +129,7 @@ def audit_synthetic(
     ids : array_like, shape (N,), optional
         Names of the records in the report.
     unit : array_like, shape (N,), optional
-        The person behind each record; equal ids where nothing is given. A target's person is in a
+        The person behind each record; default: equal ids. A target's person is in a
         table by the target alone: the other records of that person are in none of its tables.
     show : sequence of str
         Columns to print beside the targets; none otherwise.

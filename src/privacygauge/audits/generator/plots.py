@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 POINTS = 1000
-"""At most so many records are drawn: all, or as many at even steps of their order."""
+"""Largest number of records that are drawn: all, or as many at even steps of their order."""
 
 FEW = 60
 """Up to so many records each is drawn with an interval of its own; more as a band."""
@@ -62,7 +62,7 @@ def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     ----------
     f : SyntheticAudit
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
 
     Returns
     -------

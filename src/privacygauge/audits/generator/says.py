@@ -166,7 +166,7 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
         replace(found, value=found.low),
         Shown(rounded_down(found.low)),
         whose,
-        f"{text} So many tables can show {limit} at most.",
+        f"{text} With this many tables, no audit could show more than {limit}.",
         "0",
     )
 

@@ -42,7 +42,7 @@ from privacygauge.report.values import (
 )
 
 _PRINTED = 5
-"""So many of the riskiest records are printed in a terminal."""
+"""Number of of the riskiest records that are printed in a terminal."""
 
 _LINE = Column("0.4 to 1")
 

@@ -1,4 +1,4 @@
-"""Attacks played against guards as a run that can be gone on with: one unit a trial."""
+"""Attacks played against guards as a run that can be resumed: one unit a trial."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
     blocks: list[Block] = [_grid(f, "Attack")]
     if len(f.results) > 1:
         told = (
-            f"Each interval stands for itself, at {rate(f.level)}. Among {count(len(f.results))} "
+            f"Each interval holds individually, at {rate(f.level)}. Among {count(len(f.results))} "
             "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
             "table does not."
         )
@@ -310,7 +310,7 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     ----------
     f : HoldoutAudit
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given, as high as there are results.
+        Default: a new figure's, as high as there are results.
     """
     new = ax is None
     ax = axes(ax)

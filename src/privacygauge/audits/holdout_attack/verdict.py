@@ -53,7 +53,7 @@ def verdict(f: HoldoutAudit) -> Verdict:
     Returns
     -------
     Verdict
-        By the attack that goes furthest behind any of the guards, and by the lower end of its
+        By the strongest attack behind any of the guards, and by the lower end of its
         bias, which allows for the choice: none at 0, small below one point, moderate below five,
         large from there on. After a single trial it cannot be told.
     """

@@ -14,7 +14,7 @@ from privacygauge.holdout.designed_bias import designed_points, designed_submiss
 from privacygauge.holdout.selection import honest_points, honest_submissions
 
 POINTS = 10**12
-"""So many points are searched."""
+"""Number of points that are searched."""
 
 
 def turned(a: Asked) -> tuple[Allowed, ...]:

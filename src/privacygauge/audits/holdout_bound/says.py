@@ -327,7 +327,7 @@ def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
     ----------
     f : HoldoutBounds
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
     """
     ax = axes(ax)
     low = 1.0

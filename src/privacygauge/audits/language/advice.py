@@ -10,7 +10,7 @@ from privacygauge.report.values import Grade
 _HONEST = (
     "Draw the non-members again: at random from the notes that the model is to learn from, before "
     "it is trained, all notes of a patient on one side; or deal by fair coins. Then audit again.",
-    "Do not release on the strength of this audit: it shows neither a leak nor its absence.",
+    "This audit supports no decision about a release: it shows neither a leak nor its absence.",
 )
 _REPEAT = (
     "Repeat the audit whenever the data, the training or the release changes, and keep this "

@@ -100,7 +100,7 @@ class ControlFinding:
     auc: Estimate
     """Its area under the ROC curve; the intervals of all controls hold together."""
     fires: bool
-    """Whether it tells them apart beyond doubt."""
+    """Whether it tells them apart significantly."""
     meaning: str
     """What it says if it fires, in a sentence."""
 

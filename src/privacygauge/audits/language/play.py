@@ -46,7 +46,7 @@ def audit_language(
     scores : TextScores, path, mapping of arrays, or data frame
         Energies beside what is known of each sample; see `load_text_scores` for the columns.
     threshold : {"population", "oracle", "mean-train"} or a sequence of them, optional
-        Where thresholds come from. Where nothing is given the population, or the oracle without
+        Where thresholds come from. By default the population, or the oracle without
         one; the loss is then also played with the mean training loss.
     fpr : float or sequence of float
         The false-positive rates that thresholds are chosen for, each in (0, 1).

@@ -69,7 +69,7 @@ def _intro(f: LanguageAudit) -> str:
         "memorised. "
     )
     return (
-        f"{void if f.controls.void else ''}Sample by sample, of the attack that came furthest, "
+        f"{void if f.controls.void else ''}Sample by sample, of the strongest attack, "
         f"{f.headline.attack.title}, on {measured_on(f)}. Small figures are {rate(f.level)} "
         "intervals."
     )

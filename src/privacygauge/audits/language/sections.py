@@ -280,7 +280,7 @@ def _lengths(f: LanguageAudit) -> tuple[Block, ...]:
     return (
         text(
             "The same attacks on samples of some lengths alone, with thresholds taken from "
-            "samples of those lengths. Each table stands for itself."
+            "samples of those lengths. Each table holds individually."
         ),
         *(
             tables.main(

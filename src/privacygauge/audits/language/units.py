@@ -53,7 +53,7 @@ def thresholds_named(
     Parameters
     ----------
     kinds : sequence of str, optional
-        Of `THRESHOLDS`; the population, or without one the oracle, where nothing is given.
+        Of `THRESHOLDS`; the population, or without one the oracle by default.
     fprs : sequence of float
         Each in (0, 1).
     population : bool

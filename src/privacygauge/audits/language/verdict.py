@@ -77,7 +77,7 @@ def _by(unit: str, sentence: str) -> str:
 def _beside(unit: UnitFindings) -> str:
     best = unit.headline
     return (
-        f"{unit.unit.capitalize()} by {unit.unit}, the attack that came furthest is right "
+        f"{unit.unit.capitalize()} by {unit.unit}, the strongest attack is right "
         f"{percent(best.accuracy.value)} of the time ({percent(best.accuracy.low)} to "
         f"{percent(best.accuracy.high)}; {plain(best.attack.title)})."
     )

@@ -39,13 +39,13 @@ def audit_dp_sgd(
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     canary : array_like of bool, shape (n,), optional
-        Records that fair coins put in or leave out; all where nothing is given. The others are
+        Records that fair coins put in or leave out; default: all. The others are
         always in. Records that the model can only know by heart show the most.
     unit : array_like, shape (n,), optional
         The person behind each record: one coin puts all of a person's canaries in, which are
         guessed together.
     claimed : float, optional
-        The epsilon to be tested; the accountant's where nothing is given.
+        The epsilon to be tested; default: the accountant's.
     delta : float
         In (0, 1).
     seed : int

@@ -53,7 +53,7 @@ class OneRun:
 
     n_guesses: tuple[int, ...] = ()
     """How many canaries are guessed, fixed before the scores were seen; several are corrected
-    for. Where nothing is given: 3%, 10%, 25%, 50% and 90% of the canaries."""
+    for. By default: 3%, 10%, 25%, 50% and 90% of the canaries."""
 
     def __post_init__(self) -> None:
         for number in self.n_guesses:

@@ -250,7 +250,7 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     ----------
     f : ClaimAudit
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given.
+        Default: a new figure's.
 
     Returns
     -------

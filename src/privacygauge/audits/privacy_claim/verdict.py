@@ -99,7 +99,7 @@ def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
     """Return what to do next, the most urgent first."""
     if found in (REFUTED, IF_GAUSSIAN):
         return (
-            "Do not release with this guarantee: withdraw the claim or the model.",
+            "The guarantee does not hold: withdraw the claim or the model.",
             "Look for the error: is the noise switched on and scaled by the clipping norm, are "
             "gradients clipped one by one, is every random draw fresh, is the sampling that which "
             "the accountant assumes?",

@@ -82,7 +82,7 @@ def audit_released(
     ids : array_like, shape (n,), optional
         Names of the real records in the report; their rows otherwise.
     unit, holdout_unit : array_like, shapes (n,) and (m,), optional
-        The person behind each real record (equal ids where nothing is given), and behind each
+        The person behind each real record (equal ids by default), and behind each
         holdout record: records of one are never taken for independent.
     show : sequence of str
         Columns to print beside the riskiest records; none otherwise.

@@ -49,7 +49,7 @@ def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
     f : ReleasedAudit
         With at least one risk.
     ax : matplotlib.axes.Axes, optional
-        A new figure's where none is given, as high as there are risks.
+        Default: a new figure's, as high as there are risks.
     """
     if not f.risks:
         raise InputError("at least one risk is needed to be drawn, got none")

@@ -185,7 +185,7 @@ def _of_attacks(f: ReleasedAudit) -> tuple[Measure, ...]:
             f.headline.accuracy,
             percent_estimate(f.headline.accuracy),
             f"by {best.title}",
-            "Members and non-members equally often, by the attack that came furthest. Guessing "
+            "Members and non-members equally often, by the strongest attack. Guessing "
             f"gives 50%. The interval allows for {len(f.evaluations)} attacks.{_void(f)}",
             "50%",
         ),

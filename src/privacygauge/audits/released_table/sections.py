@@ -42,7 +42,7 @@ KINDS = {
 """The three risks, as headings."""
 
 _AT_ONCE = 8
-"""So many forms of the risks are shown before a fold, and printed in a terminal."""
+"""Number of forms of the risks that are shown before a fold, and printed in a terminal."""
 
 
 def game(f: ReleasedAudit) -> tuple[Block, ...]:
@@ -134,7 +134,7 @@ def _looks(f: ReleasedAudit) -> tuple[Text, ...]:
     return (
         Text(
             (
-                f"Each row stands for itself, at {rate(f.level)}. Among {f.corrected.looks} looks "
+                f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks "
                 "one goes far by luck alone: the verdict allows for that (Bonferroni), these rows "
                 "do not.",
             ),

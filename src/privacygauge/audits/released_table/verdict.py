@@ -37,16 +37,16 @@ _GENERATOR = (
     "this audit."
 )
 _NEITHER = (
-    "Do not publish on the strength of this report: it says neither yes nor no.",
-    "Keep a random part of the records back from the generator (a third, say), generate anew, and "
+    "This report supports no decision about a publication: it says neither yes nor no.",
+    "Keep a random part of the records back from the generator (a third, say), generate again, and "
     "audit with that part as the holdout.",
     _GENERATOR,
 )
 
 
 _UNSAFE = (
-    "This is no verdict of safety. Few copies, low rates, and long distances to the closest record "
-    "are no evidence of it."
+    "This is not a verdict of safety. Few copies, low rates, and long distances to the closest "
+    "record are no evidence of it."
 )
 _VOID = "Success of the other attacks is no evidence of a leak, nor is their failure one of safety."
 
@@ -64,7 +64,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
         The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
         with the highest lower end beyond its control; of the copies beyond those of the holdout.
         Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
-        there on. It cannot be told without a holdout, nor where the holdout is no sample of the
+        there on. It cannot be told without a holdout, nor where the holdout is not a sample of the
         same source, nor where none finds a leak but one gives away more about the holdout.
     """
     if f.n_holdout == 0:

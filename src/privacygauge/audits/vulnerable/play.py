@@ -47,7 +47,7 @@ def vulnerable_records(
     k : int
         How many neighbours, in 1..n - 1.
     distance : Cosine or Minkowski, optional
-        The cosine where it is not given.
+        Default: the cosine.
     schema, continuous, categorical, drop
         As in `read_table`: numbers are numbers and texts are categories unless told otherwise.
     seed, provenance

@@ -108,7 +108,7 @@ class WorstCaseComparison(Reported):
 
     @property
     def changed_places(self) -> tuple[tuple[AttackedTraining, AttackedTraining], ...]:
-        """Pairs whose order differs beyond doubt between ordinary records and canaries.
+        """Pairs whose order differs significantly between ordinary records and canaries.
 
         By ordinary records the first of a pair gives less away, by canaries it gives more; both
         times the intervals, which hold together, do not overlap.
@@ -121,12 +121,12 @@ class WorstCaseComparison(Reported):
         )
 
     def worse_for_canaries(self, training: AttackedTraining) -> bool:
-        """Return whether more is found of a training's canaries beyond doubt."""
+        """Return whether significantly more is found of a training's canaries."""
         worst, usual = training.canaries(self.fpr), training.ordinary(self.fpr)
         return worst.estimate.low > usual.estimate.high
 
     def helps(self, training: AttackedTraining) -> bool:
-        """Return whether less is found of the canaries than without a defence, beyond doubt."""
+        """Return whether significantly less is found of the canaries than without a defence."""
         without = self.none.canaries(self.fpr).estimate
         return training.canaries(self.fpr).estimate.high < without.low
 

@@ -96,11 +96,11 @@ def compare_worst_cases(
     n_canaries, n_ordinary, label, n_models, attacks, fprs, unit
         As in `audit_worst_case`.
     delta : float, optional
-        Of DP-SGD that names none; one over the number of records where nothing is given.
+        Of DP-SGD that names none; default: one over the number of records.
     run : str or Path, optional
         Folder that keeps what was trained: after an interruption the same call goes on there.
     n_jobs : int, optional
-        Processes; one where nothing is given, or what ``joblib.parallel_config`` says.
+        Processes; default: one, or what ``joblib.parallel_config`` says.
     progress : callable, optional
         Called with the models done, each trained in every way, and the number of all.
     before : callable, optional

@@ -71,12 +71,12 @@ def _compared(f: WorstCaseComparison) -> tuple[Block, ...]:
             (Column("Training"), Column("Models right"), *_columns(f)),
             tuple(_line(f, training) for training in f.trainings),
             f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
-            "numbers; those of the models' accuracy stand for themselves.",
+            "numbers; those of the models' accuracy hold individually.",
         ),
         Text(
             (
                 "Models right: on ordinary records that they were not trained on. Worse than "
-                f"average: beyond doubt more is found of the canaries at {rate(f.fpr)} false "
+                f"average: significantly more is found of the canaries at {rate(f.fpr)} false "
                 "alarms. The grade below a name is that of its canaries. † Too few records to "
                 "tell: fewer than 10 false positives are expected.",
             ),
@@ -122,13 +122,13 @@ def _places(f: WorstCaseComparison) -> tuple[Block, ...]:
         return (
             Text(
                 (
-                    "No two trainings change places between the average and the worst case beyond "
-                    f"doubt, at {rate(f.fpr)} false alarms.",
+                    "No two trainings change places significantly between the average and the "
+                    f"worst case, at {rate(f.fpr)} false alarms.",
                 )
             ),
         )
     return (
-        Text(("Beyond doubt these change places between the average and the worst case:",)),
+        Text(("These change places significantly between the average and the worst case:",)),
         Items(
             tuple(
                 f"{a.title} gives less away than {b.title} by ordinary records, and more by "
@@ -177,9 +177,9 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
     alone = found.attacks[0]
     rows = {
         "Wrong label": f"{none.found.label.capitalize()}.",
-        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest that was asked for of which "
-        "so many records tell, and the highest where they tell of none. The intervals allow for "
-        "this choice.",
+        "The verdict's rate": f"{rate(f.fpr)} false alarms: the lowest rate asked for that this "
+        "many records resolve, or the highest if they resolve none. The intervals allow for this "
+        "choice.",
         "Attacks": f"{count(f.n_attacks)}, the same on every training and both groups.",
         **methods(
             {

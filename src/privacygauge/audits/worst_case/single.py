@@ -53,10 +53,10 @@ def audit_worst_case(
         Records that get a wrong label. More of them resolve lower false-positive rates; many
         beside the size of the training set spoil the model.
     n_ordinary : int, optional
-        Records with their own label whose membership is asked about too; all others where nothing
-        is given, so that models are trained on half of the records. The rest is always in.
+        Records with their own label whose membership is asked about too; all others
+        by default, so that models are trained on half of the records. The rest is always in.
     label : WrongLabel, optional
-        `UniformLabel` where nothing is given, or `LeastLikelyLabel`.
+        `UniformLabel` by default, or `LeastLikelyLabel`.
     n_models : int
         At least 4.
     attacks : sequence of Attack

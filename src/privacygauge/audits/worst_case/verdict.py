@@ -13,7 +13,7 @@ from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimat
 from privacygauge.report.values import Grade, Verdict
 
 _NAMED = 3
-"""So many pairs that change places are named."""
+"""Number of pairs that change places that are named."""
 
 _STAND_IN = (
     "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
@@ -117,7 +117,7 @@ def _headline(f: WorstCaseComparison, grade: Grade) -> str:
     if not f.helps(best):
         several = "None of the defences protects canaries"
         which = several if len(f.defended) > 1 else "The defence does not protect canaries"
-        return f"{which} beyond doubt: {without} of them are found without one {at}"
+        return f"{which} significantly: {without} of them are found without one {at}"
     name = plain(best.title)
     if grade == NONE:
         return f"No leak found with {name}; without a defence {without} of canaries are found {at}"
@@ -200,7 +200,7 @@ def _unlike(f: WorstCaseComparison) -> tuple[str, ...]:
     if not hidden:
         return ()
     return (
-        f"Beyond doubt more is found of canaries than of ordinary records with {_names(hidden)}: "
+        f"Significantly more is found of canaries than of ordinary records with {_names(hidden)}: "
         "there the average says less than the risk is.",
     )
 

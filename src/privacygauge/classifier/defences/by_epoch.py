@@ -71,7 +71,7 @@ def trajectories(
         Such as `EarlyStopping`, which has no other defence.
     cohort : Cohort
     recorded : sequence of int, optional
-        Ascending epochs in 1..epochs; all where nothing is given.
+        Ascending epochs in 1..epochs; default: all.
 
     Returns
     -------

@@ -88,7 +88,7 @@ def defence_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     Parameters
     ----------
     logits : bool
-        Whether the undefended model's logits are at hand; see `prediction_attacks`.
+        Whether the undefended model's logits are available; see `prediction_attacks`.
     """
     return (*prediction_attacks(logits=logits), NeuralNasr(), NeuralJia())
 
@@ -141,7 +141,7 @@ def training_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     Parameters
     ----------
     logits : bool
-        Whether the undefended model's logits are at hand; see `prediction_attacks`.
+        Whether the undefended model's logits are available; see `prediction_attacks`.
     """
     metrics = (x for x in prediction_attacks(logits=logits) if isinstance(x, Threshold))
     return (*metrics, *single_record_attacks("shared"))

@@ -97,7 +97,7 @@ class PdtpRisk:
     """
 
     learner: Learner | None = None
-    """Such as `Logistic`; naive Bayes where nothing is given, with whole numbers from 0 to 63 for
+    """Such as `Logistic`; default: naive Bayes, with whole numbers from 0 to 63 for
     categories."""
     width: float = 0.0
     """Of the bins of published probabilities; 0 for none."""
@@ -157,7 +157,7 @@ class RemoveRisky:
 
     Records that shield each other become risky only when one of them is gone, so that the
     largest risk falls as a sawtooth (Long et al. 2017, figure 6): with more `rounds` risk is
-    measured anew after each part of the removal.
+    measured again after each part of the removal.
     """
 
     trainer: Any

@@ -98,7 +98,7 @@ def train_each_way(
     n_shadows : int
         At least 1.
     ids : array_like, shape (a,), optional
-        Names of the judged records; their rows where nothing is given.
+        Names of the judged records; default: their rows.
     unit : ndarray of int, shape (a,), optional
         The person behind each judged record: one coin puts all records of a person in.
     seed : int
@@ -107,7 +107,7 @@ def train_each_way(
     invocation : mapping, optional
         How to start the run again, kept in its folder.
     n_jobs : int, optional
-        Processes; the calling one alone where nothing is given.
+        Processes; the calling one alone by default.
     progress : callable, optional
         Called with the models done, each trained in every way, and the number of all.
     before : callable, optional

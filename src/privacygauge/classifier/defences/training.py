@@ -197,9 +197,9 @@ class Private:
     epsilon: float = 8.0
     """Of the whole training, above 0."""
     delta: float | None = None
-    """In (0, 1); one over the number of records where nothing is given."""
+    """In (0, 1); default: one over the number of records."""
     by: ByOpacus | None = None
-    """Who trains; PrivacyGauge, dense networks only, where nothing is given."""
+    """Who trains; PrivacyGauge, dense networks only by default."""
     clip: float = 1.0
     """The largest norm of a record's gradient, above 0."""
 

@@ -101,7 +101,7 @@ class FittedBayesInference:
         return found
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
-        """Return each record's DTP, which is its PDTP: only queries equal to it are answered anew.
+        """Return each record's DTP, which is its PDTP: only queries equal to it are answered again.
 
         Parameters
         ----------

@@ -28,10 +28,10 @@ TOLERANCE = 1e-4
 """Directions of a smaller deviation, relative to the attributes' own, are collinear."""
 
 BLOCK = 1 << 22
-"""So many values are worked on at a time."""
+"""Number of values that are worked on at a time."""
 
 LOST = 1e-6
-"""A record with 1 - leverage below this is left out by training anew: the formula is inexact."""
+"""A record with 1 - leverage below this is left out by training again: the formula is inexact."""
 
 
 def check_divisor(divisor: str) -> None:
@@ -94,7 +94,7 @@ class FittedLinearDiscriminant:
     Without record i of class y the scatter A loses ``c v v'`` with v = x_i - m_y and
     c = n_y / (n_y - 1), so its inverse gains ``c A^-1 v v' A^-1 / (1 - h)`` with the leverage
     h = c v' A^-1 v (Sherman and Morrison). The leverages sum to at most twice the rank, so few
-    records have one close to 1; they are trained anew.
+    records have one close to 1; they are trained again.
     """
 
     x: Floats
@@ -233,7 +233,7 @@ class FittedLinearDiscriminant:
         scatter = self._scatter
         squares = scatter.squares - ratio[:, None] * v**2
         squares[:, scatter.constant] = 1.0
-        squares[lost] = 1.0  # whatever: they are trained anew
+        squares[lost] = 1.0  # whatever: they are trained again
         return _Projection(scatter.null, squares)
 
 

@@ -17,7 +17,7 @@ MOST_CELLS = 10_000_000
 """A domain with more different queries is not looked at query by query."""
 
 MOST_STEPS = 4_000_000_000
-"""So many steps over the domain's cells are made at most."""
+"""Number of steps over the domain's cells that are made at most."""
 
 
 def n_cells(sizes: tuple[int, ...]) -> int:

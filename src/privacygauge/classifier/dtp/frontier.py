@@ -16,7 +16,7 @@ MOST_PAIRS = 200_000
 """Longest frontier that is followed."""
 
 MOST_WORK = 1_000_000_000
-"""So many entries of frontiers are made for all records; a few minutes."""
+"""Number of entries of frontiers that are made for all records; a few minutes."""
 
 _TRIAL = 20
 

@@ -16,7 +16,7 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""So many probabilities are worked on at a time."""
+"""Number of probabilities that are worked on at a time."""
 
 
 def search(

@@ -16,7 +16,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 _LOST = 1e-6
-"""A record with 1 - leverage below this is left out by training anew: the formula is inexact."""
+"""A record with 1 - leverage below this is left out by training again: the formula is inexact."""
 
 
 def _probabilities(scores: Floats) -> Floats:
@@ -65,7 +65,7 @@ class FittedLeastSquares:
 
     With the leverage h_i of a record, its residual without it is ``e_i / (1 - h_i)``, and the
     coefficients change by that times the coefficients of its own response. At most d + 1 records
-    have a leverage close to 1, since all leverages sum to the rank; they are trained anew.
+    have a leverage close to 1, since all leverages sum to the rank; they are trained again.
     """
 
     x: Floats

@@ -16,7 +16,7 @@ MOST_PARAMETERS = 12_000
 """The Hessian of more parameters takes gigabytes, and minutes to factorise."""
 
 BLOCK = 1 << 21
-"""So many values are worked on at a time."""
+"""Number of values that are worked on at a time."""
 
 _NEWTONS = 200
 

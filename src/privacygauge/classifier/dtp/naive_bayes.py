@@ -51,7 +51,7 @@ class NaiveBayes:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Categories of each attribute that is no number."""
+        """Categories of each attribute that is not a number."""
         return tuple(v for v in self.categories if v is not None)
 
     def has_small_domain(self, n_classes: int) -> bool:

@@ -20,7 +20,7 @@ from privacygauge.classifier.dtp.stability import naive_bayes_bound
 from privacygauge.core.checks import Floats, Ints
 
 MOST_ANSWERS = 200_000_000
-"""So many answers are binned and compared at most."""
+"""Number of answers that are binned and compared at most."""
 
 MOST_CLASSES = 10
 """Queries are searched against so many other classes at most."""

@@ -14,7 +14,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""So many values are worked on at a time."""
+"""Number of values that are worked on at a time."""
 
 
 @dataclass(frozen=True)

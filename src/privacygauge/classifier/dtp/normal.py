@@ -13,7 +13,7 @@ VAR_SMOOTHING = 1e-9
 """Share of the largest variance of a number that is added to all variances."""
 
 _LOST = 1e-6
-"""A sum of squares that shrinks below this share is summed anew: the difference is inexact."""
+"""A sum of squares that shrinks below this share is summed again: the difference is inexact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ def _taken_out(
     away = x[rows] - mean
     rest = squares - np.square(away) * (n[:, None] / left)
     means = mean - away / left
-    # What is left after taking nearly everything is rounding: those few are summed anew.
+    # What is left after taking nearly everything is rounding: those few are summed again.
     for i in np.flatnonzero((rest < _LOST * squares).any(axis=1) & (n > 1)):
         others = members[group[i]]
         means[i], rest[i] = _moments(x[others[others != rows[i]]])

@@ -60,7 +60,7 @@ class FittedQuadraticDiscriminant:
     v = x_i - m_y and c = n_y / (n_y - 1). With M the class's covariance for the smaller number of
     records, before that loss, and a the factor of the scatter in it, ``S^-1 = M^-1 + a c M^-1 v
     v' M^-1 / (1 - h)`` and ``|S| = |M| (1 - h)`` for h = a c v' M^-1 v. The few records with h
-    close to 1 are trained anew.
+    close to 1 are trained again.
     """
 
     x: Floats

@@ -19,7 +19,7 @@ from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.core.checks import Ints
 
 TRIAL = 2000
-"""At most so many records are trained on to compare."""
+"""Largest number of records that are trained on to compare."""
 
 AGREED = 1e-6
 """Probabilities that differ by no more agree."""
@@ -64,7 +64,7 @@ def recognised(model: object, x: NDArray[Any], y: Ints) -> Learner | None:
         Only where a trial agrees: both are trained on up to 2,000 of the records, spread evenly,
         and give those and as many others the same probabilities, within 1e-6. An estimator with a
         setting that the learner has not, or records with ties that it resolves in another way,
-        are to be trained anew for each record.
+        are to be trained again for each record.
 
     Notes
     -----

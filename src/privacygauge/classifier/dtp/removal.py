@@ -93,7 +93,7 @@ def check_order(order: str) -> None:
 
 
 def remove_riskiest(remaining: Remaining, steps: int, order: Order = "recomputed") -> RemovalPath:
-    """Return what removing so many records does; all values are computed anew after each.
+    """Return what removing so many records does; all values are computed again after each.
 
     Parameters
     ----------

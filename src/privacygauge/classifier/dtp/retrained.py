@@ -135,7 +135,7 @@ def retrained(
         Records to leave out, one at a time.
     n_classes : int
     members : ndarray of bool, shape (n,), optional
-        The training set; all records where nothing is given.
+        The training set; default: all records.
     queries : ndarray of int, shape (q,), optional
         Further records to ask about, in search of a change larger than at the record itself.
     width : float

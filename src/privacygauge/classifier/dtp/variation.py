@@ -75,7 +75,7 @@ def variation(
     rows : ndarray of int, shape (t,)
         Records to look at.
     size : int, optional
-        Of a training set; half of the population where nothing is given.
+        Of a training set; default: half of the population.
     n_models : int
         Models for each of both variations, at least 2.
     seed, run, n_jobs, progress

@@ -261,7 +261,7 @@ def log_ratio(signal: Floats, inside: Group, outside: Group, variance: Variance)
 
 
 def _chosen(variance: Variance, observation: Observation) -> tuple[Variance, tuple[str, ...]]:
-    """Return the estimator for the worlds at hand, and a note where their number decided."""
+    """Return the estimator for the available worlds, and a note where their number decided."""
     if observation.worlds is None:
         return variance, ()
     # Once and for all worlds that are played as targets, which leave one fewer.

@@ -154,7 +154,7 @@ class Isotonic:
 
     shrinkage: float | None = None
     """How many records the global fit is worth beside those of each class; chosen by five-fold
-    cross-validation on the shadow records (least squares) where nothing is given."""
+    cross-validation on the shadow records (least squares) by default."""
 
     def __post_init__(self) -> None:
         if self.shrinkage is not None and self.shrinkage < 0:

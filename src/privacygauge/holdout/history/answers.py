@@ -28,7 +28,7 @@ from privacygauge.holdout.history.scores import (
     per_account_and_group,
 )
 
-NO_ANSWERS = "the submitted answers are not at hand"
+NO_ANSWERS = "the submitted answers are not available"
 _SMALL = 2
 """Labels: a scan whose last candidate is inferred changes two."""
 _MOST, _HALF, _TENTH, _QUARTER = 0.75, 0.5, 0.1, 0.25

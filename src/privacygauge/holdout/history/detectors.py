@@ -29,7 +29,7 @@ SCORE_SCAN = Detector(
     "sixteen, or of a fixed base, it does so by exactly one right answer at most 78 times in 100: "
     "as where one answer turns right or wrong on average (Skellam). Steps of zero are left out.",
     "Runs of tuning in which less than one answer turns right or wrong each time look the same. "
-    "Left out where answers are at hand: they show the changes themselves.",
+    "Left out where answers are available: they show the changes themselves.",
 )
 CHANCE_SCORES = Detector(
     "chance-scores",
@@ -98,7 +98,7 @@ SETTLED = Detector(
 )
 LINEAGE = Detector(
     "shared-lineage",
-    "Two accounts that go on with each other's work",
+    "Two accounts that continue each other's work",
     "answers",
     "Of either account, at most half of the submissions are less than half as far from an earlier "
     "one of the other account as from every earlier one of their own. Equal files do not count, "

@@ -76,7 +76,7 @@ class History:
 
     @cached_property
     def n_correct(self) -> Ints:
-        """(k,) Right answers: counted where answers and labels are at hand, else from the score."""
+        """(k,) Right answers: counted if answers and labels are available, else from the score."""
         if self.answers is not None and self.labels is not None:
             return np.array([np.count_nonzero(row == self.labels) for row in self.answers])
         return np.round(self.scores * self.n).astype(np.int64)

@@ -37,7 +37,7 @@ class Replay:
     nats: float
     """Log of the number of transcripts that the guard could have produced: what it may tell."""
     approximate: bool
-    """Whether the answers themselves were not at hand, so that noise is drawn submission by
+    """Whether the answers themselves were not available, so that noise is drawn submission by
     submission and not by content."""
 
 
@@ -163,7 +163,7 @@ def replays(
 
 
 def _marked(history: History, i: int) -> Marked:
-    # Noise is drawn by content; where that is not at hand each submission is one of its own.
+    # Noise is drawn by content; where that is not available each submission is one of its own.
     row = np.array([i]) if history.answers is None else history.answers[i]
     truth = np.empty(0, np.int64) if history.labels is None else history.labels
     n_correct = int(history.n_correct[i])

@@ -153,7 +153,7 @@ def _left(values: Ints, nuisance: Floats) -> Floats:
 def settled_points(history: History, near: Nearness) -> tuple[Evidence, ...] | Skipped:
     """Return for every account whether an answer is best where its earlier ones disagree."""
     if history.labels is None:
-        return Skipped(SETTLED.title, "the labels are not at hand")
+        return Skipped(SETTLED.title, "the labels are not available")
     fresh = [np.flatnonzero((history.codes == c) & near.fresh) for c in range(len(history.names))]
     found = [
         _best_settled(history, name, of) for name, of in zip(history.names, fresh, strict=True)

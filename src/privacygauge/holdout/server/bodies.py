@@ -76,7 +76,7 @@ def labels_in(body: bytes, kind: str) -> object:
     Raises
     ------
     InputError
-        If it is no JSON list, or no array in the npy format.
+        If it is not a JSON list, or no array in the npy format.
     """
     return _array_in(body) if kind == NPY else _list_in(body)
 

@@ -1,4 +1,4 @@
-"""The numbers of attacks: the cards of the one that came furthest, and what all are held to."""
+"""The numbers of attacks: the cards of the strongest one, and what all are held to."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def intro(a: Attacks) -> str:
         else ""
     )
     return (
-        f"Of the attack that came furthest, {a.best.title}. Small figures are {rate(a.level)} "
+        f"Of the strongest attack, {a.best.title}. Small figures are {rate(a.level)} "
         f"intervals{allows}."
     )
 
@@ -71,7 +71,7 @@ def highest(a: Attacks) -> tuple[Measure, ...]:
 
 
 def cards(a: Attacks) -> tuple[Measure, ...]:
-    """Return the numbers of the attack that came furthest, as cards.
+    """Return the numbers of the strongest attack, as cards.
 
     No release is held to them, since another attack may have higher ones, but for ``epsilon``:
     the bound is one for all attacks.
@@ -107,7 +107,8 @@ def cards(a: Attacks) -> tuple[Measure, ...]:
 def epsilon(a: Attacks) -> Measure:
     """Return the lower bound on epsilon: its one honest number is the lower end."""
     bound = a.headline.epsilon
-    limit = f"So many records can show {fixed(a.headline.epsilon_limit, 2)} at most."
+    most = fixed(a.headline.epsilon_limit, 2)
+    limit = f"With this many records, no audit could show more than {most}."
     if bound.low <= 0:
         note = ""
         text = "No epsilon above 0 was shown: no contradiction to any privacy guarantee."

@@ -67,9 +67,9 @@ class Attacks:
     level: float
     """Of every interval."""
     groups: tuple[Slice, ...] = ()
-    """Groups of records that are more exposed than the others, beyond doubt."""
+    """Groups of records that are significantly more exposed than the others."""
 
     @property
     def best(self) -> Evaluation:
-        """The attack that came furthest."""
+        """The strongest attack."""
         return self.headline.attack

@@ -13,7 +13,7 @@ from privacygauge.report.values import Plot, Section
 
 
 def curves(a: Attacks) -> Section:
-    """Return the section with both ROC plots and the scores of the attack that came furthest."""
+    """Return the section with both ROC plots and the scores of the strongest attack."""
     blocks = (roc(a.evaluations), roc_log(a.evaluations), scores(a.best))
     return Section("curves", "Curves", blocks)
 
@@ -60,9 +60,9 @@ def scores(
     ----------
     e : Evaluation
     title : str
-        What the attack is called; its own title where nothing is given.
+        What the attack is called; default: its own title.
     words : str
-        What there is to see; the AUC where nothing is given.
+        What there is to see; default: the AUC.
     name : str
         Of the plot.
     wide : bool

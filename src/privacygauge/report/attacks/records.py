@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 RECORDS = 50
-"""So many of the riskiest records are shown."""
+"""Number of of the riskiest records that are shown."""
 
 _AT_ONCE = 10
 """Records that are shown before a fold, and named in a register."""

@@ -86,7 +86,7 @@ def main(
     evaluations : sequence of Evaluation
         At least one; all have the rates of the first.
     best : str
-        The title of the attack that came furthest.
+        The title of the strongest attack.
     name, title, note : str
         Of the table.
     fprs : sequence of float
@@ -167,7 +167,7 @@ def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
         *((TOO_FEW,) if doubtful else ()),
         *(
             (
-                f"Each row stands for itself. Among {n} attacks the best looks better than it is "
+                f"Each row holds individually. Among {n} attacks the best looks better than it is "
                 "by luck; the verdict allows for that, these rows do not.",
             )
             if n > 1
@@ -346,7 +346,7 @@ def game(
     adversary, thresholds : str
         What two of the lines are called.
     targets : tuple of str, optional
-        The last line; the number of members and non-members where nothing is given.
+        The last line; the number of members and non-members by default.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
     return Pairs(

@@ -50,7 +50,7 @@ def judged(a: Attacks) -> Judged:
         The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
         none where its interval holds chance, small below .1, moderate below .3, large from there
         on. It is raised by one step where `exposure` finds something; and from none to small
-        where the scores of an attack separate members beyond doubt although its guesses did not,
+        where the scores of an attack separate members significantly although its guesses did not,
         or where the bound on epsilon is above 0. It cannot be told where no leak was found but an
         attack takes members for non-members.
 
@@ -69,7 +69,7 @@ def judged(a: Attacks) -> Judged:
         told = direction.sentences(a.headline.inverted)
         return Judged(UNTOLD, direction.HEADLINE, told[:-1])
     sentences = (
-        *_ability(a, base),
+        *_ability(a),
         *_few(found, grade != base),
         *hidden,
         *_groups(a.groups),
@@ -104,12 +104,11 @@ def _none_of(n: int) -> str:
     return f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
 
 
-def _ability(a: Attacks, base: Grade) -> tuple[str, ...]:
-    who = "The strongest attack" if base != NONE else "The attack that came furthest"
+def _ability(a: Attacks) -> tuple[str, ...]:
     return (
-        f"{who}, {plain(a.best.title)}, told members and non-members apart correctly "
-        f"{percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members are the "
-        "records that went into what is released.",
+        f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
+        f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
+        "are the records that went into what is released.",
     )
 
 

@@ -144,7 +144,7 @@ class Encoding:
         """Return the numbers of rows (..., F): scaled, then which of them are missing."""
         columns = [self.schema.columns[j] for j in self.schema.numbers]
         numbers = rows[..., self.schema.numbers]
-        # Halves, because the range of the largest numbers is no number.
+        # Halves, because the range of the largest numbers is not a number.
         low = np.array([(column.low or 0.0) / 2 for column in columns])
         width = np.array([(column.high or 0.0) / 2 for column in columns]) - low
         inside = (numbers / 2 - low) / np.where(width > 0, width, 1.0)

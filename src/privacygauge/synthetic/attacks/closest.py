@@ -96,7 +96,7 @@ def _scaled(schema: Schema, numbers: Tables) -> Floats:
     low = np.array([column.low for column in columns], np.float64)
     high = np.array([column.high for column in columns], np.float64)
     missing = np.isnan(numbers)
-    # Halves, because the range of the largest numbers is no number.
+    # Halves, because the range of the largest numbers is not a number.
     half = high / 2 - low / 2
     inside = (numbers / 2 - low / 2) / np.where(half > 0, half, 1.0)
     inside = np.where(missing | (half <= 0), 0.0, np.clip(inside, 0.0, 1.0))

@@ -32,7 +32,7 @@ class Sizes:
     records: int = 1000
     """Records that a generator learns from."""
     made: int | None = None
-    """Records of a synthetic table; as many as it was learnt from where nothing is given."""
+    """Records of a synthetic table; default: as many as it was learnt from."""
     auxiliary: int = 10_000
     """Most records that the adversary knows."""
     held: int = 5_000
@@ -102,7 +102,7 @@ class Setting:
         Raises
         ------
         InputError
-            If a target is no row of the table, or named twice.
+            If a target is not a row of the table, or named twice.
         """
         rows = checks.integers(targets, "targets")
         if not len(rows):

@@ -37,7 +37,7 @@ COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 
 @dataclass(frozen=True)
 class FitSample:
-    """Makes an object with fit(frame) and sample(n) anew for every table.
+    """Makes an object with fit(frame) and sample(n) again for every table.
 
     Instead of ``sample``, or with other names of its argument: ``sample(num_rows=n)`` as in SDV 2,
     ``generate(count=n)`` as in synthcity. What comes back is a frame, or has ``dataframe()``.
@@ -54,7 +54,7 @@ class FitSample:
     object which is not fitted; or such an object, which is copied (by scikit-learn's clone
     where it is an estimator)."""
     label: str = ""
-    """What reports call it; the class's or function's own name where nothing is given."""
+    """What reports call it; default: the class's or function's own name."""
 
     def __post_init__(self) -> None:
         with theirs(self.name, 0):
@@ -104,7 +104,7 @@ class Call:
     """Takes a frame, a number of records and a seed, or the first two; returns a frame. The
     third argument is given by name where it is called seed or random_state."""
     label: str = ""
-    """What reports call it; the function's own name where nothing is given."""
+    """What reports call it; default: the function's own name."""
 
     def __post_init__(self) -> None:
         if not callable(self.function):

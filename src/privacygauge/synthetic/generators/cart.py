@@ -78,7 +78,7 @@ def learn_cart(
     rng : numpy.random.Generator
         Breaks ties between splits.
     order : sequence of int, optional
-        The columns' order; as they stand where nothing is given.
+        The columns' order; default: as they stand.
     least : int
         Fewest records in a leaf.
 

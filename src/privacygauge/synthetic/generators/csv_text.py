@@ -52,7 +52,7 @@ def frame_of_csv(content: bytes, schema: Schema, name: str) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If that is no CSV text, or a line has another number of fields than the header.
+        If that is not CSV text, or a line has another number of fields than the header.
     """
     import pandas as pd
 
@@ -131,7 +131,7 @@ def _no_csv(name: str, why: str) -> InputError:
 
 
 def _numbers(texts: tuple[str, ...]) -> NDArray[Any]:
-    """Return floats, or the texts where one is no number: messages then show it."""
+    """Return floats, or the texts where one is not a number: messages then show it."""
     try:
         # Python reads the nearest number; pandas is off in the last digit.
         return np.array([float(text) if text else math.nan for text in texts], dtype=np.float64)

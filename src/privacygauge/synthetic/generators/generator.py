@@ -119,12 +119,12 @@ class SynthPop:
         names = list(table.schema.names)
         unknown = [name for name in self.order if name not in names]
         if unknown:
-            raise InputError(f"order names {unknown[0]!r}, which is no column of the table")
+            raise InputError(f"order names {unknown[0]!r}, which is not a column of the table")
         return [names.index(name) for name in self.order]
 
 
 def _below(column: Column) -> float:
-    """Return a number below a column's range; -1, which is no code, for categories."""
+    """Return a number below a column's range; -1, which is not a code, for categories."""
     if column.low is None or column.high is None:
         return -1.0
     return float(column.low - (column.high - column.low) - 1.0)

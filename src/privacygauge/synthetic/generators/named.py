@@ -1,4 +1,4 @@
-"""Generators by what a user has at hand: a name with options, an object, a function."""
+"""Generators by what a user has: a name with options, an object, a function."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def as_generator(thing: object, name: str = "") -> Generator:
         one (`adapters.FitSample`); or a function of a frame, a number of records and perhaps a
         seed that returns a frame (`adapters.Call`). For programs give a `command.Command`.
     name : str
-        What reports call it; its own name where nothing is given. Generators keep theirs.
+        What reports call it; default: its own name. Generators keep theirs.
 
     Raises
     ------

@@ -114,7 +114,7 @@ def read_together(
     holdout : Table, pandas or polars frame, str or Path, optional
         Records of the same source that the generator did not learn from.
     schema : Schema, optional
-        Of the real table; inferred where it is not given.
+        Of the real table; default: inferred.
     continuous, categorical : sequence of str
         Columns to take as numbers or as categories, whatever they look like.
     drop : sequence of str
