@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
 from tests.laws.draws import SEEDS
@@ -157,3 +158,37 @@ def test_a_mean_has_students_interval_and_a_single_value_none() -> None:
     assert (found.n, found.method) == (12, "t over models")
     lone = rates.mean(values[:1], unit="models")
     assert (lone.low, lone.value, lone.high) == (-np.inf, values[0], np.inf)
+
+
+def test_a_mean_is_cut_where_none_can_lie() -> None:
+    values = np.array([0.9, 1.0, 0.7, 1.0])
+    whole, cut = rates.mean(values, unit="a"), rates.mean(values, unit="a", least=0.0, most=1.0)
+    assert whole.high > 1.0
+    assert (cut.value, cut.low, cut.high) == (whole.value, whole.low, 1.0)
+    assert rates.mean(values, unit="a", least=0.85).low == 0.85
+
+
+@given(SEEDS)
+def test_the_error_of_a_sum_counts_units(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    influence, unit = rng.normal(size=12), rng.integers(0, 4, 12) * 10
+    sums = [influence[unit == u].sum() for u in sorted(set(unit.tolist()))]
+    naive = np.sqrt(sum(s**2 for s in sums) * len(sums) / max(len(sums) - 1, 1))
+    assert rates.error_of(influence, unit) == pytest.approx(naive)
+    assert rates.error_of(np.zeros(12), unit) == 0.0
+
+
+def test_a_difference_of_estimates_combines_their_half_widths() -> None:
+    one, other = Estimate(0.8, 0.5, 0.9, 0.95, 30, "a"), Estimate(0.2, 0.1, 0.6, 0.95, 20, "b")
+    found = rates.less(one, other, 0.1)
+    assert (found.value, found.low, found.high) == pytest.approx(
+        (0.5, 0.5 - np.hypot(0.3, 0.4), 0.5 + np.hypot(0.1, 0.1))
+    )
+    assert found.n == 20
+    assert rates.less(one, Estimate(0.2, 0.2, 0.2, 0.95, 1, "exact")).n == 30
+
+
+def test_an_area_without_variance_is_as_sure_as_its_pairs() -> None:
+    found = rates.on_pairs(1.0, 20, 0.95, 50)
+    assert (found.low, found.high) == (pytest.approx(0.025 ** (1 / 20)), 1.0)
+    assert (found.n, found.method) == (50, "Clopper-Pearson on pairs")

@@ -288,14 +288,12 @@ def _mean(
     method: str,
 ) -> Estimate:
     value = float(np.mean(values))
-    _, unit = np.unique(np.concatenate([s.release for s in scores]), return_inverse=True)
-    sums = np.bincount(unit, weights=np.concatenate(influence)) / len(scores)
-    n = len(sums)
-    error = float(np.sqrt(np.sum(sums**2) * n / max(n - 1, 1)))
+    unit = np.concatenate([s.release for s in scores])
+    n = checks.n_distinct(unit)
+    error = rates.error_of(np.concatenate(influence) / len(scores), unit)
     half = float(stdtrit(max(n - 1, 1), 0.5 + level / 2)) * error
     if half == 0.0:
         # Nothing varies: as sure as so many pairs of one record can make.
         pairs = min(int(np.bincount(s.secret, minlength=2).min()) for s in scores)
-        low, high = rates.clopper_pearson(value * pairs, pairs, level)
-        return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+        return rates.on_pairs(value, pairs, level, n)
     return Estimate(value, max(0.0, value - half), min(1.0, value + half), level, n, method)

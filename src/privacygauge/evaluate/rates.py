@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaincinv, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from privacygauge.core import checks, units
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -128,7 +128,15 @@ def proportion(hit: Bools, unit: Ints | None = None, level: float = 0.95) -> Est
     return Estimate(successes / n, low, high, level, n_units, "Korn-Graubard")
 
 
-def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None = None) -> Estimate:
+def mean(
+    values: Floats,
+    level: float = 0.95,
+    *,
+    unit: str,
+    owner: Ints | None = None,
+    least: float = -np.inf,
+    most: float = np.inf,
+) -> Estimate:
     """Return the mean of values with Student's interval; unbounded for a single unit.
 
     Parameters
@@ -140,6 +148,8 @@ def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None =
         What a value belongs to, for the name of the method.
     owner : ndarray of int, shape (n,), optional
         Which unit each value belongs to; default: each to one of its own.
+    least, most : float
+        No such mean lies beyond: the interval is cut there.
     """
     owner = np.arange(len(values)) if owner is None else owner
     n, value = checks.n_distinct(owner), float(np.mean(values))
@@ -147,7 +157,8 @@ def mean(values: Floats, level: float = 0.95, *, unit: str, owner: Ints | None =
     if n > 1:
         error = standard_error(np.asarray(values), owner)
         half = float(stdtrit(n - 1, 0.5 + checks.level(level) / 2)) * error
-    return Estimate(value, value - half, value + half, level, n, f"t over {unit}")
+    low, high = max(least, value - half), min(most, value + half)
+    return Estimate(value, low, high, level, n, f"t over {unit}")
 
 
 def standard_error(values: Floats, unit: Ints) -> float:
@@ -157,8 +168,45 @@ def standard_error(values: Floats, unit: Ints) -> float:
         return 1.0
     if n_units == n:
         return float(values.std(ddof=1)) / float(np.sqrt(n))
-    of_units = units.sums(unit, values - values.mean())
-    return float(np.sqrt(np.sum(of_units**2) * n_units / (n_units - 1))) / n
+    return error_of(values - values.mean(), unit) / n
+
+
+def error_of(influence: Floats, unit: Ints) -> float:
+    """Return the standard error of a number to which each row adds its influence.
+
+    The rows of one unit are summed first; 0 where all add nothing.
+    """
+    of_units = units.sums(unit, influence)
+    n = len(of_units)
+    return float(np.sqrt(np.sum(of_units**2) * n / max(n - 1, 1)))
+
+
+def on_logit_scale(value: float, half: float, level: float, n: int, method: str) -> Estimate:
+    """Return a number in (0, 1) with the interval of half-width `half`, made for its log odds."""
+    half /= value * (1 - value)
+    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
+    ends = min(low, value), max(high, value)
+    return Estimate(value, *ends, level, n, f"{method} on the logit scale")
+
+
+def on_pairs(value: float, pairs: int, level: float, n: int) -> Estimate:
+    """Return an area without any variance to be seen: as sure as so many pairs can make it."""
+    low, high = clopper_pearson(value * pairs, pairs, level)
+    return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+
+
+def less(first: Estimate, second: Estimate, by: float = 0.0) -> Estimate:
+    """Return the difference of two independent estimates, less `by`.
+
+    Their half-widths are combined on either side (Zou & Donner 2008). `n` is the smaller one: a
+    number without doubt limits nothing.
+    """
+    value = first.value - second.value - by
+    low = value - float(np.hypot(first.value - first.low, second.high - second.value))
+    high = value + float(np.hypot(first.high - first.value, second.value - second.low))
+    n = min((found.n for found in (first, second) if found.low < found.high), default=1)
+    method = "root of the sum of squared half-widths"
+    return Estimate(value, low, high, first.level, n, method)
 
 
 def difference(

@@ -7,8 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from scipy.special import (
-    expit,
-    logit,
     stdtrit,
 )
 
@@ -130,12 +128,9 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
         variance, n, df = _delong_variance(inside, outside)
     pairs = min(curve.n_in, curve.n_out, n)
     if variance <= 0.0 or value in (0.0, 1.0):
-        low, high = rates.clopper_pearson(value * pairs, pairs, level)
-        return Estimate(value, low, high, level, n, "Clopper-Pearson on pairs")
+        return rates.on_pairs(value, pairs, level, n)
     half = float(stdtrit(df, 0.5 + checks.level(level) / 2)) * np.sqrt(variance)
-    half /= value * (1 - value)
-    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
-    return Estimate(value, min(low, value), max(high, value), level, n, "DeLong on the logit scale")
+    return rates.on_logit_scale(value, half, level, n, "DeLong")
 
 
 def placements(curve: Roc) -> tuple[Floats, Floats]:

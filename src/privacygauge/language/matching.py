@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import expit, logit, stdtrit
+from scipy.special import stdtrit
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.transcript import Transcript
+from privacygauge.evaluate import rates
 
 SMALLEST = 20
 """Members and non-members that matching needs, groups counted."""
@@ -93,18 +94,16 @@ def matched_attack(
     flat = _area(transcript, np.ones(len(transcript)))
     matched = _area(transcript, weight)
     bent = matched.influence + shares.influence(transcript.secret, matched.gap)
-    unit = np.unique(transcript.unit, return_inverse=True)[1]
-    df = float(unit.max())
-    student = float(stdtrit(df, 0.5 + level / 2))
-    n = transcript.n_units
+    unit, n = transcript.unit, transcript.n_units
+    student = float(stdtrit(n - 1, 0.5 + level / 2))
+    error = student * rates.error_of(bent, unit)
+    of_gain = student * rates.error_of(flat.influence - bent, unit)
     return MatchedAttack(
         transcript,
         checks.frozen(weight),
         flat.value,
-        _on_logit_scale(matched.value, student * _error(bent, unit), level, n, smaller),
-        _around(
-            flat.value - matched.value, student * _error(flat.influence - bent, unit), level, n
-        ),
+        _on_logit_scale(matched.value, error, level, n, smaller),
+        _around(flat.value - matched.value, of_gain, level, n),
         shares.n_bins,
         float(np.mean(weight > 0)),
     )
@@ -186,11 +185,6 @@ def _bins(values: Floats, n_bins: int) -> Ints:
     return bins
 
 
-def _error(influence: Floats, unit: Ints) -> float:
-    sums = np.bincount(unit, weights=influence)
-    return float(np.sqrt(np.sum(sums**2) * len(sums) / max(len(sums) - 1, 1)))
-
-
 def _around(value: float, half: float, level: float, n: int) -> Estimate:
     return Estimate(value, value - half, value + half, level, n, "infinitesimal jackknife")
 
@@ -198,11 +192,5 @@ def _around(value: float, half: float, level: float, n: int) -> Estimate:
 def _on_logit_scale(value: float, half: float, level: float, n: int, pairs: int) -> Estimate:
     value = min(max(value, 0.0), 1.0)
     if half <= 0 or value in (0.0, 1.0):
-        # No variance to be seen: what so many pairs of one kind leave open.
-        open_end = 1 - ((1 - level) / 2) ** (1 / pairs)
-        low, high = max(0.0, value - open_end), min(1.0, value + open_end)
-        return Estimate(value, low, high, level, n, "rule of three on pairs")
-    half /= value * (1 - value)
-    low, high = float(expit(logit(value) - half)), float(expit(logit(value) + half))
-    low, high = min(low, value), max(high, value)
-    return Estimate(value, low, high, level, n, "infinitesimal jackknife on the logit scale")
+        return rates.on_pairs(value, pairs, level, n)
+    return rates.on_logit_scale(value, half, level, n, "infinitesimal jackknife")

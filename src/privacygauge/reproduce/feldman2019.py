@@ -8,7 +8,7 @@ import numpy as np
 
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.rates import proportion
+from privacygauge.evaluate.rates import less, proportion
 from privacygauge.holdout.analysts import Analyst
 from privacygauge.holdout.closed_form import blum_hardt_bias, majority_bias, nb_bias, trusted
 from privacygauge.holdout.majority import BlumHardt, Majority
@@ -19,7 +19,6 @@ from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,
     Series,
     Uniform,
-    difference,
     n_trials,
     plays,
     point,
@@ -80,7 +79,7 @@ def _beside(n: int, m: int, k: int, bias: Estimate, effort: Effort) -> dict[str,
         "theory": Cell(None, point(*theory(n, m, k))),
         "closed form": Cell(None, point(nb_bias(n, m, k), "closed form")),
         "one point": Cell(None, alone),
-        "simulation less one point": Cell(None, difference(bias, alone)),
+        "simulation less one point": Cell(None, less(bias, alone)),
     }
 
 
@@ -148,7 +147,7 @@ def _attacks(
         "majority, closed form": Cell(None, expected[1]),
         "dropping": Cell(None, dropping),
         "dropping, closed form": Cell(None, expected[2]),
-        "NB less majority": Cell(None, difference(nb, majority)),
+        "NB less majority": Cell(None, less(nb, majority)),
         "NB less majority, closed form": Cell(
             None, point(formulas[0] - formulas[1], "closed form")
         ),

@@ -8,6 +8,7 @@ import numpy as np
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.datasets.logits import cifar_logits
+from privacygauge.evaluate.rates import less
 from privacygauge.holdout.analysts import Analyst, play
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import NaiveBayes
@@ -19,7 +20,6 @@ from privacygauge.reproduce.feldman2019_plays import (
     LEVEL,
     Given,
     Series,
-    difference,
     n_trials,
     plays,
     point,
@@ -144,7 +144,7 @@ def _ordered(
             cells = {
                 _column(k): Cell(
                     gained if k == RELATIVE else None,
-                    difference(found[by_kind[after], k], found[by_kind[before], k]),
+                    less(found[by_kind[after], k], found[by_kind[before], k]),
                 )
                 for k in queries
             }
@@ -177,7 +177,7 @@ def _scans(one: Attacked, k: int, gain: Estimate, expected: float) -> dict[str, 
     return {
         "NB": Cell(None, gain),
         "scan, points in random order": Cell(None, random),
-        "NB less that scan": Cell(None, difference(gain, random)),
+        "NB less that scan": Cell(None, less(gain, random)),
         "scan, least confident first": Cell(None, point(directed, "draws nothing")),
     }
 

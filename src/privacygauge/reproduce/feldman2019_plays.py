@@ -147,13 +147,3 @@ def n_trials(effort: Effort) -> int:
 def point(value: float, method: str) -> Estimate:
     """Return a number that follows from a formula, or from a game without chance."""
     return Estimate(value, value, value, LEVEL, 1, method)
-
-
-def difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return the difference of two independent estimates, their half-widths combined."""
-    value = first.value - second.value
-    low = value - float(np.hypot(first.value - first.low, second.high - second.value))
-    high = value + float(np.hypot(first.high - first.value, second.value - second.low))
-    # A number without doubt limits nothing.
-    n = min((e.n for e in (first, second) if e.low < e.high), default=1)
-    return Estimate(value, low, high, first.level, n, "root of the sum of squared half-widths")

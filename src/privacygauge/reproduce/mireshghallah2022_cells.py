@@ -121,9 +121,7 @@ def mean_of(name: str, values: Sequence[Estimate | Skipped]) -> Estimate | Skipp
         low, high = min(x.low for x in known), max(x.high for x in known)
         n = sum(x.n for x in known)
         return Estimate(points[0], low, high, LEVEL, n, "by note, the same in every draw")
-    found = rates.mean(points, LEVEL, unit="draws")
-    low, high = max(0.0, found.low), min(1.0, found.high)
-    return Estimate(found.value, low, high, LEVEL, found.n, found.method)
+    return rates.mean(points, LEVEL, unit="draws", least=0.0, most=1.0)
 
 
 def mean_difference(

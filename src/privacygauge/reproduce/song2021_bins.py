@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,8 +62,7 @@ def over_models(
     """Return the mean of a number, never below `least`, that has no interval for one pair."""
     if len(values) < 2:
         return Skipped(name, "one pair of models shows no spread: make the full form")
-    found = mean(np.array(values), LEVEL, unit="pairs")
-    return replace(found, low=max(least, found.low))
+    return mean(np.array(values), LEVEL, unit="pairs", least=least)
 
 
 def plot_bins(ax: Axes, table: Table, name: str, score: str, number: int, label: str) -> None:

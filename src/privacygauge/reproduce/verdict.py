@@ -8,9 +8,8 @@ from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Literal
 
-import numpy as np
-
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate import rates
 from privacygauge.reproduce.table import Cell, Table
 
 Word = Literal["agrees", "differs", "holds", "open", "the opposite", "not measured", "other data"]
@@ -238,9 +237,4 @@ def _less(
             return Skipped(what, known.reason)
     assert isinstance(one, Estimate)
     assert isinstance(other, Estimate)
-    value = one.value - other.value - by
-    low = value - float(np.hypot(one.value - one.low, other.high - other.value))
-    high = value + float(np.hypot(one.high - one.value, other.value - other.low))
-    # A number without doubt limits nothing.
-    n = min((x.n for x in (one, other) if x.low < x.high), default=1)
-    return Estimate(value, low, high, one.level, n, "root of the sum of squared half-widths")
+    return rates.less(one, other, by)

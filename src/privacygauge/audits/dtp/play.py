@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -205,8 +204,7 @@ def _mean(values: Floats, complete: bool, level: float, unit: str) -> Estimate:
         return Estimate(value, value, value, level, len(values), EXACT)
     if np.isinf(value):
         return Estimate(value, float(values.min()), value, level, len(values), "infinite values")
-    found = rates.mean(values, level, unit=unit)
-    return replace(found, low=max(0.0, found.low))  # no log ratio is below 0
+    return rates.mean(values, level, unit=unit, least=0.0)  # no log ratio is below 0
 
 
 def _share(above: Bools, complete: bool, level: float) -> Estimate:

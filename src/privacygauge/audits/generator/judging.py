@@ -105,10 +105,9 @@ def group_of(
     for attack in played:
         values = attack.aucs[positions]
         if len(values) > 1:
-            found = rates.mean(values, level, unit="records", owner=owner)
-            # No mean of areas lies outside of 0..1.
-            low, high = max(0.0, found.low), min(1.0, found.high)
-            means.append(Estimate(found.value, low, high, level, found.n, found.method))
+            means.append(
+                rates.mean(values, level, unit="records", owner=owner, least=0.0, most=1.0)
+            )
             deviations.append(float(np.std(values, ddof=1)))
         else:
             means.append(attack.targets[int(positions[0])].auc)
