@@ -75,7 +75,9 @@ def classifier(_made: Path) -> Any:
 
 def defences(_made: Path) -> Any:
     """Return the audit of four defences of that forest."""
-    tried = [pg.LabelOnly(), pg.Rounding(1), pg.TopK(2), pg.Temperature(5)]
+    from privacygauge.defences import LabelOnly, Rounding, Temperature, TopK
+
+    tried = [LabelOnly(), Rounding(1), TopK(2), Temperature(5)]
     return pg.audit_defences(*digits(0), tried, command="defend")
 
 
@@ -92,7 +94,7 @@ def worst_case(_made: Path) -> Any:
         KNeighborsClassifier(2),
         x,
         y,
-        [pg.OtherTraining(trainer, name) for name, trainer in many],
+        [pg.defences.OtherTraining(trainer, name) for name, trainer in many],
         n_canaries=100,
         n_models=24,
         fprs=(0.1, 0.01),
@@ -105,7 +107,7 @@ def dtp(_made: Path) -> Any:
     from sklearn.datasets import load_breast_cancer
 
     x, y = load_breast_cancer(return_X_y=True)
-    return pg.audit_dtp(pg.LinearDiscriminant(), x[:, :10], y, command="dtp")
+    return pg.audit_dtp(pg.learners.LinearDiscriminant(), x[:, :10], y, command="dtp")
 
 
 def claim(_made: Path) -> Any:

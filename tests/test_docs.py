@@ -209,7 +209,7 @@ def demo():
     from privacygauge.datasets.digits import digits
 
     # One after the other: starting processes takes longer than the forests do.
-    target, shadow = pg.train_predictions(forest, *digits(), seed=0, n_jobs=1)
+    target, shadow = pg.learners.train_predictions(forest, *digits(), seed=0, n_jobs=1)
     return pg.audit_classifier(target, shadow, seed=0, command="demo")
 
 

@@ -9,7 +9,7 @@ import privacygauge as pg
 from privacygauge.classifier.pool import Pool
 from tests.classifier.made import softmax
 
-ATTACKS = [pg.Threshold("modified-entropy")]
+ATTACKS = [pg.attacks.Threshold("modified-entropy")]
 
 
 def case(k=3, n=600, confident=18.0):

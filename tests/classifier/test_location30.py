@@ -115,7 +115,7 @@ def test_the_audit_warns_that_the_shadow_is_less_accurate(audit):
 def test_isotonic_scores_predict_members_better_than_histograms(case):
     _, target, shadow = case
     error = {}
-    for estimator in (pg.Isotonic(), pg.Histogram()):
+    for estimator in (pg.attacks.Isotonic(), pg.attacks.Histogram()):
         found = pg.audit_classifier(target, shadow, estimator=estimator)
         error[estimator.name] = float(np.mean((found.records.risk - target.member) ** 2))
     assert error["isotonic"] < error["histogram"]

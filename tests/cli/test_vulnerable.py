@@ -47,7 +47,7 @@ def test_kinds_and_distances_can_be_chosen(table, capsys):
     named = ("--categorical", "sick,cat0", "--continuous", "num0,num1")
     found = found_by(capsys, path, *named, "--distance", "minkowski", "--p", "3", "--drop", "cat1")
     expected = pg.vulnerable_records(
-        frame.drop(columns="cat1"), distance=pg.Minkowski(3), categorical=["sick"]
+        frame.drop(columns="cat1"), distance=pg.distances.Minkowski(3), categorical=["sick"]
     )
     assert (found["distance"], found["p"]) == ("minkowski", 3)
     assert found["columns"] == {

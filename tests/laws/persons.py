@@ -79,7 +79,9 @@ def of_defences(sizes: str, rng: Rng, seed: int) -> bool:
     (unit, member), (other, known) = people(sizes, rng), people(sizes, rng)
     given = {**answers(unit, rng), "member": member, "unit": unit}
     shadow = {**answers(other, rng), "member": known}
-    audit = pg.audit_defences(given, shadow, [pg.LabelOnly()], attacks=METRICS[:1], seed=seed)
+    audit = pg.audit_defences(
+        given, shadow, [pg.defences.LabelOnly()], attacks=METRICS[:1], seed=seed
+    )
     assert audit.report().verdict.grade
     lost = [attacked.lost for judged in audit.defences for attacked in judged.attacks]
     return audit.undefended.accuracy.low > 0.5 or any(e.low > 0.5 for e in lost)

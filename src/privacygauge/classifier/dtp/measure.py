@@ -39,8 +39,8 @@ AT_OPTIMUM = "at the optimum with and without the record, from one factorised He
 TRAINED = "trained once more without each record, with the same random draws"
 STOPS_SHORT = (
     "scikit-learn's solver stops short of the optimum of logistic regression, and at other points "
-    "with and without a record; measured is the optimum itself: give pg.Logistic(l2) to mean that, "
-    "or a callable that returns the estimator to have it trained again as it is"
+    "with and without a record; measured is the optimum itself: give pg.learners.Logistic(l2) to "
+    "mean that, or a callable that returns the estimator to have it trained again as it is"
 )
 FROM_WEIGHTS = "lower end from queries that were tried; certified bound from the networks' weights"
 SEARCHED = "lower end from queries that were tried; no upper bound is known but that of bins"

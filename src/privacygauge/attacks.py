@@ -1,0 +1,10 @@
+"""Attacks and the values that they are tuned by."""
+
+from __future__ import annotations
+
+from privacygauge.audits.classifier.white_box import ShadowModule
+from privacygauge.classifier.pool import Pool
+from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
+from privacygauge.core.attacks.threshold import Threshold
+
+__all__ = ["Histogram", "Isotonic", "Pool", "RiskScore", "ShadowModule", "Threshold"]

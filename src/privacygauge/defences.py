@@ -1,0 +1,53 @@
+"""Defences of a classifier: on its answers, and at training."""
+
+from __future__ import annotations
+
+from privacygauge.audits.defences.epochs import risk_by_epoch
+from privacygauge.classifier.defences.adversarial_regularisation import AdversarialRegularisation
+from privacygauge.classifier.defences.dp_sgd import DpSgd
+from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.defences.memguard import MemGuard
+from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
+from privacygauge.classifier.defences.perturbations import (
+    Binning,
+    LabelOnly,
+    Rounding,
+    Temperature,
+    TopK,
+)
+from privacygauge.classifier.defences.removal import PdtpRisk, RemoveRisky, ScoreRisk
+from privacygauge.classifier.defences.training import (
+    AgainstAttacker,
+    ByOpacus,
+    HiddenDropout,
+    OtherTraining,
+    Private,
+    StopAfter,
+    WeightDecay,
+    WithoutRiskiest,
+)
+
+__all__ = [
+    "AdversarialRegularisation",
+    "AgainstAttacker",
+    "Binning",
+    "ByOpacus",
+    "DpSgd",
+    "EarlyStopping",
+    "HiddenDropout",
+    "LabelOnly",
+    "MemGuard",
+    "OpacusDpSgd",
+    "OtherTraining",
+    "PdtpRisk",
+    "Private",
+    "RemoveRisky",
+    "Rounding",
+    "ScoreRisk",
+    "StopAfter",
+    "Temperature",
+    "TopK",
+    "WeightDecay",
+    "WithoutRiskiest",
+    "risk_by_epoch",
+]

@@ -1,0 +1,18 @@
+"""Designs of games: who is asked about, in how many trainings, with which labels."""
+
+from __future__ import annotations
+
+from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
+from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
+from privacygauge.evaluate.claim import PrivacyClaim
+
+__all__ = [
+    "LeastLikelyLabel",
+    "ManyRuns",
+    "OneRun",
+    "PerTargetDesign",
+    "PrivacyClaim",
+    "SharedDesign",
+    "UniformLabel",
+]

@@ -1,0 +1,7 @@
+"""Distances between records of a table."""
+
+from __future__ import annotations
+
+from privacygauge.synthetic.distance import Cosine, Minkowski
+
+__all__ = ["Cosine", "Minkowski"]

@@ -1,0 +1,8 @@
+"""Generators of synthetic tables."""
+
+from __future__ import annotations
+
+from privacygauge.synthetic.generators.command import Command
+from privacygauge.synthetic.generators.generator import BayNet, PrivBayes, SynthPop
+
+__all__ = ["BayNet", "Command", "PrivBayes", "SynthPop"]

@@ -1,0 +1,35 @@
+"""Learners that leave records out exactly, networks, and how models are trained."""
+
+from __future__ import annotations
+
+from privacygauge.classifier.dtp.bayes_inference import BayesInference
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares
+from privacygauge.classifier.dtp.logistic import Logistic
+from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import NearestNeighbours
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
+from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifier.training import train_predictions
+from privacygauge.language.training import train_further, train_reference
+
+__all__ = [
+    "MLP",
+    "BayesInference",
+    "Cohort",
+    "KernelRidge",
+    "LeastSquares",
+    "LinearDiscriminant",
+    "Logistic",
+    "MultinomialNaiveBayes",
+    "NaiveBayes",
+    "NearestNeighbours",
+    "QuadraticDiscriminant",
+    "RandomDecisionTrees",
+    "train_further",
+    "train_predictions",
+    "train_reference",
+]

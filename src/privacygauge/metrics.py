@@ -1,0 +1,19 @@
+"""Scores beside secrets, and the numbers that are made of them."""
+
+from __future__ import annotations
+
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.evaluate.epsilon import epsilon_lower_bound
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.rate_at_fpr import tpr_at_fpr
+from privacygauge.evaluate.roc import auc, roc
+
+__all__ = [
+    "Decisions",
+    "Evaluation",
+    "Transcript",
+    "auc",
+    "epsilon_lower_bound",
+    "roc",
+    "tpr_at_fpr",
+]
