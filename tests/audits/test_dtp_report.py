@@ -255,7 +255,7 @@ def test_a_terminal_holds_every_number_whole(width: int, findings: DtpAudit) -> 
     told = printed(findings, width)
     assert max(map(len, told.splitlines())) <= width
     assert words.nats(findings.highest) in told
-    assert told.startswith("Do not publish")
+    assert told.startswith("Above the limit")
 
 
 def test_names_are_not_markup_and_send_no_control_codes(findings: DtpAudit) -> None:
