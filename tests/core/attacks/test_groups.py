@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 
 from privacygauge.core.attacks.calibrated import CalibratedOnline
-from privacygauge.core.attacks.groups import average, groups, total
+from privacygauge.core.attacks.groups import average, groups, scored, total
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import OffsetGame
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.release import Worlds, coin_flips
 from privacygauge.core.thresholds import best_threshold
@@ -121,3 +122,20 @@ def test_worlds_must_be_of_the_targets() -> None:
     shown = Worlds(np.zeros(3), np.zeros((4, 3)), np.ones((4, 3), bool))
     with pytest.raises(InputError, match="worlds must be of the 2 targets, got 3"):
         CalibratedOnline().score(Observation({}, np.zeros(2), worlds=shown), ANY)
+
+
+def test_a_threshold_is_learnt_when_it_is_asked_for() -> None:
+    dealt = OffsetGame(50, 1.0, n_worlds=4).deal(1, np.random.default_rng(0))[0]
+    asked = []
+
+    def counted(worlds: Worlds) -> np.ndarray:
+        asked.append(len(worlds))
+        return worlds.signal
+
+    rule = scored("counted", dealt.observation, counted).rule
+    assert asked == [4]
+    assert rule == scored("counted", dealt.observation, counted).rule
+    assert asked == [4, 4, *[3] * 8]
+    assert rule.threshold == rule.cut.threshold
+    assert rule != 3.0
+    assert len(asked) == 10
