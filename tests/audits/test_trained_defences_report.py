@@ -41,8 +41,9 @@ def sentences(stopped, value=0.55):
 
 
 def test_early_stopping_is_set_beside_the_best():
-    assert "after epoch 3, the first that is as accurate, leaves 70.0%, significantly more than" in sentences(
-        after(3, 0.7, 0.6)
+    assert (
+        "after epoch 3, the first that is as accurate, leaves 70.0%, significantly more than"
+        in sentences(after(3, 0.7, 0.6))
     )
     assert "it pays for nothing" in sentences(after(3, 0.48, 0.6))
     assert "cannot tell from what the defence leaves" in sentences(after(3, 0.57, 0.6))
