@@ -118,15 +118,7 @@ def audit_dtp(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    if bin_width:
-        n_bins(bin_width)
-    # All of it before any work: some of these numbers are needed only after hours of training.
-    counts = {"queries": queries, "training_sets": training_sets, "remove": remove}
-    for name, number in counts.items():
-        if number < 0:
-            raise InputError(f"{name} must be at least 0, got {number}")
-    if vary != 0 and vary < 2:
-        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
+    _check(bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove})
     check_order(order)
     features, labels = require_records(x, y)
     if len(np.unique(labels)) < 2:
@@ -179,6 +171,17 @@ def audit_dtp(
         path,
         task.variation(riskiest, vary) if vary else (),
     )
+
+
+def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
+    """Refuse numbers before any work: some are needed only after hours of training."""
+    if bin_width:
+        n_bins(bin_width)
+    for name, number in counts.items():
+        if number < 0:
+            raise InputError(f"{name} must be at least 0, got {number}")
+    if vary != 0 and vary < 2:
+        raise InputError(f"vary must be 0 or at least 2, got {vary}: one model does not vary")
 
 
 def _rows(rows: ArrayLike | None, n: int) -> Ints:

@@ -181,25 +181,13 @@ def audit_synthetic(
     with kept_or_scratch(run) as folder:
         open_releases(chosen, setting, made_by, folder, invocation=invocation)
         use = utility_of(making, label, f"{folder}/utility")
-        releases = make_releases(
-            chosen,
-            setting,
-            made_by,
-            folder,
-            invocation=invocation,
-            n_jobs=n_jobs,
-            progress=progress,
-        )
-        scores = score_releases(
-            making,
-            releases,
-            players,
-            _scores_in(folder, players),
-            n_jobs=n_jobs,
-            progress=scoring,
-        )
+        made_of = (chosen, setting, made_by, folder)
+        releases = make_releases(*made_of, invocation=invocation, n_jobs=n_jobs, progress=progress)
+        place = _scores_in(folder, players)
+        scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
         played, skipped = evaluated(scores, level, on_worlds)
     headline = headline_of(played)
+    warned = (*advice(table), *warnings_of(making, schema, level), *unchecked_code(run))
     origin = Origin(
         command,
         own_version(),
@@ -207,12 +195,7 @@ def audit_synthetic(
         level,
         today(),
         (*skipped, *([use] if isinstance(use, Skipped) else [])),
-        (
-            *advice(table),
-            *warnings_of(making, schema, level),
-            *unchecked_code(run),
-            *_inverted(played),
-        ),
+        (*warned, *_inverted(played)),
         {**versions("pandas"), **(provenance or {})},
     )
     return SyntheticAudit(
