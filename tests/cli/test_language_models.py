@@ -211,10 +211,14 @@ def test_a_finished_run_is_written_again_and_asks_nobody(
     reported, capsys, tmp_path, monkeypatch, verb
 ):
     monkeypatch.setattr(MaskedModel, "ask", None)
-    given = (verb, reported, "--out", tmp_path / "again", "--quiet")
-    done = run_inside((*given, "--fail-above", "patient-auc=1"), capsys)
+    given = (verb, reported, "--quiet", "--out")
+    assert run_inside((*given, tmp_path / "again"), capsys).returncode == 0
+    limited = (*given, tmp_path / "limited", "--fail-above", "patient-auc=1")
+    done = run_inside(limited, capsys)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith("privacygauge: patient-auc was not computed")
+    (limit,) = json.loads((tmp_path / "limited" / "report.json").read_text())["limits"]
+    assert (limit["metric"], limit["found"], limit["kept"]) == ("patient-auc", None, False)
     for name in ("report.json", "report.html", "records.parquet"):
         assert (tmp_path / "again" / name).read_bytes() == (reported / name).read_bytes()
 

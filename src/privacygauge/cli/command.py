@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, dataclass, replace
+from dataclasses import MISSING, Field, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from privacygauge.audits.work import Work
 
 R = TypeVar("R", bound=Request)
+
+if TYPE_CHECKING:
+    from privacygauge.report.limits import Limit
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
@@ -113,29 +116,36 @@ def _parameters(request: type[Request]) -> list[_Parameter]:
     return [_parameter(f, asked, hints[f.name]) for f, asked in request.asked()]
 
 
+def asked_limits(
+    command: Command[Any], request: Request, texts: list[str] | None, policy: Path | None
+) -> tuple[Limit, ...]:
+    """Return the limits of ``--fail-above``, then those of ``--policy``."""
+    from privacygauge.report.limits import parsed_limits, policy_limits
+
+    known = request.metrics or command.metrics
+    limits = parsed_limits(texts, known)
+    if policy is None:
+        return limits
+    return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
+
+
 def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     from privacygauge.audits.work import Work
     from privacygauge.cli import backends
-    from privacygauge.cli.output import destination, emit_report, told
+    from privacygauge.cli.output import conclude, destination, told
     from privacygauge.cli.progress import bar
-    from privacygauge.report.limits import exceeded, held, parsed_limits, policy_limits
 
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
     request.check(jobs)
-    known = request.metrics or command.metrics
-    limits = parsed_limits(fail_above, known)
-    if given["policy"] is not None:
-        limits += policy_limits(given["policy"], command.name.replace(" ", "-"), known)
+    limits = asked_limits(command, request, fail_above, given["policy"])
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
         audit = command.play(request, work)
-    report = work.dated(audit.report(), request)
-    report = replace(report, held=held(report, limits))
-    return emit_report(report, folder, json, quiet, exceeded(report, limits))
+    return conclude(work.dated(audit.report(), request), limits, folder, json, quiet)
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:

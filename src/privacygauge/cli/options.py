@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -72,6 +73,7 @@ BACKEND = typer.Option(
 )
 
 Json = Annotated[str | None, JSON]
+Policy = Annotated[Path | None, POLICY]
 Quiet = Annotated[bool, QUIET]
 Jobs = Annotated[int, JOBS]
 Backend = Annotated[str, BACKEND]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from json import dumps
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from privacygauge.report import render
+from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable, write_all
@@ -67,6 +69,18 @@ def _shown(value: object) -> Text:
     if value is None:
         return Text()
     return Text(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+def conclude(
+    report: Report,
+    limits: Collection[Limit],
+    folder: Path | None,
+    json: str | None,
+    quiet: bool,
+) -> int:
+    """Hold a report to limits, write and print it, and return the exit code."""
+    failures = exceeded(report, limits)
+    return emit_report(replace(report, held=held(report, limits)), folder, json, quiet, failures)
 
 
 def emit_report(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from privacygauge.cli import completion, options
+from privacygauge.cli.command import asked_limits
 
 if TYPE_CHECKING:
     from privacygauge.audits.asking import Command, Request
@@ -69,6 +70,7 @@ def resume(
     json: options.Json = None,
     quiet: options.Quiet = False,
     fail_above: LimitsOption = None,
+    policy: options.Policy = None,
 ) -> None:
     """Resume a run that was interrupted: only what is missing is done.
 
@@ -82,7 +84,7 @@ def resume(
     given = {"model": model, "fitted": fitted, "generator": generator}
     request = command.request.kept(named_again(asked, given, place))
     work = _work(place, jobs, quiet)
-    raise typer.Exit(_written(command, request, work, backend, out, json, fail_above))
+    raise typer.Exit(_written(command, request, work, backend, out, json, fail_above, policy))
 
 
 def report(
@@ -99,6 +101,7 @@ def report(
     json: options.Json = None,
     quiet: options.Quiet = False,
     fail_above: LimitsOption = None,
+    policy: options.Policy = None,
     card: Annotated[
         bool,
         typer.Option(
@@ -137,7 +140,7 @@ def report(
     from privacygauge.errors import InputError
 
     if card:
-        refuse_with({"--json": json, "--fail-above": fail_above})
+        refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
         model_card(run, own, lambda: _finished_json(run), name, dataset, out)
@@ -145,7 +148,7 @@ def report(
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
     command, request, work = _finished(run, quiet)
-    raise typer.Exit(_written(command, request, work, "loky", out, json, fail_above))
+    raise typer.Exit(_written(command, request, work, "loky", out, json, fail_above, policy))
 
 
 def _finished_json(run: Path) -> str:
@@ -229,18 +232,18 @@ def _written(
     out: Path | None,
     json: str | None,
     fail_above: list[str] | None,
+    policy: Path | None,
 ) -> int:
     """Write what an audit finds, and return the exit code."""
     from privacygauge.cli import backends
-    from privacygauge.cli.output import destination, emit_report
-    from privacygauge.report.limits import exceeded, parsed_limits
+    from privacygauge.cli.output import conclude, destination
 
-    limits = parsed_limits(fail_above, request.metrics or command.metrics)
+    limits = asked_limits(command, request, fail_above, policy)
     usual = work.folder if out is None and json is None else out
     folder = destination(usual, json, "privacygauge-report")
     with backends.backend(backend):
         report = _reported(command, request, work)
-    return emit_report(report, folder, json, work.quiet, exceeded(report, limits))
+    return conclude(report, limits, folder, json, work.quiet)
 
 
 def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
