@@ -83,7 +83,7 @@ class HoldoutAudit(Reported):
 
     @property
     def worst(self) -> Result:
-        """The attack that ends furthest, and the guard that let it."""
+        """The strongest attack, and the guard that let it."""
         return max(self.results, key=_reach)
 
     @property
@@ -96,7 +96,7 @@ class HoldoutAudit(Reported):
         return next(r for r in self.results if (r.attack, r.guard) == (attack, guard))
 
     def worst_behind(self, guard: str) -> Result:
-        """Return the result of the attack that ends furthest behind a guard."""
+        """Return the result of the strongest attack behind a guard."""
         return max((r for r in self.results if r.guard == guard), key=_reach)
 
     def report(self) -> Report:

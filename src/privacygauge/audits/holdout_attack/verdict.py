@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
-from privacygauge.report.numbers import Shown, count, percent, plain, rate
+from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 NONE = Grade("no gain found", Severity.NOTHING)
@@ -77,7 +77,7 @@ def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
         bias.value,
         found.high,
         (-0.1, 0.0, *LIMITS, 0.5),
-        ("0", *(f"{100 * limit:g} points" for limit in LIMITS)),
+        ("0", *(several(round(100 * limit), "point") for limit in LIMITS)),
         "The grade follows from the lower end of the interval. Its limits are a convention of "
         "PrivacyGauge: set your own with --fail-above or --policy.",
     )
@@ -122,7 +122,7 @@ def _found(f: HoldoutAudit) -> str:
     worst = f.worst
     from_ = "a guess" if not worst.informed else "what it knew before"
     return (
-        f"The attack that ends furthest, {attack_title(worst.attack)}, has "
+        f"The strongest attack, {attack_title(worst.attack)}, has "
         f"{percent(worst.accuracy.value)} of {count(f.n)} labels right after "
         f"{count(round(worst.queries_used))} submissions ({guard_title(worst.guard)}, "
         f"{count(f.classes)} classes); {from_} has {percent(worst.baseline)}. What it learnt is "
