@@ -292,7 +292,7 @@ def test_without_a_holdout_nothing_is_called_safe(alone, tables):
     far[:, 2] = far[::-1, 2]  # no copies any more
     quiet = audit_released(tables.real, Table(tables.schema, far), attempts=50, label="sex")
     assert verdict(quiet).grade == UNTOLD
-    assert "no verdict of safety" in verdict(quiet).unsaid
+    assert "not a verdict of safety" in verdict(quiet).unsaid
 
 
 @pytest.mark.slow
