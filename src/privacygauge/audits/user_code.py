@@ -10,19 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from privacygauge.audits.asking import absolute
+from privacygauge.audits.asking import PROGRAM, absolute
 from privacygauge.errors import InputError
 from privacygauge.runs.code import changed, on_one_side
 from privacygauge.runs.owners import version_of
 from privacygauge.runs.source import digest, files_beside, files_of_module, pieces_of
 from privacygauge.runs.store import read_run
 from privacygauge.synthetic.generators.named import is_named
-
-OPTIONS = ("model", "fitted", "generator")
-"""Options of commands that may name code."""
-
-COMMAND = "command:"
-"""What the name of a generator begins with that is a program."""
 
 
 def names_code(option: str, value: object) -> bool:
@@ -33,8 +27,8 @@ def names_code(option: str, value: object) -> bool:
 
 
 def code_in(options: Mapping[str, object]) -> dict[str, str]:
-    """Return those of a command's options that name code of the user's."""
-    return {n: str(options[n]) for n in OPTIONS if names_code(n, options.get(n))}
+    """Return those options that name code of the user's, of those that may."""
+    return {name: str(text) for name, text in options.items() if names_code(name, text)}
 
 
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
@@ -43,7 +37,7 @@ def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, di
     Parameters
     ----------
     given : mapping
-        Options of a command by their names; only those of `OPTIONS` are looked at.
+        The options of a command that may name code, by their names.
     run : Path or None
         Folder of the run; it need not be there.
 
@@ -114,8 +108,8 @@ def _require_same(there: Mapping[str, str], here: Mapping[str, str], run: Path |
 
 def _pieces(name: str) -> dict[str, str]:
     """Return digests of what a name stands for; nothing is imported or started."""
-    if name.startswith(COMMAND):
-        return {"the command": digest(name.removeprefix(COMMAND).strip())}
+    if name.startswith(PROGRAM):
+        return {"the command": digest(name.removeprefix(PROGRAM).strip())}
     place, _, attribute = name.rpartition(":")
     if not place or not attribute:
         raise InputError(f"give FILE.py:NAME or MODULE:NAME, got {name!r}")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from privacygauge.audits.asking import Request
-from privacygauge.audits.user_code import compared_code, names_code
+from privacygauge.audits.user_code import code_in, compared_code
 from privacygauge.core.versions import today
 from privacygauge.report.values import Report
 from privacygauge.runs.store import plan_in, read_run
@@ -25,14 +25,6 @@ def _silent(title: str) -> AbstractContextManager[Progress]:
 
 def _unheard(line: str) -> None:
     return None
-
-
-def made_in(run: Path) -> str:
-    """Return the date on which a run was begun; empty where none is kept."""
-    if plan_in(run) is None:
-        return ""
-    kept = (read_run(run).invocation or {}).get("made")
-    return kept if isinstance(kept, str) else ""
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,10 @@ class Work:
     @property
     def made(self) -> str:
         """The date on which the run was begun, which its report keeps; empty where none is kept."""
-        return "" if self.run is None else made_in(self.run)
+        if self.run is None or plan_in(self.run) is None:
+            return ""
+        kept = (read_run(self.run).invocation or {}).get("made")
+        return kept if isinstance(kept, str) else ""
 
     def dated(self, report: Report, request: Request) -> Report:
         """Return a report with its owner's words, and the date on which its run was begun."""
@@ -101,7 +96,7 @@ class Work:
             yield
         except KeyboardInterrupt:
             if self.run is not None and plan_in(self.run) is not None:
-                named = {n: x for n, x in request.code().items() if names_code(n, x)}
+                named = code_in(request.code())
                 again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
                 told = " ".join(["privacygauge resume", shlex.quote(str(self.run.parent)), *again])
                 self.tell(f"\nprivacygauge: resume with: {told}")

@@ -17,11 +17,9 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
+    from privacygauge.report.limits import Limit
 
 R = TypeVar("R", bound=Request)
-
-if TYPE_CHECKING:
-    from privacygauge.report.limits import Limit
 
 RUN = "run"
 """Folder inside the report's that keeps what was trained."""
@@ -47,6 +45,9 @@ class _Parameter:
             default=self.default,
             annotation=Annotated[self.annotation, self.info],
         )
+
+
+_QUIET = _Parameter("quiet", bool, False, options.QUIET)
 
 
 def add(app: typer.Typer, command: Command[Any]) -> None:
@@ -93,7 +94,7 @@ def add_other(
         if not quiet:
             print(done)
 
-    parameters = [*_parameters(request), _of("quiet", options.QUIET, bool, False)]
+    parameters = [*_parameters(request), _QUIET]
     app.command(name)(_typed(run, text, parameters))
 
 
@@ -196,21 +197,17 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
 
 def _common(command: Command[Any]) -> list[_Parameter]:
     """Return the parameters that no request holds: where results go, and by whom work is done."""
+    limits = options.limits(command.limits, command.metrics)
     found = [
-        _of("out", options.out(command.folder)),
-        _of("json", options.JSON),
-        _of("quiet", options.QUIET, bool, False),
-        _of("fail_above", options.limits(command.limits, command.metrics), list[str] | None),
-        _of("policy", options.POLICY, Path | None),
+        _Parameter("out", Path | None, None, options.out(command.folder)),
+        _Parameter("json", str | None, None, options.JSON),
+        _QUIET,
+        _Parameter("fail_above", list[str] | None, None, limits),
+        _Parameter("policy", Path | None, None, options.POLICY),
     ]
     if command.trains:
         found += [
-            _of("jobs", options.JOBS, int, command.jobs),
-            _of("backend", options.BACKEND, str, "loky"),
+            _Parameter("jobs", int, command.jobs, options.JOBS),
+            _Parameter("backend", str, "loky", options.BACKEND),
         ]
     return found
-
-
-def _of(name: str, info: Any, annotation: Any = None, default: Any = None) -> _Parameter:
-    plain = {"out": Path | None, "json": str | None}
-    return _Parameter(name, plain.get(name, annotation), default, info)

@@ -14,7 +14,6 @@ from rich.text import Text
 
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded, held
-from privacygauge.report.reported import Reported
 from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable, write_all
 
@@ -103,14 +102,3 @@ def emit_report(
     for line in failures:
         print(f"privacygauge: {line}", file=sys.stderr)
     return 3 if failures else 0
-
-
-def emit(
-    audit: Reported,
-    folder: Path | None,
-    json: str | None,
-    quiet: bool,
-    failures: Sequence[str] = (),
-) -> int:
-    """Write and print an audit and the limits that it exceeds; return the exit code."""
-    return emit_report(audit.report(), folder, json, quiet, failures)

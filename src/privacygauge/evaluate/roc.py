@@ -10,7 +10,7 @@ from scipy.special import (
     stdtrit,
 )
 
-from privacygauge.core import checks, units
+from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
@@ -181,11 +181,12 @@ def _clustered_variance(transcript: Transcript, curve: Roc) -> tuple[float, int,
     3 for normal errors of equal units.
     """
     part = influences(transcript, curve)
+    _, index = np.unique(transcript.unit, return_inverse=True)
     for side in (transcript.secret, ~transcript.secret):
-        _, index, size = np.unique(transcript.unit[side], return_inverse=True, return_counts=True)
-        share = (size / len(index))[index]
+        unit = index[side]
+        share = (np.bincount(unit) / len(unit))[unit]
         part[side] /= np.sqrt(np.where(share < 1.0, 1.0 - share, 1.0))
-    squares = units.sums(transcript.unit, part) ** 2
+    squares = np.bincount(index, weights=part) ** 2
     n, variance = len(squares), float(squares.sum())
     if variance == 0.0:
         return 0.0, n, 1.0

@@ -15,11 +15,6 @@ def note(*paragraphs: str) -> Text:
     return Text(paragraphs, Tone.NOTE)
 
 
-def caution(*paragraphs: str) -> Text:
-    """Return a warning in a box."""
-    return Text(paragraphs, Tone.CAUTION)
-
-
 def columns(*heads: str | Column) -> tuple[Column, ...]:
     """Return the columns of a table; a title alone is a column of numbers."""
     return tuple(Column(head) if isinstance(head, str) else head for head in heads)

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
-from privacygauge.evaluate.direction import Inverted
-from privacygauge.report import direction
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
-from privacygauge.report.grades import UNTOLD, scale_of
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
-from privacygauge.report.values import Json, Measure, Text, Verdict
+from privacygauge.report.values import Json, Measure, Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,14 +36,6 @@ class Point:
     """Where it stands upwards: the value, the lower and the upper end."""
     beside: float | None = None
     """Where a hollow twin stands upwards; None for no twin."""
-
-
-def untold(found: Sequence[Inverted]) -> Verdict:
-    """Return the verdict where no leak was found but attacks take members for non-members."""
-    said = direction.sentences(found)
-    return Verdict(
-        UNTOLD, scale_of(UNTOLD), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
-    )
 
 
 def limited(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from privacygauge.evaluate.direction import Inverted
+from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import count, decimal_estimate, plain
+from privacygauge.report.values import Grade, Verdict
 
 HEADLINE = "Cannot be told: attacks tell members and non-members apart, but take one for the other"
 """The verdict in one line."""
@@ -33,6 +35,19 @@ ADVICE = (
 """What to do next, the most urgent first."""
 
 
+def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
+    """Return the verdict where no leak was found but attacks are the wrong way round.
+
+    Parameters
+    ----------
+    sentences : tuple of str
+        Why nothing can be told: `sentences`, or more.
+    grade : Grade
+        The grade, which stands on a scale of its own.
+    """
+    return Verdict(grade, (grade,), HEADLINE, sentences, OPEN, ADVICE)
+
+
 def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
     """Return the reason why nothing can be told, and what most likely lies behind it."""
     first, others = min(found, key=lambda attack: attack.auc.high), len(found) - 1
@@ -42,7 +57,6 @@ def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
         f"{_told(first)}{more}. Whoever reverses them does better than guessing: this is no "
         "evidence of safety.",
         LIKELY,
-        OPEN,
     )
 
 

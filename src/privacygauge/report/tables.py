@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.numbers import plain
+from privacygauge.report.values import Verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,20 +24,8 @@ def parquet(frame: pd.DataFrame) -> bytes:
     return file.getvalue()
 
 
-class Said(Protocol):
-    """A verdict of any kind."""
-
-    @property
-    def headline(self) -> str:
-        """Its first line."""
-
-    @property
-    def sentences(self) -> Sequence[str]:
-        """What follows, the most important first."""
-
-
 def as_summary(
-    found: Said,
+    found: Verdict,
     rows: Sequence[tuple[str, str]],
     warnings: Sequence[str],
     skipped: Sequence[Skipped],

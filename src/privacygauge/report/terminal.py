@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.report.numbers import plain
-from privacygauge.report.tables import Said
+from privacygauge.report.values import Verdict
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -17,7 +17,7 @@ _LEGIBLE = 12
 """Columns that words get before a table counts as too wide."""
 
 
-def opening(found: Said, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
+def opening(found: Verdict, colour: str, warnings: Sequence[str]) -> list[RenderableType]:
     """Return what is read first: the verdict, its first sentence, and what may mislead."""
     parts = [text(found.headline, f"bold {colour}"), text(found.sentences[0]), text("")]
     parts += [text(f"! {plain(warning)}", "yellow") for warning in warnings]
@@ -71,8 +71,7 @@ def rows_of(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
     *,
-    names: int = 1,
-    prose: Collection[int] | None = None,
+    prose: Collection[int],
     best: Collection[int] = (),
 ) -> RenderableType:
     """Return a table.
@@ -80,10 +79,8 @@ def rows_of(
     Parameters
     ----------
     titles, rows : sequence
-    names : int
-        The first columns are names of the user's and may wrap, others may not.
-    prose : collection of int, optional
-        The columns that may wrap, in their place.
+    prose : collection of int
+        The columns that may wrap.
     best : collection of int
         Rows that stand out.
     """
@@ -93,11 +90,10 @@ def rows_of(
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    wrapped = range(names) if prose is None else prose
     for place, title in enumerate(titles):
         cells = (title, *(row[place] for row in rows))
         width = max(cell_len(line) for cell in cells for line in _lines(cell))
-        if place in wrapped:
+        if place in prose:
             table.add_column(title, overflow="fold", min_width=min(width, _LEGIBLE))
         else:
             table.add_column(title, justify="right", no_wrap=True, min_width=width)

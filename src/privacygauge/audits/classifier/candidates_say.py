@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.classifier.found import CandidateAudit
-from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid, untold
+from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.per_target import Correlation
@@ -108,7 +108,7 @@ def verdict(f: CandidateAudit) -> Verdict:
     """
     grade = grade_of(f.accuracy.low)
     if grade == NONE and f.inverted:
-        return untold(direction.HEADLINE, direction.sentences(f.inverted)[:-1])
+        return direction.verdict(direction.sentences(f.inverted))
     right = percent(f.accuracy.value)
     n = len(f.evaluations)
     allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""

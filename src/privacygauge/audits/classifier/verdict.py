@@ -47,7 +47,7 @@ def verdict(a: Attacks) -> Verdict:
     """
     found = judged(a)
     if found.grade == UNTOLD:
-        return untold(found.headline, found.sentences)
+        return direction.verdict(found.sentences)
     matters = () if found.grade == NONE else (MATTERS,)
     return Verdict(
         found.grade,
@@ -58,12 +58,6 @@ def verdict(a: Attacks) -> Verdict:
         advice(a.evaluations, found.grade),
         accuracy_gauge("Right guesses of the strongest attack", a.headline.accuracy),
     )
-
-
-def untold(headline: str, sentences: tuple[str, ...]) -> Verdict:
-    """Return the verdict where attacks take members for non-members."""
-    scale = scale_of(UNTOLD)
-    return Verdict(UNTOLD, scale, headline, sentences, direction.OPEN, direction.ADVICE)
 
 
 def unsaid(grade: Grade) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
-from privacygauge.report.defended import PROMISE, claim_shown, untold
+from privacygauge.report import direction
+from privacygauge.report.defended import PROMISE, claim_shown
 from privacygauge.report.grades import (
     GRADES,
     LARGE,
@@ -42,7 +43,7 @@ def verdict(f: DefenceAudit) -> Verdict:
     grade = grade_of_left(f.best.left)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
-        return untold(hidden[0])
+        return direction.verdict(direction.sentences(hidden[0]))
     sentences = (
         _ability(f),
         *_surprised(f),

@@ -6,7 +6,7 @@ from numbers import Real
 
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.report import direction
-from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, UNTOLD, gauge
+from privacygauge.report.grades import GRADES, LARGE, MODERATE, NONE, SMALL, gauge
 from privacygauge.report.numbers import (
     count,
     decimal_estimate,
@@ -59,10 +59,7 @@ def verdict(f: SyntheticAudit) -> Verdict:
     """
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
-        said = direction.sentences(f.inverted)
-        return Verdict(
-            UNTOLD, (UNTOLD,), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
-        )
+        return direction.verdict(direction.sentences(f.inverted))
     sentences = (
         _told(f),
         _mean(f),

@@ -34,10 +34,7 @@ def verdict(f: LanguageAudit) -> Verdict:
     unit, found = leading(f)
     grade = found.grade
     if grade == UNTOLD:
-        return Verdict(
-            grade, scale_of(grade), found.headline, found.sentences, direction.OPEN,
-            direction.ADVICE,
-        )  # fmt: skip
+        return direction.verdict(found.sentences)
     own, headline, several = found.sentences, found.headline, len(f.units) > 1
     sentences = (
         *((_by(unit.unit, own[0]), *own[1:]) if several else own),

@@ -47,10 +47,7 @@ def verdict(f: ClaimAudit) -> Verdict:
     """
     found = grade(f)
     if found is REVERSED:
-        said = direction.sentences(f.inverted)
-        return Verdict(
-            found, (found,), direction.HEADLINE, said[:-1], direction.OPEN, direction.ADVICE
-        )
+        return direction.verdict(direction.sentences(f.inverted), found)
     sentences = {
         REFUTED: _refuted,
         IF_GAUSSIAN: _if_gaussian,

@@ -68,14 +68,14 @@ def verdict(f: ReleasedAudit) -> Verdict:
         same source, nor where none finds a leak but one gives away more about the holdout.
     """
     if f.n_holdout == 0:
-        return _untold(_alone(f), _without(f), _UNSAFE, _NEITHER)
+        return _untold(_alone(f), _without(f), _UNSAFE)
     if not f.same_source:
         headline = "Cannot be told: real records and holdout are not from the same source"
-        return _untold(headline, _void(f), _VOID, _NEITHER)
+        return _untold(headline, _void(f), _VOID)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
-        return _untold(direction.HEADLINE, _inverted(f), direction.OPEN, direction.ADVICE)
+        return direction.verdict(_inverted(f))
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
@@ -116,10 +116,8 @@ def _advantage(accuracy: Estimate) -> Estimate:
     return replace(accuracy, value=value, low=low, high=high)
 
 
-def _untold(
-    headline: str, sentences: tuple[str, ...], unsaid: str, advice: tuple[str, ...]
-) -> Verdict:
-    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, advice)
+def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, _NEITHER)
 
 
 def grades(f: ReleasedAudit) -> dict[str, Grade]:
@@ -161,7 +159,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
 def _inverted(f: ReleasedAudit) -> tuple[str, ...]:
     """Return why nothing can be told where more is given away about the holdout."""
     attacks = () if f.headline is None else f.headline.inverted
-    why = direction.sentences(attacks)[:-1] if attacks else (direction.LIKELY,)
+    why = direction.sentences(attacks) if attacks else (direction.LIKELY,)
     if not f.corrected.inverted:
         return why
     named = ", ".join(map(plain, f.corrected.inverted))

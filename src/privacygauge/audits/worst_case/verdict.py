@@ -6,8 +6,8 @@ from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, W
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report import grades
-from privacygauge.report.defended import PROMISE, claim_shown, listed, untold
+from privacygauge.report import direction, grades
+from privacygauge.report.defended import PROMISE, claim_shown, listed
 from privacygauge.report.grades import GRADES, NONE, SMALL, UNTOLD, grade_of, gravest, raised
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade, Verdict
@@ -41,7 +41,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
     """
     grade = grade_of_training(f.best)
     if hidden := _hidden(f, grade):
-        return untold(hidden)
+        return direction.verdict(direction.sentences(hidden))
     sentences = (
         *_compared(f),
         _ability(f),

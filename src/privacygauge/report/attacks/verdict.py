@@ -66,8 +66,7 @@ def judged(a: Attacks) -> Judged:
     hidden = (*_ranking(a.evaluations), *_bounded(a)) if base == NONE else ()
     grade = raised(base) if found is not None or hidden else base
     if grade == NONE and a.headline.inverted:
-        told = direction.sentences(a.headline.inverted)
-        return Judged(UNTOLD, direction.HEADLINE, told[:-1])
+        return Judged(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
     sentences = (
         *_ability(a),
         *_few(found, grade != base),
