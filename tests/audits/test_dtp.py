@@ -190,7 +190,8 @@ def test_an_audit_says_what_it_is() -> None:
     ("change", "message"),
     [
         ({"y": [0] * 40}, "at least two classes are needed"),
-        ({"y": ["a"] * 40}, "y must hold integers in 0..k-1"),
+        ({"y": ["a"] * 40}, "at least two classes are needed"),
+        ({"y": [None] * 40}, "y must have a value in every row"),
         ({"bin_width": 0.3}, "bin must be 1 over a whole number"),
         ({"rows": [40]}, r"rows must lie in 0\.\.39, got 40"),
         ({"rows": []}, r"rows must lie in 0\.\.39"),

@@ -139,8 +139,12 @@ def test_a_trained_model_is_asked_for_all_classes():
     model = GaussianNB().fit(x[y != 2], y[y != 2])
     probs = answers_of(model, x, 3)["probs"]
     assert (probs[:, 2] == 0).all()
-    with pytest.raises(InputError, match="trained on names of classes"):
-        answers_of(GaussianNB().fit(x, y.astype(str)), x, 3)
+    names = np.array(["a", "b", "c"])[y]
+    with pytest.raises(InputError, match="trained on the classes a, b, c, and the labels are 0, 1"):
+        answers_of(GaussianNB().fit(x, names), x, 3)
+    found = answers_of(GaussianNB().fit(x, names), x, 3, ["c", "a", "b"])["probs"]
+    expected = answers_of(GaussianNB().fit(x, y), x, 3)["probs"]
+    np.testing.assert_array_equal(found, expected[:, [2, 0, 1]])
     with pytest.raises(InputError, match=r"must predict probabilities of the shape \(60, 3\)"):
         answers_of(lambda x: np.full((len(x), 2), 0.5), x, 3)
     with pytest.raises(InputError, match="predictions are not finite, first in row 0"):

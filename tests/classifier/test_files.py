@@ -144,8 +144,14 @@ def test_not_a_file_of_predictions(tmp_path):
         (table().drop(columns=["p_0", "p_1", "p_2"]), "no columns p_0, p_1"),
         (table().drop(columns="p_1"), "missing p_1"),
         (table().assign(p_1="x"), "column p_1 must hold numbers"),
-        (table().assign(label="cat"), "column label must hold numbers or true/false, got 'cat'"),
-        (table().assign(member=[None] + [1.0] * 39), "column member has no value in row 0"),
+        (
+            table().assign(label="cat"),
+            r"the labels are 1 different texts \(cat\), but there are predictions of 3 classes",
+        ),
+        (
+            table().assign(member=[None] + [1.0] * 39),
+            "column member must have a value in every row, got none in row 0",
+        ),
         (table().assign(p_0=[None] + [0.5] * 39), "must be finite, got nan in row 0"),
     ],
 )

@@ -120,7 +120,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         (tmp_path / name).write_bytes(content)
         return tmp_path / name
 
-    fails(file("t.xlsx", b"x"), "must end in .npz, .parquet or .csv")
+    fails(file("t.xlsx", b"x"), "must end in .npz, .parquet, .csv or .jsonl")
     fails(file("empty.csv", b""), "empty.csv is empty")
     fails(file("ragged.csv", b"a,sick\n1,2\n1,2,3\n"), "no csv file .Error tokenizing")
     fails(file("latin.csv", "a,sick\nä,1\n".encode("latin-1")), "is not UTF-8")

@@ -88,7 +88,7 @@ def missing_classes(target: Predictions, shadow: Predictions | None, allowed: bo
 
 
 def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
-    """Raise where target and shadow are the same predictions."""
+    """Raise where target and shadow are the same predictions, or of different classes."""
     if shadow is not None and all(
         np.array_equal(getattr(target, field), getattr(shadow, field))
         for field in ("labels", "member", "values")
@@ -96,6 +96,12 @@ def require_other_rows(target: Predictions, shadow: Predictions | None) -> None:
         raise InputError(
             "target and shadow hold the same predictions, so thresholds would be learnt on the "
             "rows they are judged on: give another model's, or none to cross-fit"
+        )
+    if shadow is not None and target.classes and target.classes != shadow.classes:
+        theirs = checks.listed(shadow.classes) or "numbers"
+        raise InputError(
+            f"the target's classes are {checks.listed(target.classes)}, the shadow's {theirs}: "
+            "both must come from the same task"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
@@ -161,7 +161,9 @@ def as_trainer(model: object) -> Trainer:
     )
 
 
-def answers_of(model: object, x: NDArray[Any], n_classes: int) -> dict[str, Floats]:
+def answers_of(
+    model: object, x: NDArray[Any], n_classes: int, names: Sequence[str] = ()
+) -> dict[str, Floats]:
     """Return what a trained model, or a function, says of every record.
 
     Parameters
@@ -171,6 +173,8 @@ def answers_of(model: object, x: NDArray[Any], n_classes: int) -> dict[str, Floa
         module or a function returns are probabilities if all rows are, logits otherwise.
     x : ndarray, shape (n, d)
     n_classes : int
+    names : sequence of str, optional
+        The names of the classes 0..k-1, one of which each of the model's may be.
 
     Returns
     -------
@@ -178,8 +182,15 @@ def answers_of(model: object, x: NDArray[Any], n_classes: int) -> dict[str, Floa
         ``probs`` or ``logits``.
     """
     classes = np.asarray(getattr(model, "classes_", np.arange(n_classes)))
-    if classes.dtype.kind not in "biuf":
-        raise InputError("the model was trained on names of classes: train it on 0..k-1")
+    called = classes.astype(np.str_).tolist()
+    known = [*names] or [str(i) for i in range(n_classes)]
+    if set(called) <= set(known):
+        classes = np.array([known.index(name) for name in called], np.int64)
+    elif classes.dtype.kind not in "biuf":
+        raise InputError(
+            f"the model was trained on the classes {checks.listed(called)}, and the labels are "
+            f"{checks.listed(known)}: give labels of the same names"
+        )
     seen, logits = _answers(model, x, classes.astype(np.int64), n_classes, model)
     bad = np.flatnonzero(~np.isfinite(seen).all(axis=1))
     if len(bad):
@@ -335,15 +346,23 @@ def _origin(function: object) -> str:
     return _ADDRESS.sub("", f"{named.__module__}.{named.__qualname__}")
 
 
+def class_names(y: object) -> tuple[str, ...]:
+    """Return the names of classes, ascending; none where `y` holds numbers."""
+    labels = np.asarray(y)
+    if labels.dtype.kind in "biuf":
+        return ()
+    return tuple(np.unique(checks.present(labels, "y").astype(np.str_)).tolist())
+
+
 def require_records(x: object, y: object) -> tuple[NDArray[Any], Ints]:
-    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them."""
+    """Return features (n, d) and classes (n,) as arrays, or say what is wrong with them.
+
+    Names of classes become their places among `class_names`.
+    """
     features = np.asarray(x)
     labels = np.asarray(y)
-    if labels.dtype.kind in "OSUT":
-        raise InputError(
-            f"y must hold integers in 0..k-1, got {labels.dtype}: "
-            "np.unique(y, return_inverse=True)[1] makes integers of names"
-        )
+    if names := class_names(labels):
+        labels = np.searchsorted(names, labels.astype(np.str_))
     labels = checks.classes(labels, "y")
     if features.ndim != 2 or len(features) != len(labels):
         raise InputError(

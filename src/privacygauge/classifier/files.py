@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from privacygauge.classifier.exports import coded, fields_of, truth_of
 from privacygauge.classifier.pool import Pool, pool_of
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.core import checks
-from privacygauge.datasets.reading import FrameLike, plain, read_content
+from privacygauge.datasets.reading import FrameLike, read_content
 from privacygauge.errors import InputError
 from privacygauge.runs.atomic import write_all
 
@@ -27,8 +27,6 @@ PredictionsLike = Predictions | str | Path | Mapping[str, ArrayLike] | FrameLike
 
 PoolLike = Pool | str | Path | Mapping[str, ArrayLike]
 """What `as_pool` takes."""
-
-_KNOWN = {"probs", "logits", "labels", "member", "ids", "unit"}
 
 
 def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predictions:
@@ -52,15 +50,14 @@ def as_predictions(given: PredictionsLike, name: str = "predictions") -> Predict
     if isinstance(given, str | Path):
         return load_predictions(given)
     if isinstance(given, Mapping):
-        arrays = {str(key): np.asarray(values) for key, values in given.items()}
-        return predictions(name=name, **_fields_of_npz(arrays, name))
+        return predictions(name=name, **_fields(given, name))
     frame: Any = given.to_pandas() if hasattr(given, "to_pandas") else given
     if not hasattr(frame, "select_dtypes"):
         raise InputError(
             f"{name} must be Predictions, a path, a mapping of arrays or a data frame, got "
             f"{type(given).__name__}"
         )
-    return predictions(name=name, **_fields_of_table(frame, name))
+    return predictions(name=name, **_fields(frame, name))
 
 
 def load_predictions(path: str | Path) -> Predictions:
@@ -70,15 +67,23 @@ def load_predictions(path: str | Path) -> Predictions:
     ----------
     path : str or pathlib.Path
         ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,)
-        and optionally ``ids`` (n,) and ``unit`` (n,), the person behind each row; every further
-        key of n values is a column to slice by.
-        ``.parquet`` or ``.csv`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...`` for
-        logits), ``label``, ``member`` and optionally ``id`` and ``unit``; further columns
+        and optionally ``ids`` (n,), ``unit`` (n,), the person behind each row, and ``classes``
+        (k,), their names; every further key of n values is a column to slice by.
+        ``.parquet``, ``.csv`` or ``.jsonl`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...``
+        for logits), ``label``, ``member`` and optionally ``id`` and ``unit``; further columns
         likewise.
 
     Returns
     -------
     Predictions
+        What was read into the file is said in its `notes`.
+
+    Notes
+    -----
+    Taken as well: classes by name (``p_benign``, ``p_malignant``), or counted from 1; one column
+    of two classes (``p``, ``p_1``, ``p_malignant``, ``z``); a column ``probs`` or ``logits`` of
+    lists; labels that are texts, counted from 1, -1 and 1, or one-hot; members as true and
+    false, in and out, or a column ``split`` of train and test; percentages.
 
     Raises
     ------
@@ -86,79 +91,13 @@ def load_predictions(path: str | Path) -> Predictions:
         One line: the file, what is wrong, and the way out.
     """
     path = Path(path)
-    content = read_content(path, "prediction")
-    read = _fields_of_npz if isinstance(content, Mapping) else _fields_of_table
-    fields = read(content, path)  # type: ignore[arg-type]
-    return predictions(name=str(path), **fields)
+    return predictions(name=str(path), **_fields(read_content(path, "prediction"), str(path)))
 
 
-def _fields_of_npz(arrays: Mapping[str, NDArray[Any]], path: Path | str) -> dict[str, Any]:
-    _require(arrays, ("labels", "member"), path)
-    if "probs" not in arrays and "logits" not in arrays:
-        raise InputError(f"{path}: no key probs or logits; it has {_list(arrays)}")
-    # Both describe the same predictions; logits lose nothing to rounding.
-    key = "logits" if "logits" in arrays else "probs"
-    n = len(arrays[key]) if arrays[key].ndim else -1
-    columns = {
-        name: array
-        for name, array in arrays.items()
-        if name not in _KNOWN and array.ndim == 1 and len(array) == n
-    }
-    return {
-        key: arrays[key],
-        "labels": arrays["labels"],
-        "member": arrays["member"],
-        "ids": arrays.get("ids"),
-        "unit": arrays.get("unit"),
-        "columns": columns,
-    }
-
-
-def _fields_of_table(frame: pd.DataFrame, path: Path | str) -> dict[str, Any]:
-    _require(frame, ("label", "member"), path)
-    key, prefix = ("logits", "z") if "z_0" in frame else ("probs", "p")
-    if f"{prefix}_0" not in frame:
-        raise InputError(
-            f"{path}: no columns p_0, p_1, ... or z_0, z_1, ...; it has {_list(frame)}"
-        )
-    matches = [re.fullmatch(rf"{prefix}_(\d+)", str(name)) for name in frame.columns]
-    k = 1 + max(int(match[1]) for match in matches if match)
-    wanted = [f"{prefix}_{i}" for i in range(k)]
-    _require(frame, wanted, path)
-    numeric = frame[wanted].select_dtypes("number")
-    if numeric.shape[1] < k:
-        text = next(name for name in wanted if name not in numeric)
-        raise InputError(f"{path}: column {text} must hold numbers")
-    used = {*wanted, "label", "member", "id", "unit"}
-    return {
-        key: frame[wanted].to_numpy(dtype=np.float64),
-        "labels": _numbers(frame["label"], path),
-        "member": _numbers(frame["member"], path),
-        "ids": frame["id"].to_numpy() if "id" in frame else None,
-        "unit": frame["unit"].to_numpy() if "unit" in frame else None,
-        "columns": {str(name): plain(frame[name]) for name in frame.columns if name not in used},
-    }
-
-
-def _numbers(column: pd.Series[Any], path: Path | str) -> NDArray[Any]:
-    if column.isna().any():
-        row = int(np.flatnonzero(column.isna())[0])
-        raise InputError(f"{path}: column {column.name} has no value in row {row}")
-    if column.dtype.kind not in "biuf":
-        raise InputError(
-            f"{path}: column {column.name} must hold numbers or true/false, got {column.iloc[0]!r}"
-        )
-    return column.to_numpy()
-
-
-def _require(names: Any, wanted: tuple[str, ...] | list[str], path: Path | str) -> None:
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise InputError(f"{path}: missing {_list(missing)}; it has {_list(names)}")
-
-
-def _list(names: Any) -> str:
-    return checks.listed(names, most=12) or "nothing"
+def _fields(content: Mapping[str, ArrayLike] | pd.DataFrame, name: str) -> dict[str, Any]:
+    table = not isinstance(content, Mapping)
+    arrays = {str(key): np.asarray(values) for key, values in content.items()}
+    return fields_of(arrays, name, table=table)
 
 
 def as_pool(given: PoolLike, name: str = "pool") -> Pool:
@@ -184,10 +123,16 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
         arrays, name = read_content(Path(given), "pool"), str(given)
         if not isinstance(arrays, Mapping):
             raise InputError(f"{name}: the predictions of a pool must be in an .npz file")
-    _require(arrays, ("labels", "member"), name)
     key = "logits" if "logits" in arrays else "probs"
-    _require(arrays, (key,), name)
-    return pool_of(np.asarray(arrays[key]), arrays["member"], arrays["labels"], key, name)
+    missing = [wanted for wanted in ("labels", "member", key) if wanted not in arrays]
+    if missing:
+        raise InputError(
+            f"{name}: missing {checks.listed(missing)}; it has {checks.listed(arrays)}"
+        )
+    values, labels = np.asarray(arrays[key]), truth_of(np.asarray(arrays["labels"]), "labels", name)
+    if values.ndim == 3:
+        labels, _, _ = coded(labels, values.shape[2], None, name)
+    return pool_of(values, arrays["member"], labels, key, name)
 
 
 def save_predictions(predictions: Predictions, path: str | Path) -> None:
@@ -209,6 +154,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
         ids=predictions.ids,
         **{"logits" if predictions.logits else "probs": predictions.values},
         **({} if predictions.unit is None else {"unit": predictions.unit}),
+        **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
         **predictions.columns,
     )
     write_all(path.parent, {path.name: buffer.getvalue()})

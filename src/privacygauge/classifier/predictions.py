@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -41,6 +41,10 @@ class Predictions:
     """Further columns of n values, to slice by."""
     unit: Ints | None = None
     """(n,) The number of the person behind each row; None where every row has one of its own."""
+    classes: tuple[str, ...] = ()
+    """(k,) Names of the classes; none where they are numbers from 0."""
+    notes: tuple[str, ...] = ()
+    """What was read into the file that they come from, in sentences."""
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -92,15 +96,14 @@ class Predictions:
         return [self[slice(*rows)] for rows in pairwise(ends)]
 
     def __getitem__(self, rows: slice) -> Predictions:
-        columns = {name: column[rows] for name, column in self.columns.items()}
-        return Predictions(
-            self.values[rows],
-            self.logits,
-            self.labels[rows],
-            self.member[rows],
-            self.ids[rows],
-            columns,
-            None if self.unit is None else self.unit[rows],
+        return replace(
+            self,
+            values=self.values[rows],
+            labels=self.labels[rows],
+            member=self.member[rows],
+            ids=self.ids[rows],
+            columns={name: column[rows] for name, column in self.columns.items()},
+            unit=None if self.unit is None else self.unit[rows],
         )
 
 
@@ -113,6 +116,8 @@ def predictions(
     ids: ArrayLike | None = None,
     columns: Mapping[str, ArrayLike] | None = None,
     unit: ArrayLike | None = None,
+    classes: Sequence[str] = (),
+    notes: Sequence[str] = (),
     name: str = "predictions",
 ) -> Predictions:
     """Return checked predictions.
@@ -135,6 +140,10 @@ def predictions(
     unit : array_like, shape (n,), optional
         Names or numbers of the people behind the rows; rows of one are never taken for
         independent.
+    classes : sequence of str, optional
+        Names of the k classes, to print in place of their numbers.
+    notes : sequence of str, optional
+        What reports have to say of where the predictions come from.
     name : str
         What error messages call the input.
 
@@ -167,6 +176,8 @@ def predictions(
             f"{name}: no {missing} (member must be true for some rows, false for others)"
         )
     _require_values(values, logits is not None, name)
+    if len(classes) not in (0, k):
+        raise InputError(f"{name}: classes must name all {k} classes, got {len(classes)}")
     names = np.arange(n) if ids is None else checks.vector(ids, f"{name}: ids", length=n)
     further = {
         key: checks.frozen(checks.vector(column, f"{name}: column {key!r}", length=n))
@@ -180,6 +191,8 @@ def predictions(
         checks.frozen(names),
         MappingProxyType(further),
         _number(unit, ids, n, name),
+        tuple(classes),
+        tuple(notes),
     )
 
 
@@ -251,7 +264,9 @@ def _require_values(values: NDArray[Any], logits: bool, name: str) -> None:
             row = int(wrong[0])
             raise InputError(
                 f"{name}: probs must sum to 1, row {rows.start + row} sums to {total[row]:.6g}; "
-                "they do not look like logits (all are in [0, 1]): divide each row by its sum"
+                "they do not look like logits (all are in [0, 1]): divide each row by its sum, or, "
+                "if every label has a probability of its own (multi-label), audit each label as a "
+                "model of two classes"
             )
 
 

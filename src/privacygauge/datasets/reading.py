@@ -37,7 +37,7 @@ _SUFFIXES = (".npz", ".parquet", ".csv")
 
 
 def read_content(path: Path, what: str) -> Content | pd.DataFrame:
-    """Return the arrays of an npz file, or the table in a parquet or csv file.
+    """Return the arrays of an npz file, or the table in a parquet, csv or jsonl file.
 
     Parameters
     ----------
@@ -51,10 +51,13 @@ def read_content(path: Path, what: str) -> Content | pd.DataFrame:
         One line: the file, what is wrong, and the way out.
     """
     with _readable(path, what):
-        if path.suffix.lower() not in _SUFFIXES:
-            raise InputError(f"{path} must end in .npz, .parquet or .csv")
+        lines = path.name.lower().endswith(LINES)
+        if path.suffix.lower() not in _SUFFIXES and not lines:
+            raise InputError(f"{path} must end in .npz, .parquet, .csv or .jsonl")
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty")
+        if lines:
+            return _of_lines(path, what)
         return arrays.read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
 
 
@@ -166,6 +169,15 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
     with _readable(path, "table"):
         used = None if names is None else list(names)
         return _read_csv(path, usecols=used, dtype=str, keep_default_na=False)
+
+
+def _of_lines(path: Path, what: str) -> pd.DataFrame:
+    import pandas as pd
+
+    rows = read_json_lines(path, what)
+    if not rows:
+        raise InputError(f"{path} is empty")
+    return pd.DataFrame.from_records([row for _, row in rows])
 
 
 def _read_table(path: Path) -> pd.DataFrame:

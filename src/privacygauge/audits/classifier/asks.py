@@ -51,8 +51,8 @@ class ClassifierRequest(Training):
     )
     target: str | None = argument(
         "TARGET",
-        "Predictions of the audited model: .npz with probs (or logits), labels, member; .csv or "
-        ".parquet with p_0 ... (or z_0 ...), label, member.",
+        "Predictions of the audited model: .npz with probs (or logits), labels, member; .csv, "
+        ".parquet or .jsonl with p_0 ... (or z_0 ...), label, member.",
         default=None,
     )
     shadow: str | None = option(

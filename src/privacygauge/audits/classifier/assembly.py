@@ -87,7 +87,7 @@ def assemble(
     table = _slices(rounds, target, request.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
-    told = [*warnings, *caveats.unresolved(rounds, has_shadow)]
+    told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     told += direction.warnings(best.inverted)
     left_out = [result for result in results if isinstance(result, Skipped)]
@@ -166,7 +166,7 @@ def _slices(
     assert isinstance(played, Play)
     order = played.transcript.target
     groups = {
-        "class": target.labels,
+        "class": np.array(target.classes)[target.labels] if target.classes else target.labels,
         "confidence": deciles(top_probability(target)),
         **columns,
     }

@@ -14,7 +14,12 @@ from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.units import owners, settled, twice, with_unit
-from privacygauge.classifier.estimators import answers_of, as_trainer, require_records
+from privacygauge.classifier.estimators import (
+    answers_of,
+    as_trainer,
+    class_names,
+    require_records,
+)
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame, numeric
@@ -37,6 +42,8 @@ class Fitted:
     logits (see `answers_of`), or its predictions."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
+    classes: Sequence[str] = ()
+    """(k,) What the model may call the classes 0..k-1; needless where `y` holds these names."""
 
 
 def audit_model(
@@ -75,8 +82,8 @@ def audit_model(
         a random state that returns a trained model; or `Networks` for PyTorch modules.
     x : array_like, shape (n, d)
         Candidate records: those that the target may have been trained on, and others like them.
-    y : array_like of int, shape (n,)
-        Classes in 0..k-1.
+    y : array_like of int or str, shape (n,)
+        Classes in 0..k-1, or their names.
     fitted : Fitted, optional
         The model to audit, where it exists already.
     n_shadows : int
@@ -129,7 +136,8 @@ def audit_model(
     seeds.non_negative(seed)
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
-    existing = None if fitted is None else _predicted(fitted, features, labels)
+    names = class_names(y)
+    existing = None if fitted is None else _predicted(fitted, features, labels, names)
     owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
@@ -150,7 +158,7 @@ def audit_model(
     target = existing or trained.target
     assert target is not None  # one was given, or trained
     return audit_pool(
-        _named(target, ids, slices, owner),
+        _named(replace(target, classes=names), ids, slices, owner),
         trained.pool,
         features=features,
         attacks=attacks,
@@ -233,11 +241,13 @@ def audit_pool(
     )
 
 
-def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints) -> Predictions:
+def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=member)
-    given: dict[str, Any] = {**answers_of(fitted.model, x, int(y.max()) + 1)}
+    given: dict[str, Any] = {
+        **answers_of(fitted.model, x, int(y.max()) + 1, fitted.classes or names)
+    }
     return predictions(labels=y, member=member, name="target model", **given)
 
 
@@ -264,6 +274,7 @@ def _named(
         ids=target.ids if ids is None else ids,
         columns=slices,
         unit=unit,
+        classes=target.classes,
         name="target model",
         **given,
     )

@@ -67,7 +67,7 @@ def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | 
             f"--fitted must name a model with predict_proba, or a function that returns one; "
             f"{asked.fitted} gives {type(model).__name__}"
         )
-    return Fitted(model, records.member)
+    return Fitted(model, records.member, records.names)
 
 
 def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
