@@ -26,6 +26,16 @@ def test_replaces_earlier_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.html"]
 
 
+@pytest.mark.parametrize("url", ["s3://bucket/x", "gs://bucket", "file:///tmp/x", "abfs+x://y"])
+def test_a_url_does_not_become_a_folder_of_that_name(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OutputError, match="is a URL, not a folder: results are written to folders"):
+        atomic.check_writable(Path(url))
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("step", range(9))
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(errno.ENOSPC, "no space")])
 def test_failure_at_any_step_leaves_nothing_partial(

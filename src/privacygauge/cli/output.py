@@ -36,7 +36,7 @@ def told(line: str) -> None:
 def check_json(json: str | None) -> None:
     """Prove that the file for JSON can be made, if one is asked for."""
     if json not in (None, "-"):
-        check_writable(Path(str(json)).absolute().parent)
+        check_writable(Path(str(json)).parent)
 
 
 def emit_text(text: str, to: str | Path) -> None:
@@ -44,7 +44,7 @@ def emit_text(text: str, to: str | Path) -> None:
     if to == "-":
         print(text, end="")
         return
-    path = Path(to).absolute()
+    path = Path(to)
     check_writable(path.parent)
     write_all(path.parent, {path.name: text.encode()})
 

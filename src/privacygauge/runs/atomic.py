@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
 from privacygauge.errors import OutputError
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+"""Matches what `Path` makes of a URL, which would become a folder of that name."""
 
 _REASONS = {
     errno.EACCES: "no permission",
@@ -39,9 +43,14 @@ def check_writable(directory: Path) -> None:
     Raises
     ------
     OutputError
-        If the path is a file, the directory cannot be created, or no file can be made in it.
+        If the path is a URL or a file, the directory cannot be created, or no file can be made in it.
     """
     directory = Path(directory)
+    if _URL.match(str(directory)):
+        raise OutputError(
+            f"{directory} is a URL, not a folder: results are written to folders of this machine; "
+            "choose one, and copy it there"
+        )
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
