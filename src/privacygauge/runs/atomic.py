@@ -43,7 +43,8 @@ def check_writable(directory: Path) -> None:
     Raises
     ------
     OutputError
-        If the path is a URL or a file, the directory cannot be created, or no file can be made in it.
+        If the path is a URL or a file, the directory cannot be created, or no file can be made in
+        it.
     """
     directory = Path(directory)
     if _URL.match(str(directory)):
