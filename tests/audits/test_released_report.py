@@ -157,6 +157,7 @@ def test_far_from_every_record_is_never_safe(alone):
         alone,
         closest=tuple(Fact(fact.label, far) for fact in alone.closest),
         copies=tuple(Fact(fact.label, none) for fact in alone.copies),
+        corrected=replace(alone.corrected, alone=none),
     )
     assert verdict(f).grade == UNTOLD
     for name in (NONE.word, "safe"):

@@ -25,7 +25,12 @@ def data(f: ReleasedAudit) -> dict[str, Json]:
         "blind": _blind(f),
         "risk": [_risk(risk, beyond) for risk, beyond in pairs],
         "furthest": _furthest(f),
-        "copies": {"facts": facts(f.copies), "beyond": _or_none(f.corrected.copies)},
+        "copies": {
+            "facts": facts(f.copies),
+            "beyond": _or_none(f.corrected.copies),
+            "alone": _or_none(f.corrected.alone),
+        },
+        "overlap": None if f.overlap is None else dict(vars(f.overlap)),
         "closest": {"warning": NO_EVIDENCE, "facts": facts(f.closest)},
         "utility": (
             {"skipped": f.utility.reason} if isinstance(f.utility, Skipped) else f.utility.to_dict()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import binom
 
+from privacygauge.audits.released_table.found import told_apart
 from privacygauge.audits.released_table.risk import excess
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -13,7 +14,8 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report.numbers import percent
 from privacygauge.synthetic.released.copies import ClosestRecords, Copies
-from privacygauge.synthetic.released.tables import Released
+from privacygauge.synthetic.released.overlap import LoneCopies
+from privacygauge.synthetic.released.tables import FEWEST, Released
 from privacygauge.synthetic.table import advice
 
 QUANTILES = (0.05, 0.5)
@@ -56,6 +58,16 @@ def copied_beyond(
     if found.holdout is None:
         return None
     return excess(found.real, found.holdout, level, units=units)
+
+
+def copied_alone(found: LoneCopies, level: float) -> Estimate | None:
+    """Return how many records that occur once were copied, beyond what chance would copy.
+
+    None where fewer than ten do.
+    """
+    if len(found.copied) < FEWEST:
+        return None
+    return excess(found.copied, found.by_chance, level)
 
 
 def closest_facts(found: ClosestRecords, level: float) -> tuple[Fact, ...]:
@@ -102,11 +114,6 @@ def quantile(values: Floats, q: float, level: float) -> Estimate:
     return Estimate(value, *ends, level, n, "order statistics")
 
 
-def same_source(blind: Evaluation) -> bool:
-    """Return whether an attack without the synthetic table stays at guessing."""
-    return blind.auc.low <= 0.5
-
-
 def caveats(
     released: Released, blind: Evaluation | None, copied: Copies, level: float
 ) -> tuple[str, ...]:
@@ -120,7 +127,13 @@ def caveats(
             f"table as they are, and {percent(float(copied.holdout.mean()))} of the holdout: more "
             "than chance explains",
         )
-    if blind is not None and not same_source(blind):
+    if blind is not None and blind.auc.low > 0.5 and not told_apart(blind):
+        found.insert(
+            0,
+            "real records and holdout differ a little without the synthetic table (AUC "
+            f"{blind.auc.value:.3f}): a membership attack counts only where it does better",
+        )
+    if blind is not None and told_apart(blind):
         found.insert(
             0,
             "real records and holdout are told apart without the synthetic table (AUC "

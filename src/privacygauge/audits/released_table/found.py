@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.report.attacks.played import Attacks, GameDescription, Records
-from privacygauge.report.numbers import plain
+from privacygauge.report.numbers import percent, plain
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.synthetic.released.tables import NO_CONTROL
@@ -19,6 +19,15 @@ from privacygauge.synthetic.utility import Utility
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+APART = 0.55
+"""An attack that never sees the synthetic table and has this AUC shows a difference of size."""
+
+
+def told_apart(blind: Evaluation) -> bool:
+    """Return whether real records and holdout differ: for certain, and by more than a trifle."""
+    return blind.auc.low > 0.5 and blind.auc.value >= APART
 
 
 @dataclass(frozen=True)
@@ -76,11 +85,43 @@ class Corrected:
     inverted: tuple[str, ...] = ()
     """The names of what gives away more about the holdout than about the real records; together
     with the membership attacks nothing is named by chance more often than the level allows."""
+    alone: Estimate | None = None
+    """Of the real records that equal no other real one: share copied beyond what the real table
+    itself says that chance copies, which needs no holdout; None where there are too few."""
 
     @property
     def looks(self) -> int:
         """How many intervals hold together."""
         return sum(found is not None for found in (*self.risks, self.copies))
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Holdout records that stand in the real table, more of them than chance explains."""
+
+    n_holdout: int
+    """Records of the holdout as it was given."""
+    shared: int
+    """How many of them equal a real record, and were left out."""
+    by_chance: float
+    """Share of the real records that equal another real one."""
+    usable: bool
+    """Whether enough are left for a control."""
+
+    @property
+    def said(self) -> str:
+        """What it means, in a sentence."""
+        found = (
+            f"{self.shared:,} of the {self.n_holdout:,} holdout records stand in the real table "
+            f"({percent(self.shared / self.n_holdout)}; by chance it would be about "
+            f"{percent(self.by_chance)})"
+        )
+        if self.usable:
+            return (
+                f"{found}: they are no control and were left out, on both sides with all records "
+                "that occur more than once"
+            )
+        return f"{found}: too few are left for a control"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +157,8 @@ class ReleasedAudit(Reported):
     """What the synthetic table is good for."""
     corrected: Corrected
     """What the verdict chooses from."""
+    overlap: Overlap | None = None
+    """Holdout records that stand in the real table; None where chance explains them."""
 
     @property
     def membership(self) -> Attacks | None:
@@ -138,8 +181,13 @@ class ReleasedAudit(Reported):
 
     @property
     def same_source(self) -> bool:
-        """Whether the attack that never sees the synthetic table stays at guessing."""
-        return self.blind is None or self.blind.auc.low <= 0.5
+        """Whether the attack that never sees the synthetic table stays near guessing."""
+        return self.blind is None or not told_apart(self.blind)
+
+    @property
+    def control(self) -> bool:
+        """Whether there is a holdout that attacks can be compared with."""
+        return self.n_holdout > 0 and self.same_source
 
     def __repr__(self) -> str:
         headline = self.report().verdict.headline

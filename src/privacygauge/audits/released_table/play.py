@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits.released_table import facts
 from privacygauge.audits.released_table.found import Corrected, ReleasedAudit
 from privacygauge.audits.released_table.membership import Membership, audit_membership
+from privacygauge.audits.released_table.overlap import without_overlap
 from privacygauge.audits.released_table.risk import release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.core import checks, seeds
@@ -25,6 +26,7 @@ from privacygauge.synthetic.released.copies import Copies, closest_records, copi
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import linkability
+from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from privacygauge.synthetic.schema import Schema
@@ -123,15 +125,20 @@ def audit_released(
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, attempts, show, ids)
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    use = utility(*_given(tables), rng=seeds.stream(seed, "utility"), label=label)
+    everyone, lone = tables.real, lone_copies(tables, seeds.stream(seed, "lone-copies"))
+    tables, rows, overlap = without_overlap(tables)
+    named = None if named is None else named[rows]
+    given = (everyone, tables.synthetic, tables.holdout)
+    use = utility(*given, rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
     tried, skipped = _risks(tables, secrets, attempts, seed)
     copied = copies(tables, seeds.stream(seed, "copies"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
     together = 1 - (1 - level) / (len(tried) + 1)
-    corrected = _corrected(tried, copied, together, tables.units)
-    game = Skipped("membership attacks", f"no holdout: {NO_CONTROL}")
+    corrected = _corrected(tried, copied, lone, together, tables.units)
+    reason = f"no holdout: {NO_CONTROL}" if overlap is None else overlap.said
+    game = Skipped("membership attacks", reason)
     unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
@@ -142,12 +149,17 @@ def audit_released(
         level,
         today(),
         (*unplayed, *skipped, *left_out),
-        (*of_units, *facts.caveats(tables, blind, copied, together), *_inverted(played)),
+        (
+            *(() if overlap is None else (overlap.said,)),
+            *of_units,
+            *facts.caveats(tables, blind, copied, together),
+            *_inverted(played),
+        ),
         {**versions("pandas"), **(provenance or {})},
     )
     return ReleasedAudit(
         origin,
-        len(tables.real),
+        len(everyone),
         len(tables.synthetic),
         0 if tables.holdout is None else len(tables.holdout),
         game if played is None else played.game,
@@ -160,6 +172,7 @@ def audit_released(
         None if played is None else played.records,
         use,
         corrected,
+        overlap,
     )
 
 
@@ -219,12 +232,12 @@ def _checked(
     return None if ids is None else checks.vector(ids, "ids", length=len(tables.real))
 
 
-def _given(tables: Released) -> tuple[Table, Table, Table | None]:
-    return tables.real, tables.synthetic, tables.holdout
-
-
 def _corrected(
-    tried: Sequence[Hits], copied: Copies, level: float, units: tuple[Ints, Ints]
+    tried: Sequence[Hits],
+    copied: Copies,
+    lone: LoneCopies,
+    level: float,
+    units: tuple[Ints, Ints],
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.
@@ -239,7 +252,7 @@ def _corrected(
         for name, beyond in zip(names, lower, strict=True)
         if beyond is not None and beyond.high < 0
     )
-    return Corrected(found[:-1], found[-1], tuple(inverted))
+    return Corrected(found[:-1], found[-1], tuple(inverted), facts.copied_alone(lone, level))
 
 
 def _inverted(played: Membership | None) -> tuple[str, ...]:

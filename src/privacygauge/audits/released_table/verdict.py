@@ -7,6 +7,7 @@ from dataclasses import replace
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
+from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
 from privacygauge.report.grades import (
     GRADES,
@@ -64,18 +65,16 @@ def verdict(f: ReleasedAudit) -> Verdict:
         The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
         with the highest lower end beyond its control; of the copies beyond those of the holdout.
         Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
-        there on. It cannot be told without a holdout, nor where the holdout is not a sample of the
-        same source, nor where none finds a leak but one gives away more about the holdout.
+        there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
+        table or is not a sample of the same source, nor where none finds a leak but one gives away
+        more about the holdout. Copies of records that occur once need no holdout.
     """
-    if f.n_holdout == 0:
-        return _untold(_alone(f), _without(f), _UNSAFE)
-    if not f.same_source:
-        headline = "Cannot be told: real records and holdout are not from the same source"
-        return _untold(headline, _void(f), _VOID)
+    if not f.control:
+        return _uncontrolled(f)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
     if grade == UNTOLD:
-        return direction.verdict(_inverted(f))
+        return _indistinct(f) if _only_blind(f, found) else direction.verdict(_inverted(f))
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
@@ -94,15 +93,67 @@ def verdict(f: ReleasedAudit) -> Verdict:
     )
 
 
+def _uncontrolled(f: ReleasedAudit) -> Verdict:
+    """Return the verdict without records to compare with: copies, or nothing that can be told."""
+    if f.n_holdout:
+        headline = "Cannot be told: real records and holdout are not from the same source"
+        said, unsaid = _void(f), _VOID
+    else:
+        headline, said, unsaid = _alone(f), _without(f), _UNSAFE
+    copied = f.corrected.alone
+    grade = NONE if copied is None else beyond_grade(copied)
+    if copied is None or grade == NONE:
+        return Verdict(UNTOLD, scale_of(UNTOLD), headline, said, unsaid, _NEITHER)
+    return Verdict(
+        grade,
+        GRADES,
+        f"{grade.word.capitalize()} leak: {_share_copied(f)}",
+        (
+            f"Of the real records that equal no other one, at least {percent(copied.low)} are "
+            f"copied beyond what chance explains (with {rate(copied.level)} confidence).",
+            MATTERS,
+            f"Whether the table gives away more cannot be told. {_why(f)}",
+        ),
+        _unsaid(grade),
+        (*_mend(f, grade), *_NEITHER[1:]),
+        _gauge(f),
+    )
+
+
+def _why(f: ReleasedAudit) -> str:
+    """Return why there is nothing to compare the attacks with."""
+    if f.overlap is not None:
+        return f"{f.overlap.said}."
+    return _void(f)[0] if f.n_holdout else "There was no holdout to compare the attacks with."
+
+
+def _only_blind(f: ReleasedAudit, found: dict[str, Grade]) -> bool:
+    """Return whether nothing can be told for the small difference of real records and holdout."""
+    return found["membership"] == UNTOLD and not f.corrected.inverted
+
+
+def _indistinct(f: ReleasedAudit) -> Verdict:
+    headline = "Cannot be told: the attacks do no better than one that never sees the table"
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, _void(f), _VOID, _NEITHER)
+
+
+def _share_copied(f: ReleasedAudit) -> str:
+    share = percent(f.copies[0].estimate.value)
+    return f"{share} of the real records stand in the synthetic table as they are"
+
+
 def _gauge(f: ReleasedAudit) -> Gauge | None:
     """Return what goes furthest beyond a control on the scale of grades."""
     told: list[tuple[str, Estimate]] = []
-    if f.corrected.copies is not None:
+    if not f.control:
+        if f.corrected.alone is not None:
+            told.append(("Records of one kind copied, beyond chance", f.corrected.alone))
+    elif f.corrected.copies is not None:
         told.append(("Records copied, beyond those of the holdout", f.corrected.copies))
-    if f.membership is not None:
+    if f.control and f.membership is not None:
         accuracy = f.membership.headline.accuracy
         told.append(("Advantage of the strongest attack", _advantage(accuracy)))
-    if f.worst is not None:
+    if f.control and f.worst is not None:
         told.append((f"{f.worst.risk.title}, beyond its control", f.worst.beyond))
     if not told:
         return None
@@ -116,18 +167,29 @@ def _advantage(accuracy: Estimate) -> Estimate:
     return replace(accuracy, value=value, low=low, high=high)
 
 
-def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
-    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, _NEITHER)
-
-
 def grades(f: ReleasedAudit) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
     attacks, found = f.membership, f.worst
     return {
         "copies": NONE if f.corrected.copies is None else beyond_grade(f.corrected.copies),
-        "membership": NONE if attacks is None else judged(attacks).grade,
+        "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
     }
+
+
+def _of_attacks(f: ReleasedAudit, attacks: Attacks) -> Grade:
+    """Return the grade of the attacks; untold where one without the table does as well."""
+    grade = judged(attacks).grade
+    differs = f.blind is not None and f.blind.auc.low > 0.5
+    if grade == NONE or not differs or _beats_blind(f):
+        return grade
+    return UNTOLD
+
+
+def _beats_blind(f: ReleasedAudit) -> bool:
+    if f.headline is None or f.blind is None:
+        return False
+    return f.headline.attack.auc.low > f.blind.auc.high
 
 
 def beyond_grade(beyond: Estimate) -> Grade:
@@ -141,8 +203,7 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
         return "No leak found: nothing shows more about the real records than about other people"
     leading = next(name for name, found in grades(f).items() if found == grade)
     if leading == "copies":
-        share = percent(f.copies[0].estimate.value)
-        told = f"{share} of the real records stand in the synthetic table as they are"
+        told = _share_copied(f)
     elif leading == "membership":
         assert f.membership is not None
         told = judged(f.membership).headline.partition(": ")[2]
@@ -244,12 +305,10 @@ def _unsaid(grade: Grade) -> str:
 
 
 def _alone(f: ReleasedAudit) -> str:
-    copied = f.copies[0].estimate.value
-    if copied >= 0.1:
-        return (
-            f"Cannot be told without a holdout, but {percent(copied)} of the real records stand in "
-            "the synthetic table as they are"
-        )
+    if f.overlap is not None:
+        return "Cannot be told: the holdout stands in the real table, so it is no control"
+    if f.copies[0].estimate.value >= 0.1:
+        return f"Cannot be told without a holdout, but {_share_copied(f)}"
     return "Cannot be told without a holdout whether the table gives its people away"
 
 
@@ -268,6 +327,7 @@ def _seen(f: ReleasedAudit) -> str:
 
 def _without(f: ReleasedAudit) -> tuple[str, ...]:
     return (
+        *(() if f.overlap is None else (f"{f.overlap.said}.",)),
         _seen(f),
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
         "describes people in general well, which it is made for, and records that many people "
@@ -294,11 +354,9 @@ def _void(f: ReleasedAudit) -> tuple[str, ...]:
 
 
 def _further(f: ReleasedAudit) -> tuple[str, ...]:
-    if f.headline is None or f.blind is None:
+    if f.headline is None or not _beats_blind(f):
         return ()
     attack = f.headline.attack
-    if attack.auc.low <= f.blind.auc.high:
-        return ()
     return (
         f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
         f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking until "
@@ -313,7 +371,8 @@ def _advice(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
 
 def _mend(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
     hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
-    copied = f.corrected.copies is not None and f.corrected.copies.low > 0
+    beyond = f.corrected.copies if f.control else f.corrected.alone
+    copied = beyond is not None and beyond.low > 0
     remove = (
         "Do not merely delete the copied rows: that they are missing tells as much, and near "
         "copies stay. Change the generator so that it learns less by heart."

@@ -1,0 +1,40 @@
+"""A holdout that holds real records: they are left out, counted and said."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privacygauge.audits.released_table.found import Overlap
+from privacygauge.audits.released_table.risk import excess
+from privacygauge.core.checks import Ints
+from privacygauge.synthetic.released.overlap import apart, rows_of, shared
+from privacygauge.synthetic.released.tables import FEWEST, Released
+
+SURE = 0.999
+"""Level at which more records must be on both sides than the real table's own twins explain."""
+
+FEW = 100
+"""A control of fewer records than this, and than half of the holdout, is not one any more."""
+
+
+def without_overlap(tables: Released) -> tuple[Released, Ints, Overlap | None]:
+    """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
+
+    Where the holdout and the real table share no more records than chance explains, nothing is
+    left out. Elsewhere both keep the records that occur once; without a holdout where too few
+    of it are left.
+    """
+    everyone = np.arange(len(tables.real))
+    if tables.holdout is None:
+        return tables, everyone, None
+    found, units = shared(tables), tables.units
+    beyond = excess(found.holdout, found.real, SURE, units=(units[1], units[0]))
+    if beyond.low <= 0:
+        return tables, everyone, None
+    real, holdout = apart(tables, found)
+    n, left = len(tables.holdout), len(holdout)
+    usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
+    overlap = Overlap(n, n - left, float(found.real.mean()), usable)
+    if not usable:
+        return rows_of(tables, everyone, None), everyone, overlap
+    return rows_of(tables, real, holdout), real, overlap

@@ -1,0 +1,108 @@
+"""Who stands on both sides: a holdout that holds real records, and copies of records of one kind.
+
+People who share all values with somebody else occur in the real table, the holdout and a
+synthetic table alike, and nobody did anything wrong. How often that happens the real table says
+itself: by the share of its records that equal another one of it. What goes beyond that share is
+an overlap, or a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.synthetic.released.tables import (
+    Released,
+    drawn_rows,
+    equal_rows,
+    occurs,
+)
+from privacygauge.synthetic.table import Table
+
+
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """Which records occur a second time, equal in every column."""
+
+    real: Bools
+    """(n,) Real records that equal another real one, of another person."""
+    holdout: Bools
+    """(m,) Holdout records that equal a real one."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoneCopies:
+    """Copies of real records that equal no other real one, and what chance would copy of them."""
+
+    copied: Bools
+    """(u,) Whether each is in the synthetic table, or in n rows of it where it has more."""
+    by_chance: Bools
+    """What the copies are compared with: the real records that equal another one, (n,), or, where
+    there are more of those, the records (u,) that occur among the synthetic rows once every
+    column is shuffled."""
+
+
+def shared(released: Released) -> Shared:
+    """Return which real and which holdout records occur a second time among the real ones."""
+    real = _twins(released.real, released.units[0])
+    if released.holdout is None:
+        return Shared(real, np.zeros(0, np.bool_))
+    return Shared(real, occurs(released.holdout, released.real))
+
+
+def apart(released: Released, found: Shared) -> tuple[Ints, Ints]:
+    """Return the rows of the real records and of the holdout that occur once.
+
+    A holdout record that stands in the real table cannot be a control. Nor may the holdout alone
+    lose the records that many people share, which are copied by chance: so both sides do.
+    """
+    return np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
+
+
+def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
+    """Return a release with some of the real records and of the holdout, and their people."""
+    of_real, of_holdout = released.units
+    kept = None if holdout is None or released.holdout is None else released.holdout[holdout]
+    return replace(
+        released,
+        real=released.real[real],
+        holdout=kept,
+        unit=of_real[real],
+        holdout_unit=None if kept is None else of_holdout[holdout],
+    )
+
+
+def lone_copies(released: Released, rng: np.random.Generator) -> LoneCopies:
+    """Return which real records that equal no other are copied, and how many chance would copy.
+
+    Parameters
+    ----------
+    released : Released
+        With or without a holdout, which is not looked at.
+    rng : numpy.random.Generator
+        Draws as many synthetic rows as there are real records, and shuffles them.
+
+    Notes
+    -----
+    Had the synthetic rows been drawn from the population, each record that occurs once would be
+    met again no more often than records of the real table meet each other: those that occur once
+    are the rarer ones. Nor would it by a generator that knows the columns one by one.
+    """
+    n = len(released.real)
+    twins = _twins(released.real, released.units[0])
+    alone = released.real[np.flatnonzero(~twins)]
+    made = released.synthetic[drawn_rows(len(released.synthetic), n, rng)]
+    mixed = Table(made.schema, rng.permuted(made.values, axis=0))
+    unlike = occurs(alone, mixed)
+    more = len(alone) > 0 and unlike.mean() > twins.mean()
+    return LoneCopies(occurs(alone, made), unlike if more else twins)
+
+
+def _twins(table: Table, unit: Ints) -> Bools:
+    """Return which records equal one of another person."""
+    (key,) = equal_rows((table,))
+    pairs = np.unique(np.column_stack([key, unit]), axis=0)
+    persons = np.bincount(pairs[:, 0], minlength=int(key.max(initial=-1)) + 1)
+    return np.asarray(persons[key] > 1, np.bool_)

@@ -1,0 +1,157 @@
+"""Records on both sides: what chance explains is nobody's fault, and what goes beyond is found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.audits.released_table.facts import copied_alone
+from privacygauge.audits.released_table.overlap import without_overlap
+from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.verdict import grades
+from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
+from privacygauge.report.limits import exceeded, parsed_limits
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import BayNet, Marginals
+from privacygauge.synthetic.released.overlap import lone_copies, shared
+from privacygauge.synthetic.released.tables import Released, read_together, stacked
+from tests.synthetic.released.made_released import people
+from tests.thorough import times
+
+N = 300
+LEAKS = (SMALL, MODERATE, LARGE)
+
+
+def mixed(first, second, k):
+    """Return n records: k of the first table, the others of the second."""
+    if k in (0, len(first)):
+        return first if k else second
+    return stacked(first[np.arange(k)], second[np.arange(len(first) - k)])
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    everybody = read_table(people(np.random.default_rng(1), 3 * N))
+    return [everybody[np.arange(i * N, (i + 1) * N)] for i in range(3)]
+
+
+def audit(drawn, copied, overlap):
+    real, others, fresh = drawn
+    synthetic = mixed(real, others, round(copied * N))
+    holdout = mixed(real, fresh, round(overlap * N))
+    return audit_released(real, synthetic, holdout, attempts=60, label="sex")
+
+
+@pytest.mark.parametrize("overlap", [0, 0.05, 0.5, 1])
+@pytest.mark.parametrize("copied", [0, 0.1, 1])
+def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, overlap):
+    found = audit(drawn, copied, overlap)
+    report = found.report()
+    grade = report.verdict.grade
+    if copied:
+        assert grade in LEAKS, report.verdict.headline
+    else:  # the attacks on membership are wrong as often as their level allows: see below
+        assert found.corrected.alone.low <= 0
+        assert not found.control or grades(found)["copies"] == NONE
+    if overlap > 0.5 and not copied:
+        assert grade == UNTOLD
+        assert "no control" in report.verdict.headline
+    if grade != NONE:
+        assert exceeded(report, parsed_limits(["beyond=0.01"], {"beyond"}))
+    assert (found.overlap is not None) == (overlap > 0)
+    if overlap:
+        assert found.overlap.shared == round(overlap * N)
+        assert found.overlap.said in found.origin.warnings
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("overlap", [0, 0.2, 0.45])
+def test_an_overlap_makes_no_leak_of_a_table_without_one(overlap):
+    games, found = times(25), 0
+    for seed in range(games):
+        everybody = read_table(people(np.random.default_rng([seed, 3]), 3 * N))
+        three = [everybody[np.arange(i * N, (i + 1) * N)] for i in range(3)]
+        found += audit(three, 0, overlap).report().verdict.grade in LEAKS
+    assert found <= 0.05 * games + 3 * np.sqrt(0.05 * 0.95 * games)
+
+
+def test_a_holdout_that_is_the_real_table_hides_no_copy(drawn):
+    real, *_ = drawn
+    found = audit_released(real, real, real, attempts=60, label="sex").report()
+    assert found.verdict.grade == LARGE
+    assert found.verdict.headline.startswith("Large leak: 100.0% of the real records")
+
+
+def common(rng, n, categories=3):
+    """Return records of few columns, many of which are equal by chance."""
+    weights = rng.dirichlet(np.full(categories, 0.7))
+    return read_table(
+        pd.DataFrame(
+            {name: rng.choice(list("abcdefgh")[:categories], n, p=weights) for name in "uvwx"}
+        )
+    )
+
+
+@pytest.mark.parametrize("categories", [2, 3, 5, 8])
+def test_what_chance_shares_is_no_overlap(categories):
+    named, games = 0, times(100)
+    for seed in range(games):
+        rng = np.random.default_rng(seed)
+        everybody = common(rng, 360, categories)
+        parts = everybody[np.arange(120)], everybody[np.arange(120, 240)], everybody[240:]
+        tables = Released(*parts)
+        kept, rows, overlap = without_overlap(tables)
+        named += overlap is not None
+        if overlap is None:
+            assert kept is tables
+            assert len(rows) == 120
+    assert named <= 2 + games // 50
+
+
+def test_what_is_left_out_occurs_twice(drawn):
+    real, others, fresh = drawn
+    twice = stacked(real[np.arange(5)], real)
+    tables = Released(twice, others, mixed(real, fresh, 60))
+    found = shared(tables)
+    assert found.real.tolist() == [True] * 10 + [False] * (N - 5)
+    assert found.holdout.sum() == 60
+    kept, rows, overlap = without_overlap(tables)
+    assert rows.tolist() == list(range(10, N + 5))
+    assert len(kept.holdout) == N - 60
+    assert overlap.shared == 60
+
+
+GENERATORS = {
+    "the population": None,
+    "columns one by one": Marginals(),
+    "a network": BayNet(degree=1),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("categories", [2, 4, 8, None])
+def test_no_copy_is_found_where_none_was_made(generator, categories):
+    games, found, n = times(60), 0, 200
+    for seed in range(games):
+        rng = np.random.default_rng([seed, 7])
+        made = (
+            read_table(people(rng, 3 * n)) if categories is None else common(rng, 3 * n, categories)
+        )
+        real, others, more = (made[np.arange(i * n, (i + 1) * n)] for i in range(3))
+        maker = GENERATORS[generator]
+        synthetic = stacked(others, more) if maker is None else maker.generate(others, 2 * n, rng)
+        lone = lone_copies(Released(real, synthetic), rng)
+        beyond = copied_alone(lone, 0.95)
+        found += beyond is not None and beyond.low > 0
+    assert found <= 0.025 * games + 3 * np.sqrt(0.025 * games)
+
+
+def test_a_full_table_of_all_combinations_is_no_copy():
+    cells = pd.DataFrame([(a, b, c) for a in "abcdef" for b in "abcdef" for c in "abcdef"])
+    rng = np.random.default_rng(0)
+    made = cells.apply(lambda column: rng.permutation(column.to_numpy()))
+    lone = lone_copies(read_together(cells, made), rng)
+    assert lone.copied.mean() > 0.5
+    assert copied_alone(lone, 0.95).low <= 0
