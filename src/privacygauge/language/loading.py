@@ -23,13 +23,20 @@ def checked_folder(path: str | Path) -> Path:
     Raises
     ------
     InputError
-        If it is not a folder, or its weights are missing or pickled.
+        If it is not a folder, holds an adapter, or its weights are missing or pickled.
     """
     folder = Path(path)
     if not folder.is_dir():
         raise InputError(
             f"the model must be a folder of this machine, got {str(path)!r}: download it first and "
             "name its folder"
+        )
+    if (folder / "adapter_config.json").is_file():
+        # Read as it is, the folder would give the base model, which never saw the texts.
+        raise InputError(
+            f"{folder} holds a PEFT adapter, which must be merged first: with peft, "
+            "PeftModel.from_pretrained(base, folder).merge_and_unload().save_pretrained(FOLDER); "
+            "then name FOLDER as the model and the base as its reference"
         )
     if not (folder / "config.json").is_file():
         raise InputError(
