@@ -23,6 +23,7 @@ extensions = [
     "sphinx.ext.linkcode",
     "docstrings",
     "sphinx_design",
+    "generated",
     "sources",
     "gallery",
 ]

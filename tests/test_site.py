@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +18,7 @@ from urllib.parse import unquote
 import pytest
 
 import privacygauge as pg
+from privacygauge.reproduce import ITEMS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -189,3 +192,20 @@ def test_the_built_site_loads_nothing_from_elsewhere(site):
 def test_the_built_site_has_a_report_of_every_kind(site):
     names = re.findall(r'^        "(\w+)",$', (DOCS / "make_gallery.py").read_text(), re.M)
     assert {page.parent.name for page in site if page.parent.parent.name == "gallery"} == set(names)
+
+
+@pytest.mark.slow
+def test_the_built_site_has_the_help_of_commands_and_every_result(site):
+    place = next(page.parent for page in site if page.parent.name == "html")
+    shown = "".join(page.read_text() for page in place.glob("commands/*.html"))
+    for name in re.findall(r"^\| `(--[\w-]+)`", (ROOT / "CONTRIBUTING.md").read_text(), re.M):
+        assert name in unescape(re.sub("<[^>]+>", "", shown))
+    index = site[place / "reproduction" / "index.html"]
+    for result in DOCS.glob("results/*.json"):
+        (page,) = (p for p in place.glob("reproduction/*.html") if result.stem in site[p].anchors)
+        told = json.loads(result.read_text())
+        assert f"seed {told['seed']}" in page.read_text()
+    linked = {link.partition("#")[2] for link in index.links}
+    assert {item.name for item in ITEMS if (DOCS / "results" / f"{item.name}.json").exists()} <= (
+        linked
+    )
