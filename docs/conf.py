@@ -6,7 +6,12 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-sys.path[:0] = [str(DOCS), str(DOCS / "site"), str(DOCS.parent / "src")]
+sys.path[:0] = [
+    str(DOCS),
+    str(DOCS / "site"),
+    str(DOCS.parent / "bench"),
+    str(DOCS.parent / "src"),
+]
 
 from sources import source_of  # noqa: E402
 

@@ -42,9 +42,11 @@ RUN_HERE = (
 )
 """Commands that are quick on a page's own files; the others are only looked up."""
 LONG = (
+    "docs/attacks.md",
     "docs/classifiers.md",
     "docs/defences.md",
     "docs/games.md",
+    "docs/games-in-other-domains.md",
     "docs/how-an-audit-runs.md",
     "docs/privacy-claims.md",
     "docs/release-pipeline.md",

@@ -1,12 +1,15 @@
-"""Fills in what a page's comments ask for: the help of commands, and results of reproductions.
+"""Fills in what a page's comments ask for: help, results of reproductions, benchmarks.
 
 On a line of its own ``<!-- help: COMMAND -->`` stands for what a command prints with ``--help``,
+``<!-- options -->`` for a table of the options of all audits,
 ``<!-- result: NAME -->`` for a kept result, ``<!-- items: PAPER -->`` for a paper's table of tables
-and figures, and ``<!-- items -->`` for that of all papers.
+and figures, ``<!-- items -->`` for that of all papers, and ``<!-- benchmarks -->`` for what is kept
+of those.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -14,9 +17,13 @@ from os.path import relpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import _page  # of bench/
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app as program
+from privacygauge.reproduce.markdown import table_of
 from privacygauge.reproduce.page import index, results_in, shown
 
 if TYPE_CHECKING:
@@ -25,7 +32,7 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).resolve().parents[1]
 RESULTS = DOCS / "results"
-MARK = re.compile(r"^<!-- (help|items|result)(?:: (.+))? -->$", re.MULTILINE)
+MARK = re.compile(r"^<!-- (help|options|items|result|benchmarks)(?:: (.+))? -->$", re.MULTILINE)
 PLAIN = {"COLUMNS": "90", "NO_COLOR": "1", "TERM": "dumb"}
 
 
@@ -55,11 +62,41 @@ def text_of(what: str, name: str | None, page: Path) -> str:
     """Return what a mark stands for, as Markdown."""
     if what == "help":
         return help_of(name or "")
+    if what == "options":
+        return options()
+    if what == "benchmarks":
+        return benchmarks(page)
     known = results_in(RESULTS)
     if what == "items":
         return index(known, name)
     link = relpath(RESULTS / f"{name}.json", page.parent)
     return f"({name})=\n\n{shown(known[str(name)], link)}"
+
+
+def options() -> str:
+    """Return a row for every option of a command that audits, and all its meanings."""
+    meanings: dict[tuple[str, str], dict[str, None]] = {}
+    for command in COMMANDS:
+        made = get_command(program)
+        for word in command.name.split():
+            made = made.commands[word]
+        for option in made.params:
+            flag = next((name for name in option.opts if name.startswith("--")), "--help")
+            meaning = re.split(r"[.:;](?:\s|$)", option.help or "", maxsplit=1)[0]
+            if flag != "--help":
+                meanings.setdefault((flag, option.metavar or ""), {})[meaning] = None
+    rows = [(f"`{flag}`", value and f"`{value}`", " / ".join(told))
+            for (flag, value), told in sorted(meanings.items())]  # fmt: skip
+    return table_of(("option", "value", "meaning"), rows)
+
+
+def benchmarks(page: Path) -> str:
+    """Draw the figure; return the tables, with a link to it."""
+    rows = json.loads(_page.RESULTS.read_text(encoding="utf-8"))
+    figure = DOCS / "_build" / "benchmarks.svg"
+    figure.parent.mkdir(exist_ok=True)
+    _page.draw(rows, figure)
+    return _page.page(rows, relpath(figure, page.parent))
 
 
 @cache

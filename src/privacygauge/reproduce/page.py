@@ -1,4 +1,4 @@
-"""Kept results as Markdown: one result, the table of all that the papers print, or a page of all."""
+"""Kept results as Markdown: one of them, all of them, and the table of what the papers print."""
 
 from __future__ import annotations
 
