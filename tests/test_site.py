@@ -20,7 +20,7 @@ import pytest
 import privacygauge as pg
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.reproduce import ITEMS
-from tests.cli.vocabulary import found
+from tests.cli import vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -211,7 +211,7 @@ def test_the_built_site_has_a_report_of_every_kind(site):
 def test_the_built_site_has_the_help_of_commands_and_every_result(site):
     place = next(page.parent for page in site if page.parent.name == "html")
     shown = "".join(page.read_text() for page in place.glob("commands/*.html"))
-    for name in {option.flag for one in COMMANDS for option in found(one.name)}:
+    for name in {option.flag for one in COMMANDS for option in vocabulary.found(one.name)}:
         assert name in unescape(re.sub("<[^>]+>", "", shown))
     index = site[place / "reproduction" / "index.html"]
     for result in DOCS.glob("results/*.json"):

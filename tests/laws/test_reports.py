@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from importlib.resources import files
 
 import jsonschema
@@ -251,19 +252,38 @@ def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
 
 
 @each
+def test_the_first_screen_has_a_picture_or_nothing_can_be_told(name):
+    found = of(name).verdict
+    assert found.gauge is not None or found.grade.severity is Severity.UNTOLD
+    page = render.page(of(name))
+    drawn = page[page.index('id="verdict"') : page.index('id="numbers"')]
+    assert drawn.count("<svg") == (found.gauge is not None)
+    if found.gauge is not None:
+        assert found.gauge.label in unescape(drawn)
+        assert all(zone in drawn for zone in found.gauge.zones)
+
+
+@each
 def test_the_grade_is_that_of_the_picture_or_the_next(name):
     found = of(name).verdict
     gauge = found.gauge
     if gauge is None:
         return
     inner = gauge.limits[1:-1]
-    assert list(gauge.limits) == sorted(gauge.limits)
+    assert list(gauge.limits) == sorted(set(gauge.limits))
     assert len(gauge.ticks) == len(inner)
-    base = (gauge.low > inner[0]) + sum(gauge.low >= limit for limit in inner[1:])
-    assert found.scale.index(found.grade) - base in (0, 1)
     places = [gauge.at(x) for x in (gauge.low, gauge.value, gauge.high)]
     assert places == sorted(places)
     assert 0 <= places[0] <= places[2] <= 100
+    if gauge.zones:
+        # Two zones, parted by the limit that the rule of the kind compares the number with.
+        assert len(gauge.zones) == len(gauge.limits) - 1 <= 2
+        for limit in inner:
+            assert found.grade.severity is not Severity.GRAVE or gauge.low > limit
+            assert found.grade.severity is not Severity.NOTHING or gauge.low <= limit
+        return
+    base = (gauge.low > inner[0]) + sum(gauge.low >= limit for limit in inner[1:])
+    assert found.scale.index(found.grade) - base in (0, 1)
 
 
 @each

@@ -70,6 +70,10 @@ class Gauge:
     """The limits between grades in words."""
     rule: str
     """What the grade follows from, and where its limits come from."""
+    zones: tuple[str, ...] = ()
+    """What lies between the limits, where that is not the grades."""
+    marks: tuple[float, ...] = ()
+    """Single records on the scale, a hundred at most."""
 
     def at(self, value: float) -> float:
         """Return where a number stands, from 0 to 100: all grades are equally wide.
@@ -106,13 +110,15 @@ class Verdict:
     advice: tuple[str, ...]
     """What to do next, the most urgent first."""
     gauge: Gauge | None = None
-    """The number behind it on the scale; None where there is no single one."""
+    """The number behind it on the scale; None where nothing can be told."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
             raise InputError(f"the scale must hold the grade {self.grade.word!r}")
-        if self.gauge is not None and len(self.gauge.limits) != len(self.scale) + 1:
-            raise InputError(f"a scale of {len(self.scale)} grades needs one limit more")
+        if self.gauge is not None:
+            parts = self.gauge.zones or self.scale
+            if len(self.gauge.limits) != len(parts) + 1:
+                raise InputError(f"a scale of {len(parts)} parts needs one limit more")
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
-from privacygauge.report.numbers import count, p_value, percent, plain, rate
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
@@ -28,7 +30,25 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     sentences = (*_found(f), _lead(f), *_shown(f))
     unsaid = NO_PROOF if f.findings else _missed(f)
-    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f))
+    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f), _gauge(f))
+
+
+def _gauge(f: LeaderboardAudit) -> Gauge | None:
+    """Return the clearest test beside the level of all tests; None without a test."""
+    if not f.tests:
+        return None
+    least = min(test.adjusted for test in f.tests)
+    evidence, limit = -math.log10(least), -math.log10(1 - f.origin.level)
+    return Gauge(
+        f"The clearest of {several(len(f.tests), 'test')}, corrected for all of them",
+        Shown(f"p {_p(least)}"),
+        evidence,
+        evidence,
+        evidence,
+        (0.0, limit, 5 * limit),
+        (f"p = {1 - f.origin.level:g}",),
+        "Further to the right is rarer in honest work. The scale is logarithmic.",
+    )
 
 
 def grade(f: LeaderboardAudit) -> Grade:
