@@ -95,7 +95,16 @@ def text_energies(
     if before is not None:
         before()
     answers = [
-        _asked(models, part, asked, form, run, n_jobs, told, invocation)
+        _asked(
+            models,
+            part,
+            plan=asked,
+            form=form,
+            run=run,
+            n_jobs=n_jobs,
+            progress=told,
+            invocation=invocation,
+        )
         for part, told in zip(parts, _shares(progress, parts, len(models)), strict=True)
     ]
     found = _joined(parts, answers)

@@ -64,7 +64,16 @@ def gauge(
 ) -> Gauge:
     """Return an estimate on the scale of grades; see `Gauge`."""
     shown = percent_estimate(found) if shown is None else shown
-    return Gauge(label, shown, found.low, found.value, found.high, limits, ticks, rule)
+    return Gauge(
+        label,
+        shown,
+        low=found.low,
+        value=found.value,
+        high=found.high,
+        limits=limits,
+        ticks=ticks,
+        rule=rule,
+    )
 
 
 def accuracy_gauge(label: str, accuracy: Estimate) -> Gauge:

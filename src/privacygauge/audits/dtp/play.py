@@ -125,7 +125,16 @@ def audit_dtp(
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
     chosen = _rows(rows, len(labels))
     task = TrainingSet(
-        model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
+        model,
+        features,
+        y=labels,
+        width=bin_width,
+        n_queries=queries,
+        seed=seed,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
     )
     names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
@@ -138,11 +147,11 @@ def audit_dtp(
     origin = Origin(
         command,
         own_version(),
-        seed,
-        level,
-        today(),
-        skipped,
-        (
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=skipped,
+        warnings=(
             *warnings,
             *measured.warnings,
             *_lone(labels, names),
@@ -150,26 +159,26 @@ def audit_dtp(
             *_one_bin(measured.pdtp, bin_width),
             *(() if task.learner else unchecked_code(run)),
         ),
-        {**versions(), "model": task.name, **(provenance or {})},
+        provenance={**versions(), "model": task.name, **(provenance or {})},
     )
     return DtpAudit(
         origin,
         task.name,
-        measured.method,
-        bin_width,
-        len(labels),
-        names,
-        chosen,
-        named[chosen],
-        labels[chosen],
-        measured.pdtp,
-        measured.dtp,
-        _mean(measured.pdtp, complete, level, "records"),
-        _share(measured.pdtp > LIMIT, complete, level),
-        repeated,
-        tuple(_mean(values, False, level, "training sets") for values in averaged),
-        path,
-        task.variation(riskiest, vary) if vary else (),
+        method=measured.method,
+        width=bin_width,
+        n_train=len(labels),
+        class_names=names,
+        rows=chosen,
+        ids=named[chosen],
+        labels=labels[chosen],
+        pdtp=measured.pdtp,
+        dtp=measured.dtp,
+        mean=_mean(measured.pdtp, complete, level, "records"),
+        share_above=_share(measured.pdtp > LIMIT, complete, level),
+        repeated=repeated,
+        averages=tuple(_mean(values, False, level, "training sets") for values in averaged),
+        removal=path,
+        variation=task.variation(riskiest, vary) if vary else (),
     )
 
 

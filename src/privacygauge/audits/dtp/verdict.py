@@ -65,13 +65,13 @@ def _gauge(f: DtpAudit) -> Gauge:
     return Gauge(
         f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries",
         Shown(between(low, high)),
-        low,
-        low,
-        high,
-        (0.0, LIMIT, 4 * LIMIT),
-        (f"1, a factor of {FACTOR}",),
-        "The line runs from what some query shows to what none exceeds. The limit is that of the "
-        "DTP-1 rule (Long et al. 2017).",
+        low=low,
+        value=low,
+        high=high,
+        limits=(0.0, LIMIT, 4 * LIMIT),
+        ticks=(f"1, a factor of {FACTOR}",),
+        rule="The line runs from what some query shows to what none exceeds. The limit is that of "
+        "the DTP-1 rule (Long et al. 2017).",
         zones=("Below the limit", "Above it"),
     )
 

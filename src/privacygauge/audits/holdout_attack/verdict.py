@@ -73,12 +73,12 @@ def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
     return Gauge(
         "Points of accuracy that the strongest attack gains",
         Shown(points(bias.value), points(found.low), points(found.high)),
-        found.low,
-        bias.value,
-        found.high,
-        (-0.1, 0.0, *LIMITS, 0.5),
-        ("0", *(several(round(100 * limit), "point") for limit in LIMITS)),
-        "The grade follows from the lower end of the interval. Its limits are a convention of "
+        low=found.low,
+        value=bias.value,
+        high=found.high,
+        limits=(-0.1, 0.0, *LIMITS, 0.5),
+        ticks=("0", *(several(round(100 * limit), "point") for limit in LIMITS)),
+        rule="The grade follows from the lower end of the interval. Its limits are a convention of "
         "PrivacyGauge: set your own with --fail-above or --policy.",
     )
 

@@ -54,13 +54,13 @@ def _gauge(f: HoldoutBounds) -> Gauge:
     return Gauge(
         "Points of accuracy that submissions can gain",
         Shown(f"{points(honest)} by honest selection, {said}"),
-        min(honest, value),
-        value,
-        max(f.bias("kl").value, honest, value),
-        (0.0, most, top),
-        (f"{points(most)} points",),
-        "The line runs from what honest selection gains to what no attack can exceed; the mark is "
-        "the strongest known attack. What is allowed is the owner's choice (--bias).",
+        low=min(honest, value),
+        value=value,
+        high=max(f.bias("kl").value, honest, value),
+        limits=(0.0, most, top),
+        ticks=(f"{points(most)} points",),
+        rule="The line runs from what honest selection gains to what no attack can exceed; the "
+        "mark is the strongest known attack. What is allowed is the owner's choice (--bias).",
         zones=("Allowed", "Too much"),
     )
 

@@ -46,29 +46,29 @@ def report(f: LeaderboardAudit) -> Report:
     return Report(
         "leaderboard",
         "A leaderboard's history",
-        About(
+        about=About(
             f"A leaderboard's history of {count(len(f.submissions.accounts))} submissions",
             "Are there submissions that honest work would hardly make?",
             f"nobody attacked here; looked at: {f.evidence}",
             "test-set-reuse",
         ),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("history", "History", _history(f)),
             Section("findings", "Findings", _findings(f)),
             Section("guards", "The same submissions under guards", _guards(f), "Under guards"),
             Section("nulls", "What is taken for honest", _nulls(f)),
         ),
-        _terms(f),
-        Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
-        _data(f),
-        {"records.parquet": lambda: records_frame(f)},
-        "Nothing: every detector ran.",
-        (*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
-        "Submitted answers and labels are in no file.",
+        terms=_terms(f),
+        worst=Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
+        data=_data(f),
+        frames={"records.parquet": lambda: records_frame(f)},
+        nothing_left_out="Nothing: every detector ran.",
+        overview=(*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
+        sources="Submitted answers and labels are in no file.",
     )
 
 

@@ -42,12 +42,12 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
     return Gauge(
         f"The clearest of {several(len(f.tests), 'test')}, corrected for all of them",
         Shown(f"p {_p(least)}"),
-        evidence,
-        evidence,
-        evidence,
-        (0.0, limit, 5 * limit),
-        (f"p = {1 - f.origin.level:g}",),
-        "Further to the right is rarer in honest work. The scale is logarithmic.",
+        low=evidence,
+        value=evidence,
+        high=evidence,
+        limits=(0.0, limit, 5 * limit),
+        ticks=(f"p = {1 - f.origin.level:g}",),
+        rule="Further to the right is rarer in honest work. The scale is logarithmic.",
     )
 
 

@@ -70,13 +70,13 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     return Gauge(
         f"Epsilon that the attack shows{assumed}",
         Shown(f"at least {rounded_down(low)}"),
-        low,
-        low,
-        math.inf,
-        (0.0, claim, 2 * claim) if claim else (-1.0, 0.0, 1.0),
-        (exact(claim),),
-        f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true epsilon "
-        f"lies on it with {rate(f.origin.level)} confidence.",
+        low=low,
+        value=low,
+        high=math.inf,
+        limits=(0.0, claim, 2 * claim) if claim else (-1.0, 0.0, 1.0),
+        ticks=(exact(claim),),
+        rule=f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true "
+        f"epsilon lies on it with {rate(f.origin.level)} confidence.",
         zones=("As claimed", "More than claimed"),
     )
 

@@ -46,26 +46,26 @@ def report(f: VulnerableRecords, top: int) -> Report:
     return Report(
         "vulnerable",
         "Ranking of vulnerable records",
-        About(
+        about=About(
             "A table, before anything is made from it",
             "No game was played: records without close neighbours are those that a synthetic table "
             "gives away first.",
             "nobody attacked",
             "record-vulnerability",
         ),
-        f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the mean "
-        f"distance to the {count(f.k)} nearest other records ({f.distance.title}).",
-        f.origin,
-        _verdict(f),
-        _measures(f),
-        (
+        intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the "
+        f"mean distance to the {count(f.k)} nearest other records ({f.distance.title}).",
+        origin=f.origin,
+        verdict=_verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("records", "The most vulnerable records", _records(f, shown), "Records"),
             Section("columns", "What the columns were taken for", (_columns(f),), "Columns"),
         ),
-        _TERMS,
-        Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
-        _data(f, top),
-        {"records.parquet": f.to_frame},
+        terms=_TERMS,
+        worst=Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
+        data=_data(f, top),
+        frames={"records.parquet": f.to_frame},
         overview=(shown,),
         sources=_SOURCES,
     )
@@ -93,13 +93,13 @@ def _gauge(f: VulnerableRecords) -> Gauge:
     return Gauge(
         f"Mean distance of a record to its {count(f.k)} nearest others",
         Shown(fixed(mean, 3)),
-        mean,
-        mean,
-        mean,
-        (0.0, _highest(f) or 1.0),
-        (),
-        f"{told}, and the mark is their mean: on the left are records with close neighbours, on "
-        "the right those that stand alone.",
+        low=mean,
+        value=mean,
+        high=mean,
+        limits=(0.0, _highest(f) or 1.0),
+        ticks=(),
+        rule=f"{told}, and the mark is their mean: on the left are records with close neighbours, "
+        "on the right those that stand alone.",
         zones=(f"From 0 to {fixed(_highest(f), 3)}",),
         marks=tuple(drawn.tolist()),
     )
