@@ -275,6 +275,7 @@ def test_the_grade_is_that_of_the_picture_or_the_next(name):
     places = [gauge.at(x) for x in (gauge.low, gauge.value, gauge.high)]
     assert places == sorted(places)
     assert 0 <= places[0] <= places[2] <= 100
+    assert gauge.at(gauge.value) < 100 or gauge.value in (np.inf, gauge.limits[-1])
     if gauge.zones:
         # Two zones, parted by the limit that the rule of the kind compares the number with.
         assert len(gauge.zones) == len(gauge.limits) - 1 <= 2

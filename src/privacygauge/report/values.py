@@ -93,6 +93,25 @@ class Gauge:
         return round(100 * (place + within) / last, 2)
 
 
+def beside(limit: float, *found: float) -> tuple[float, float, float]:
+    """Return the limits of a gauge of two zones on which finite numbers stand, none at its end.
+
+    Parameters
+    ----------
+    limit : float
+        Between the zones, at least 0.
+    *found : float
+        What is to be seen; infinite ones stand at the end.
+
+    Examples
+    --------
+    >>> beside(1.0, 0.5), beside(1.0, 8.0, math.inf)
+    ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0))
+    """
+    seen = (1.25 * x for x in found if math.isfinite(x))
+    return (0.0 if limit else -1.0, limit, max(2 * limit or 1.0, *seen))
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What an audit means for somebody who has to decide about a release."""

@@ -10,7 +10,7 @@ from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
 SEEN = Grade("below the limit as far as seen", Severity.SMALL)
@@ -68,7 +68,7 @@ def _gauge(f: DtpAudit) -> Gauge:
         low=low,
         value=low,
         high=high,
-        limits=(0.0, LIMIT, 4 * LIMIT),
+        limits=beside(LIMIT, low, high),
         ticks=(f"1, a factor of {FACTOR}",),
         rule="The line runs from what some query shows to what none exceeds. The limit is that of "
         "the DTP-1 rule (Long et al. 2017).",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
 from privacygauge.report.numbers import Shown, count, percent, plain, rate
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)
 SOUND = Grade("safe against known attacks", Severity.SMALL)
@@ -50,14 +50,13 @@ def _gauge(f: HoldoutBounds) -> Gauge:
     honest, known, most = f.bias("honest_best_of_k").value, f.strongest, f.allowed_bias
     value = honest if known is None else max(0.0, known.value)
     said = "attacks: not known" if known is None else f"{points(value)} by attack"
-    top = max(2 * most, min(10 * most, 1 - f.chance))
     return Gauge(
         "Points of accuracy that submissions can gain",
         Shown(f"{points(honest)} by honest selection, {said}"),
         low=min(honest, value),
         value=value,
         high=max(f.bias("kl").value, honest, value),
-        limits=(0.0, most, top),
+        limits=beside(most, honest, value),
         ticks=(f"{points(most)} points",),
         rule="The line runs from what honest selection gains to what no attack can exceed; the "
         "mark is the strongest known attack. What is allowed is the owner's choice (--bias).",

@@ -6,7 +6,7 @@ import math
 
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
 from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
@@ -45,7 +45,7 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
         low=evidence,
         value=evidence,
         high=evidence,
-        limits=(0.0, limit, 5 * limit),
+        limits=beside(limit, evidence),
         ticks=(f"p = {1 - f.origin.level:g}",),
         rule="Further to the right is rarer in honest work. The scale is logarithmic.",
     )

@@ -7,7 +7,7 @@ import math
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.report import direction
 from privacygauge.report.numbers import Shown, count, rate, rounded_down
-from privacygauge.report.values import Gauge, Grade, Severity, Verdict
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 STANDS = Grade("not refuted", Severity.NOTHING)
 IF_GAUSSIAN = Grade("refuted on an assumption", Severity.MODERATE)
@@ -73,7 +73,7 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
         low=low,
         value=low,
         high=math.inf,
-        limits=(0.0, claim, 2 * claim) if claim else (-1.0, 0.0, 1.0),
+        limits=beside(claim, low),
         ticks=(exact(claim),),
         rule=f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true "
         f"epsilon lies on it with {rate(f.origin.level)} confidence.",
