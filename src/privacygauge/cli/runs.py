@@ -147,7 +147,7 @@ def report(
 
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
-    from privacygauge.cli.model_card import model_card, refuse_with
+    from privacygauge.cli.register import model_card, refuse_with
     from privacygauge.errors import InputError
 
     if card:

@@ -173,7 +173,7 @@ class Setting:
         return text_energies(
             load_masked(target),
             load_masked(reference),
-            *sides,
+            sides,
             plan=asked.plan,
             run=self.folder / "energies",
             n_jobs=self.n_jobs,

@@ -11,7 +11,17 @@ from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.replay import Replay
-from privacygauge.report.numbers import DASH, Shown, count, fixed, p_value, percent, plain, rate
+from privacygauge.report.numbers import (
+    DASH,
+    Shown,
+    count,
+    fixed,
+    p_value,
+    percent,
+    plain,
+    rate,
+    several,
+)
 from privacygauge.report.values import (
     About,
     Block,
@@ -75,15 +85,10 @@ def report(f: LeaderboardAudit) -> Report:
 def _intro(f: LeaderboardAudit) -> str:
     classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
     return (
-        f"{_counted(len(f.submissions.accounts), 'submission')} by "
-        f"{_counted(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
+        f"{several(len(f.submissions.accounts), 'submission')} by "
+        f"{several(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
         f"available: {f.evidence}."
     )
-
-
-def _counted(n: int, what: str) -> str:
-    """Return a number of things, such as ``3 accounts``."""
-    return f"{count(n)} {what}" if n == 1 else f"{count(n)} {what}s"
 
 
 def _measures(f: LeaderboardAudit) -> tuple[Measure, ...]:
@@ -97,7 +102,7 @@ def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
             "findings",
             "Findings",
             float(len(f.findings)),
-            Shown(f"{count(len(f.findings))} of {_counted(len(f.tests), 'test')}"),
+            Shown(f"{count(len(f.findings))} of {several(len(f.tests), 'test')}"),
             "corrected for their number",
             guessing=f"none, in at least {rate(f.level)} of honest histories",
             level=f.level if f.tests else None,
@@ -117,7 +122,7 @@ def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
             card=False,
         ),
         _count("submissions", "Submissions", len(f.submissions.accounts),
-               f"by {_counted(f.n_accounts, 'account')}"),
+               f"by {several(f.n_accounts, 'account')}"),
     )  # fmt: skip
 
 
@@ -193,7 +198,7 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [Text((f"None among {_counted(len(f.tests), 'test')}.",))]
+    blocks: list[Block] = [Text((f"None among {several(len(f.tests), 'test')}.",))]
     if f.findings:
         blocks = [
             Text(

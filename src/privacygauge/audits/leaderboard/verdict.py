@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
+from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
@@ -13,9 +14,6 @@ LOUD = Grade("something stands out", Severity.MODERATE)
 """A finding is no proof, so it is not grave."""
 GRADES = (QUIET, LOUD)
 """From mild to grave."""
-
-UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where the history holds too little for any test."""
 
 NO_PROOF = (
     "A finding is no proof of intent: each says what it may come from besides. Look at the "
@@ -27,7 +25,7 @@ _NAMED = 3
 def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
     found = grade(f)
-    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    scale = (UNTOLD,) if found is UNTOLD else GRADES
     sentences = (*_found(f), _lead(f), *_shown(f))
     unsaid = NO_PROOF if f.findings else _missed(f)
     return Verdict(found, scale, headline(f), sentences, unsaid, advice(f), _gauge(f))
@@ -52,9 +50,9 @@ def _gauge(f: LeaderboardAudit) -> Gauge | None:
 
 
 def grade(f: LeaderboardAudit) -> Grade:
-    """Return one of `GRADES`, or `UNKNOWN`."""
+    """Return one of `GRADES`, or `UNTOLD`."""
     if not f.tests:
-        return UNKNOWN
+        return UNTOLD
     return LOUD if f.findings else QUIET
 
 
