@@ -17,7 +17,7 @@ from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.document import estimate_dict
-from privacygauge.report.grades import NONE, accuracy_gauge, grade_of, scale_of
+from privacygauge.report.grades import BY_ONE_NUMBER, NONE, accuracy_gauge, grade_of, scale_of
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -130,7 +130,8 @@ def verdict(f: CandidateAudit) -> Verdict:
         f"were trained on, and {percent(f.test_accuracy.value)} of the others.",
     )
     scale = scale_of(grade)
-    gauge = accuracy_gauge("Right guesses of the strongest attack", f.accuracy)
+    label = "Right guesses of the strongest attack"
+    gauge = accuracy_gauge(label, f.accuracy, BY_ONE_NUMBER)
     return Verdict(grade, scale, headline, sentences, unsaid(grade), _advice(grade), gauge)
 
 
