@@ -120,6 +120,8 @@ REPORTS: dict[str, Callable[[], Report]] = {
         200, scale=0.02, indirect=0, upper="exact", extras=False
     ).report(),
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
+    "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
+    "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
     "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
@@ -241,7 +243,8 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
 def test_no_limit_is_kept_where_nothing_can_be_told(name):
     report = of(name)
     kept = not exceeded(report, [Limit(report.main.name, 1e9)])
-    assert kept == (report.verdict.grade.severity is not Severity.UNTOLD)
+    told = report.verdict.grade.severity is not Severity.UNTOLD
+    assert kept == (told and report.numbers[report.main.name] <= 1e9)
     assert exceeded(report, []) == []
 
 

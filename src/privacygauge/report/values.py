@@ -105,11 +105,11 @@ def beside(limit: float, *found: float) -> tuple[float, float, float]:
 
     Examples
     --------
-    >>> beside(1.0, 0.5), beside(1.0, 8.0, math.inf)
-    ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0))
+    >>> beside(1.0, math.inf), beside(1.0, 8.0, math.inf), beside(0.0, 0.5)
+    ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0), (-1.0, 0.0, 1.0))
     """
     seen = (1.25 * x for x in found if math.isfinite(x))
-    return (0.0 if limit else -1.0, limit, max(2 * limit or 1.0, *seen))
+    return (0.0 if limit else -1.0, limit, max((2 * limit or 1.0, *seen)))
 
 
 @dataclass(frozen=True)

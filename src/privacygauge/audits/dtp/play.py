@@ -142,7 +142,6 @@ def audit_dtp(
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
     repeated = task.repeated(chosen, training_sets) if training_sets else None
-    averaged = () if repeated is None else repeated.T
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = Origin(
         command,
@@ -152,11 +151,8 @@ def audit_dtp(
         made=today(),
         skipped=skipped,
         warnings=(
-            *warnings,
-            *measured.warnings,
-            *_lone(labels, names),
-            *_sampled(len(chosen), len(labels), level),
-            *_one_bin(measured.pdtp, bin_width),
+            *(*warnings, *measured.warnings, *_lone(labels, names)),
+            *(*_sampled(len(chosen), len(labels), level), *_one_bin(measured.pdtp, bin_width)),
             *(() if task.learner else unchecked_code(run)),
         ),
         provenance={**versions(), "model": task.name, **(provenance or {})},
@@ -176,10 +172,16 @@ def audit_dtp(
         mean=_mean(measured.pdtp, complete, level, "records"),
         share_above=_share(measured.pdtp > LIMIT, complete, level),
         repeated=repeated,
-        averages=tuple(_mean(values, False, level, "training sets") for values in averaged),
+        averages=_averages(repeated, level),
         removal=path,
         variation=task.variation(riskiest, vary) if vary else (),
     )
+
+
+def _averages(repeated: Floats | None, level: float) -> tuple[Estimate, ...]:
+    """Return the mean of each record over the training sets."""
+    columns = () if repeated is None else repeated.T
+    return tuple(_mean(values, False, level, "training sets") for values in columns)
 
 
 def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:
