@@ -3,7 +3,7 @@
     python bench                     the whole table and the curves (about half an hour)
     python bench --quick             small sizes (a few minutes)
     python bench --only energies     the paths whose names hold a word
-    python bench --write             keep the numbers, and write docs/benchmarks.md anew
+    python bench --write             keep the numbers, which the site's page shows
 
 Lines that are measured again replace those in bench/results.json; the others stay.
 
@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 from _duel import Outcome, held, one_core
-from _page import as_json, line, write_page
+from _page import as_json, keep, line
 
 SCRIPTS = (
     "metric_attacks",
@@ -53,7 +53,7 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="small sizes")
     parser.add_argument("--only", nargs="+", default=[], metavar="WORD", help="paths to run")
-    parser.add_argument("--write", action="store_true", help="keep the numbers, write the page")
+    parser.add_argument("--write", action="store_true", help="keep the numbers")
     options = parser.parse_args()
     one_core()
     found = []
@@ -62,7 +62,7 @@ def main() -> None:
             found.append(outcome)
             print(line(outcome), flush=True)
             if options.write:
-                write_page(as_json(found))
+                keep(as_json(found))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The table of the benchmarks as a line, as JSON and as a page with its figure."""
+"""What came of the benchmarks: a line, JSON that is kept, and the tables and the figure of it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from _duel import Outcome, Runs, Side, peers_folder
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-PAGE, FIGURE = DOCS / "benchmarks.md", DOCS / "images" / "benchmarks.svg"
 RESULTS = Path(__file__).resolve().parent / "results.json"
 
 
@@ -44,6 +42,7 @@ def numbers(outcome: Outcome) -> dict[str, Any]:
         "note": duel.note,
         "turns": duel.turns,
         "error": outcome.error,
+        "system": system(),
         "ours": {"name": duel.ours.name},
         "theirs": {"name": named(duel.theirs)},
     }
@@ -121,17 +120,14 @@ def key(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["path"], row["size"], re.sub(r" \d[\d.]*", "", row["theirs"]["name"])
 
 
-def write_page(new: Sequence[dict[str, Any]]) -> None:
-    """Write bench/results.json, docs/benchmarks.md and its figure."""
-    rows = merged(new)
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-    FIGURE.parent.mkdir(exist_ok=True)
-    draw(rows)
-    PAGE.write_text(page(rows), encoding="utf-8")
+def keep(new: Sequence[dict[str, Any]]) -> None:
+    """Write bench/results.json."""
+    RESULTS.write_text(json.dumps(merged(new), indent=1) + "\n", encoding="utf-8")
 
 
-def page(rows: Sequence[dict[str, Any]]) -> str:
-    """Return the page."""
+def page(rows: Sequence[dict[str, Any]], figure: str) -> str:
+    """Return the tables, as Markdown with a link to the figure."""
+    systems = dict.fromkeys(row["system"] for row in rows)
     run = [row for row in rows if not row["error"]]
     losing = [row for row in run if row["ratio"][1] < 1]
     short = [row for row in run if row["goal"] and 1 <= row["ratio"][1] < row["goal"]]
@@ -141,7 +137,8 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     off = [row for row in differing if row["difference"] > row["tolerance"]]
     return "\n".join(
         [
-            HEAD.format(system=system(), rows=len(run), waiting=waiting(run)),
+            f"{len(run)} lines, measured on {'; '.join(systems)}. On the median side wall times "
+            f"are {waiting(run):.2f} times those of the processor.\n",
             "## The table\n",
             *table(run),
             "\n## Where PrivacyGauge loses\n",
@@ -156,7 +153,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
             "- python-synthpop as a whole: its own encoding fails on columns of ten or more "
             "categories (KeyError), so its trees are given codes.\n",
             "\n## How cost grows\n",
-            GROWTH,
+            GROWTH.format(figure=figure),
             *growth(run),
             "\n## The same answers\n",
             f"In {len(differing)} of the {len(run)} lines both sides compute the same numbers, "
@@ -169,24 +166,7 @@ def page(rows: Sequence[dict[str, Any]]) -> str:
     )
 
 
-HEAD = """# Benchmarks
-
-Written by `python bench --write`; `make peers` installs the libraries that PrivacyGauge is held
-against, each with the versions of `bench/peers/`. {rows} lines, measured on
-{system}.
-
-A ratio is **their time over ours**: above 1 PrivacyGauge is faster. Each side has a process of its
-own; both share one core and one thread and take turns, after a turn that warms up. Shown is the
-median of the ratios of neighbouring turns, and the least and the largest of them. Times are wall
-times, and the ratio of processor times stands beside them; on the median side wall times are
-{waiting:.2f} times those of the processor, more where other work shared the machine. Memory is the
-peak of a process, its libraries and the input included, its children not; where a side is scaled,
-that of the part. "Scaled" is a part of the work, times what is left out: each part costs the same.
-A line that is measured again replaces the old one, so that lines may come from several runs, and
-`--quick` has the smaller sizes only; a ratio is always from one run.
-"""
-
-GROWTH = """![Time against size, for each path and both sides](images/benchmarks.svg)
+GROWTH = """![Time against size, for each path and both sides]({figure})
 
 The exponent of the best power of the size, over all sizes of the table (1: twice the work takes
 twice the time); two or three sizes say little more than that.
@@ -270,7 +250,7 @@ def growth(rows: Sequence[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def draw(rows: Sequence[dict[str, Any]]) -> None:
+def draw(rows: Sequence[dict[str, Any]], to: Path) -> None:
     """Write the figure: time against size on logarithmic scales, a panel a path."""
     from matplotlib.figure import Figure
 
@@ -298,7 +278,7 @@ def draw(rows: Sequence[dict[str, Any]]) -> None:
         panel.legend(fontsize=6, frameon=False)
     for panel in panels[len(paths) :]:
         panel.remove()
-    figure.savefig(FIGURE, metadata={"Date": None})
+    figure.savefig(to, metadata={"Date": None})
 
 
 def points(rows: Sequence[dict[str, Any]], side: str) -> tuple[list[int], list[float]]:

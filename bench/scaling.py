@@ -29,7 +29,7 @@ from privacygauge.classifier.estimators import Estimators
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.pool_game import MOST_SHADOW_ROWS, PoolGame
 from privacygauge.classifier.predictions import predictions
-from privacygauge.classifier.shadows import membership, train_all
+from privacygauge.classifier.shadows import cohort_of, membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
@@ -97,7 +97,7 @@ def train(trainer: Trainer, size: Size, n_jobs: int, folder: str) -> Path:
     x, y = records(n, classes)
     inside = membership(models, n, 0, target=False)
     run = Path(folder) / "run"
-    train_all(trainer, x, y, inside, seed=0, run=run, n_jobs=n_jobs)
+    train_all(trainer, cohort_of(x, y, inside, 0), seed=0, run=run, n_jobs=n_jobs)
     return run
 
 

@@ -6,7 +6,12 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent
-sys.path[:0] = [str(DOCS), str(DOCS / "site"), str(DOCS.parent / "src")]
+sys.path[:0] = [
+    str(DOCS),
+    str(DOCS / "site"),
+    str(DOCS.parent / "bench"),
+    str(DOCS.parent / "src"),
+]
 
 from sources import source_of  # noqa: E402
 
@@ -23,6 +28,7 @@ extensions = [
     "sphinx.ext.linkcode",
     "docstrings",
     "sphinx_design",
+    "generated",
     "sources",
     "gallery",
 ]

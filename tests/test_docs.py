@@ -42,9 +42,11 @@ RUN_HERE = (
 )
 """Commands that are quick on a page's own files; the others are only looked up."""
 LONG = (
+    "docs/attacks.md",
     "docs/classifiers.md",
     "docs/defences.md",
     "docs/games.md",
+    "docs/games-in-other-domains.md",
     "docs/how-an-audit-runs.md",
     "docs/privacy-claims.md",
     "docs/release-pipeline.md",
@@ -158,6 +160,26 @@ def test_commands_exist(page):
             assert set(wanted) <= set(targets)
         for script, *_ in commands(block, "python"):
             assert (ROOT / script).is_file()
+
+
+def test_every_command_has_one_place_among_the_commands():
+    import typer
+
+    from privacygauge.cli.main import app
+
+    text = "\n".join(page.read_text() for page in sorted(ROOT.glob("docs/commands/*.md")))
+    marks = re.findall(r"^<!-- help(?:: (.+))? -->$", text, re.MULTILINE)
+    assert sorted(marks) == sorted(["", *leaves(typer.main.get_command(app))])
+
+
+def leaves(command, *path: str) -> Iterator[str]:
+    """Yield what is called: commands, and groups that do something themselves."""
+    below = getattr(command, "commands", {})
+    if path and (not below or command.invoke_without_command):
+        yield " ".join(path)
+    for title, one in below.items():
+        if not one.hidden:
+            yield from leaves(one, *path, title)
 
 
 @every_page

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import re
 import subprocess
 import sys
 from fnmatch import fnmatch
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -16,11 +18,18 @@ from urllib.parse import unquote
 import pytest
 
 import privacygauge as pg
+from privacygauge.cli.commands import COMMANDS
+from privacygauge.reproduce import ITEMS
+from tests.cli import vocabulary
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 DIRECTIVE = re.compile(r"^\.\. (currentmodule|auto\w+):: (\S+)$", re.MULTILINE)
+
+
+PARTS = ("commands", "project", "reference", "reproduction")
+"""Folders whose first page is linked, and leads to the others."""
 
 
 def pages() -> set[str]:
@@ -48,6 +57,13 @@ def test_every_page_is_in_one_table_of_contents():
         assert sum(fnmatch(page, entry) for entry in named) == 1, f"docs/{page}.md"
     for entry in named:
         assert "*" in entry or entry in every
+
+
+def test_the_first_page_leads_to_every_page_but_parts_of_a_page():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    linked = set(re.findall(r"\]\((.*?)\.md\)", text)) | {"index"}
+    of_parts = {page for page in pages() if page.partition("/")[0] in PARTS}
+    assert pages() - linked - of_parts == {"images/README"}
 
 
 def documented() -> list[tuple[str, str]]:
@@ -189,3 +205,22 @@ def test_the_built_site_loads_nothing_from_elsewhere(site):
 def test_the_built_site_has_a_report_of_every_kind(site):
     names = re.findall(r'^        "(\w+)",$', (DOCS / "make_gallery.py").read_text(), re.M)
     assert {page.parent.name for page in site if page.parent.parent.name == "gallery"} == set(names)
+
+
+@pytest.mark.slow
+def test_the_built_site_has_the_help_of_commands_and_every_result(site):
+    place = next(page.parent for page in site if page.parent.name == "html")
+    shown = "".join(page.read_text() for page in place.glob("commands/*.html"))
+    for name in {option.flag for one in COMMANDS for option in vocabulary.found(one.name)}:
+        assert name in unescape(re.sub("<[^>]+>", "", shown))
+    index = site[place / "reproduction" / "index.html"]
+    for result in DOCS.glob("results/*.json"):
+        (page,) = (p for p in place.glob("reproduction/*.html") if result.stem in site[p].anchors)
+        told = json.loads(result.read_text())
+        assert f"seed {told['seed']}" in page.read_text()
+    # The index leads to the place of every result that makes an item.
+    made = {path.stem for path in DOCS.glob("results/*.json")}
+    named = [next((n for n in item.by or (item.name,) if n in made), None) for item in ITEMS]
+    papers = {f"{path.stem}.html" for path in DOCS.glob("reproduction/*.md")} - {"index.html"}
+    places = {link for link in index.links if "#" in link and link.partition("#")[0] in papers}
+    assert len(places) == len(set(named) - {None})

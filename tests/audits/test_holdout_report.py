@@ -18,13 +18,13 @@ from privacygauge.audits.holdout_attack.verdict import (
     MODERATE,
     NONE,
     SMALL,
-    UNKNOWN,
     grade_of,
 )
 from privacygauge.audits.holdout_bound.asks import METRICS as OF_BOUND
 from privacygauge.audits.holdout_bound.verdict import submissions
 from privacygauge.audits.holdout_words import SCORES, points, points_estimate
 from privacygauge.core.estimate import Estimate
+from privacygauge.report.grades import UNTOLD
 from privacygauge.report.values import Cell, Table
 from tests.report.example import HOSTILE
 from tests.report.test_document import strict
@@ -167,7 +167,7 @@ def test_one_trial_tells_nothing():
     labels = np.random.default_rng(0).integers(0, 2, 200)
     found = pg.attack_holdout(labels, 80, trials=1)
     assert found.worst.bias.value > 0.1
-    assert verdict_of(found).grade == UNKNOWN
+    assert verdict_of(found).grade == UNTOLD
     assert "one trial" in verdict_of(found).headline
     assert found.report().numbers["bias.low"] is found.report().numbers["accuracy.low"] is None
 

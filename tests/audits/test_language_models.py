@@ -162,7 +162,7 @@ def test_without_a_reference(audited, models, texts):
 def test_the_sum_is_so_many_times_the_mean(models, texts):
     target, plan = load_masked(models[0]), MaskPlan(n_masks=2)
     mean, total = (
-        text_energies(target, None, *texts, plan=plan, form=form) for form in ("mean", "sum")
+        text_energies(target, None, texts, plan=plan, form=form) for form in ("mean", "sum")
     )
     n_masked = [plan.n_masked(length) for length in mean.length]
     # Both add up the same numbers.
@@ -175,14 +175,14 @@ def test_one_unit_for_all_sides(tmp_path, models):
     cased = saved(tmp_path / "cased", tokenizer=word_pieces(lowercase=False))
     target = load_masked(models[0])
     sides = (["pain in knee", "after fall"], ["left knee", "two days"], ["Left pain daily"])
-    found = text_energies(target, load_masked(cased), *sides)
+    found = text_energies(target, load_masked(cased), sides)
     assert found.length.tolist() == [3, 2, 2, 2, 3]
     assert any("words are masked instead of tokens" in note for note in found.notes)
 
 
 def test_notes_say_which_side(models):
     long = " ".join(made_texts(12, 3, 10, 14))
-    found = text_energies(load_masked(models[0]), None, ["pain", long], ["fever", "chills"])
+    found = text_energies(load_masked(models[0]), None, [["pain", long], ["fever", "chills"]])
     assert any(note.startswith("Of the member texts: 1 of 2 texts") for note in found.notes)
     assert energies_frame(found)["length"].max() == 62
 

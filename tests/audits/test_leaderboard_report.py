@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 from privacygauge.audits.leaderboard.asks import METRICS
 from privacygauge.audits.leaderboard.play import audit_leaderboard
 from privacygauge.audits.leaderboard.plots import plot_history
-from privacygauge.audits.leaderboard.verdict import LOUD, QUIET, UNKNOWN, verdict
+from privacygauge.audits.leaderboard.verdict import LOUD, QUIET, verdict
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History
+from privacygauge.report.grades import UNTOLD
 
 EVIL = '<script>alert(1)</script> & "[red]" \x1b[31m'
 
@@ -111,7 +112,7 @@ def test_a_history_without_any_test_is_no_quiet_one():
     bare = replace(history(), answers=None, labels=None, n_classes=None)
     found = audit_leaderboard(replace(bare, scores=np.minimum(bare.scores + 0.0011, 1)))
     assert found.tests == ()
-    assert verdict(found).grade == UNKNOWN
+    assert verdict(found).grade == UNTOLD
     assert verdict(found).headline.startswith("It cannot be told")
 
 

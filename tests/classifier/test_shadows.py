@@ -8,6 +8,7 @@ from sklearn.tree import DecisionTreeClassifier
 from privacygauge.classifier.defences.removal import RemoveRisky
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.shadows import (
+    cohort_of,
     failures,
     membership,
     train_all,
@@ -153,7 +154,8 @@ def test_all_models_of_a_table_are_trained_and_only_what_is_asked_is_kept(tmp_pa
     inside = membership(2, 40, 0)
     asked, states = np.array([3, 5]), (9, 8, 7)
     trainer = Counted()
-    values = train_all(trainer, X, Y, inside, seed=0, run=tmp_path, asked=asked, states=states)
+    given = cohort_of(X, Y, inside, 0, asked=asked, states=states)
+    values = train_all(trainer, given, seed=0, run=tmp_path)
     assert values.shape == (3, 2, 2)
     assert trainer.trained == [9, 8, 7]
     assert np.array_equal(read_run(tmp_path).array("member")[:], inside[:, asked])

@@ -77,11 +77,6 @@ def test_the_same_option_means_the_same_everywhere():
     assert {flag: found for flag, found in known.items() if len(found) > 1} == {}
 
 
-def test_contributing_lists_every_option():
-    text = vocabulary.PAGE.read_text(encoding="utf-8")
-    assert vocabulary.renewed(text) == text, "python -m tests.cli.vocabulary mends it"
-
-
 def test_every_command_stands_under_a_heading():
     listed = typer.main.get_command(app).commands
     assert all(command.rich_help_panel in set(Group) for command in listed.values())

@@ -93,10 +93,7 @@ def test_all_goes_on_where_something_is_missing_and_where_it_was(
     assert [row["state"] for row in json.loads(told.stdout)] == ["left out", "made"]
 
 
-def test_a_page_is_written_from_what_is_kept(tmp_path, capsys, monkeypatch):
-    (tmp_path / "shown").mkdir()
-    (tmp_path / "shown" / "order.txt").write_text("one.txt\n")
-    (tmp_path / "shown" / "one.txt").write_text("# Ours\n\n<!-- index -->\n")
+def test_a_page_is_written_from_what_is_kept(tmp_path, capsys):
     options = ("--page", tmp_path / "shown.md", "--out", tmp_path)
     assert run_inside(("reproduce", *options), capsys).returncode == 0
     text = (tmp_path / "shown.md").read_text()

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from importlib.resources import files
 
 import jsonschema
@@ -119,6 +120,8 @@ REPORTS: dict[str, Callable[[], Report]] = {
         200, scale=0.02, indirect=0, upper="exact", extras=False
     ).report(),
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
+    "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
+    "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
     "a history that is attacked": lambda: pg.audit_leaderboard(submissions()).report(),
@@ -240,7 +243,8 @@ def test_the_register_and_the_gate_use_the_names_of_the_document(name):
 def test_no_limit_is_kept_where_nothing_can_be_told(name):
     report = of(name)
     kept = not exceeded(report, [Limit(report.main.name, 1e9)])
-    assert kept == (report.verdict.grade.severity is not Severity.UNTOLD)
+    told = report.verdict.grade.severity is not Severity.UNTOLD
+    assert kept == (told and report.numbers[report.main.name] <= 1e9)
     assert exceeded(report, []) == []
 
 
@@ -251,19 +255,39 @@ def test_keys_of_a_kind_hide_none_that_all_kinds_have(name):
 
 
 @each
+def test_the_first_screen_has_a_picture_or_nothing_can_be_told(name):
+    found = of(name).verdict
+    assert found.gauge is not None or found.grade.severity is Severity.UNTOLD
+    page = render.page(of(name))
+    drawn = page[page.index('id="verdict"') : page.index('id="numbers"')]
+    assert drawn.count("<svg") == (found.gauge is not None)
+    if found.gauge is not None:
+        assert found.gauge.label in unescape(drawn)
+        assert all(zone in drawn for zone in found.gauge.zones)
+
+
+@each
 def test_the_grade_is_that_of_the_picture_or_the_next(name):
     found = of(name).verdict
     gauge = found.gauge
     if gauge is None:
         return
     inner = gauge.limits[1:-1]
-    assert list(gauge.limits) == sorted(gauge.limits)
+    assert list(gauge.limits) == sorted(set(gauge.limits))
     assert len(gauge.ticks) == len(inner)
-    base = (gauge.low > inner[0]) + sum(gauge.low >= limit for limit in inner[1:])
-    assert found.scale.index(found.grade) - base in (0, 1)
     places = [gauge.at(x) for x in (gauge.low, gauge.value, gauge.high)]
     assert places == sorted(places)
     assert 0 <= places[0] <= places[2] <= 100
+    assert gauge.at(gauge.value) < 100 or gauge.value in (np.inf, gauge.limits[-1])
+    if gauge.zones:
+        # Two zones, parted by the limit that the rule of the kind compares the number with.
+        assert len(gauge.zones) == len(gauge.limits) - 1 <= 2
+        for limit in inner:
+            assert found.grade.severity is not Severity.GRAVE or gauge.low > limit
+            assert found.grade.severity is not Severity.NOTHING or gauge.low <= limit
+        return
+    base = (gauge.low > inner[0]) + sum(gauge.low >= limit for limit in inner[1:])
+    assert found.scale.index(found.grade) - base in (0, 1)
 
 
 @each

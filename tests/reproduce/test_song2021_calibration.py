@@ -207,9 +207,10 @@ def test_figure_4_names_the_largest_error_and_leaves_out_what_learnt_nothing(mod
 def test_models_of_figure_4_are_asked_about_both_sides(models, monkeypatch):
     asked = {}
 
-    def remembered(trainer, x, y, inside, **options):
-        asked.update(options, inside=inside, make=trainer.make)
-        return np.zeros((len(inside), len(options["asked"]), 3))
+    def remembered(trainer, models, **options):
+        asked.update(states=models.seeds, asked=models.asked)
+        asked.update(inside=models.inside, make=trainer.make)
+        return np.zeros((len(models), len(models.asked), 3))
 
     monkeypatch.setattr(song2021_architectures, "train_all", remembered)
     data = song2021_architectures.setting("Purchase100", 0)

@@ -22,8 +22,9 @@ def test_only_the_members_own_removal_counts_for_its_net_influence(monkeypatch):
     noise = rng.normal(size=4000)
     states = []
 
-    def remembered(trainer, x, y, inside, **options):
-        states.append(options["states"])
+    def remembered(trainer, models, **options):
+        y, inside = models.y, models.inside
+        states.append(models.seeds)
         logits = np.zeros((len(inside), len(y), 3))
         logits[:, np.arange(len(y)), y] = noise + inside * by_heart
         return logits

@@ -22,7 +22,7 @@ from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import resolution
-from privacygauge.classifier.shadows import Progress, train_all
+from privacygauge.classifier.shadows import Progress, cohort_of, train_all
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -190,22 +190,28 @@ class _Training:
     progress: Progress | None
     total: int
 
-    def part(self, name: str, inside: Bools, done: int, **options: Any) -> NDArray[Any]:
+    def part(
+        self,
+        name: str,
+        inside: Bools,
+        done: int,
+        *,
+        asked: Ints | None = None,
+        states: tuple[int, ...] | None = None,
+    ) -> NDArray[Any]:
         def told(models: int, _: int) -> None:
             if self.progress is not None:
                 self.progress(done + models, self.total)
 
         game = self.game
+        seed = int(seeds.stream(game.seed, "candidates", name).integers(2**31))
         values = train_all(
             game.trainer,
-            game.x,
-            game.y,
-            inside,
-            seed=int(seeds.stream(game.seed, "candidates", name).integers(2**31)),
+            cohort_of(game.x, game.y, inside, seed, asked=asked, states=states),
+            seed=seed,
             run=f"{self.folder}/{name}",
             n_jobs=self.n_jobs,
             progress=told,
-            **options,
         )
         return _all_trained(values, name)
 

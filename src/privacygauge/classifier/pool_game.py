@@ -75,12 +75,12 @@ class PoolGame:
         observation = PredictionObservation(
             seen,
             self.target.labels,
-            general.shadow,
-            Worlds(seen[WORLD_SIGNAL], worlds, self.pool.inside),
-            Rows(self.target, everything, self.features, everything),
-            general.rows,
-            self.pool,
-            general.resolved,
+            shadow=general.shadow,
+            worlds=Worlds(seen[WORLD_SIGNAL], worlds, self.pool.inside),
+            rows=Rows(self.target, everything, self.features, everything),
+            shadow_rows=general.rows,
+            pool=self.pool,
+            resolved=general.resolved,
         )
         ids = everything if self.target_ids is None else self.target_ids
         return Round(observation, self.target.member, ids, self.target.units)

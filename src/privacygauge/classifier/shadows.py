@@ -157,9 +157,7 @@ def train_shadows(
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
-            x,
-            y,
-            inside,
+            cohort_of(x, y, inside, seed),
             seed=seed,
             run=folder,
             weights=None if weights is None else Path(weights).absolute(),
@@ -171,36 +169,55 @@ def train_shadows(
     return _trained(values, trainer.logits, inside, y, with_target)
 
 
-def train_all(
-    trainer: Trainer,
+def cohort_of(
     x: NDArray[Any],
     y: Ints,
     inside: Bools,
+    seed: int,
+    *,
+    asked: Ints | None = None,
+    states: tuple[int, ...] | None = None,
+) -> Cohort:
+    """Return the models to train: one for every row of `inside`.
+
+    Parameters
+    ----------
+    x, y : ndarray, shapes (n, d) and (n,)
+    inside : ndarray of bool, shape (m, n)
+    seed : int
+    asked : ndarray of int, shape (a,), optional
+        The records to predict; default: all.
+    states : tuple of int, optional
+        Random states; derived from `seed` and the number of the model by default.
+    """
+    asked = np.arange(len(y)) if asked is None else asked
+    own = states or random_states(seed, len(inside))
+    return Cohort(x, y, inside, own, int(y.max()) + 1, asked)
+
+
+def train_all(
+    trainer: Trainer,
+    asked: Cohort,
     *,
     seed: int,
     run: str | Path,
-    asked: Ints | None = None,
-    states: tuple[int, ...] | None = None,
     weights: Path | None = None,
     existing: Predictions | None = None,
     invocation: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> NDArray[Any]:
-    """Return the predictions of one model for every row of `inside`, (m, a, k).
+    """Return the predictions of every model of a cohort, (m, a, k).
 
     Parameters
     ----------
     trainer : Trainer
-    x, y : ndarray, shapes (n, d) and (n,)
-    inside : ndarray of bool, shape (m, n)
+    asked : Cohort
+        The models, from `cohort_of`.
     seed : int
+        Kept with the run.
     run : str or Path
         Folder of the run, or a URL that fsspec knows; what it holds already is not trained again.
-    asked : ndarray of int, shape (a,), optional
-        The records to predict; default: all.
-    states : tuple of int, optional
-        Random states; derived from `seed` and the number of the model by default.
     weights : Path, optional
         Folder for the weights of networks.
     existing : Predictions, optional
@@ -208,14 +225,11 @@ def train_all(
     """
     if weights is not None:
         require_weights(trainer)
-    asked = np.arange(len(y)) if asked is None else asked
-    own = states or random_states(seed, len(inside))
-    cohort = Cohort(x, y, inside, own, int(y.max()) + 1, asked)
-    plan = _plan(trainer, cohort, seed, run)
+    plan = _plan(trainer, asked, seed, run)
     static = {
-        "member": Static(("model", "record"), inside[:, asked]),
-        "label": Static(("record",), y[asked]),
-        "row": Static(("record",), asked),
+        "member": Static(("model", "record"), asked.inside[:, asked.asked]),
+        "label": Static(("record",), asked.y[asked.asked]),
+        "row": Static(("record",), asked.asked),
     }
     if existing is not None:
         given = "target_logits" if existing.logits else "target"
@@ -223,7 +237,7 @@ def train_all(
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
-    complete(opened, Work(fixed, cohort, weights), n_jobs=n_jobs, progress=progress)
+    complete(opened, Work(fixed, asked, weights), n_jobs=n_jobs, progress=progress)
     return np.asarray(opened.array("prediction")[:])
 
 

@@ -12,9 +12,7 @@ from typer.exceptions import Abort, TyperException
 from privacygauge.audits.asking import Group
 from privacygauge.cli.command import add
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.holdout.app import app as holdout
-from privacygauge.cli.language import app as language
-from privacygauge.cli.order import Ordered
+from privacygauge.cli.groups import Ordered, holdout, language
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs

@@ -1,7 +1,8 @@
-"""`privacygauge register`."""
+"""`privacygauge register`, and `privacygauge report --model-card`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from privacygauge.cli import completion, options
 
 if TYPE_CHECKING:
     from privacygauge.register.found import RiskRegister
+    from privacygauge.register.line import RegisterLine
     from privacygauge.report.limits import Limit
 
 SEVERITY = "severity"
@@ -19,6 +21,8 @@ SEVERITY = "severity"
 METRICS = (SEVERITY, *completion.metrics_of_all())
 """What a register may be held to, whatever its lines are."""
 
+CARD = "model-card.md"
+"""What is written with --out."""
 _FOLDER = "privacygauge-register"
 _FILES = "register.html, register.json and register.csv"
 _LEVEL = "Level wanted for all lines together; it changes no interval."
@@ -118,3 +122,62 @@ def _exceeded(found: RiskRegister, limit: Limit) -> list[str]:
     if not told:
         return [f"{limit.metric} was not computed by any audit, so its limit cannot be checked"]
     return lines
+
+
+def model_card(
+    run: Path,
+    own: Path,
+    audited: Callable[[], str],
+    name: str | None,
+    dataset: str | None,
+    out: Path | None,
+) -> None:
+    """Print the model card of an audit, or write it into a folder.
+
+    Parameters
+    ----------
+    run : Path
+        What was asked for: the report, its folder, or that of its run.
+    own : Path
+        The folder that a report of the run would be in.
+    audited : callable
+        Returns the report's JSON where none was written.
+    name, dataset : str, optional
+        What the card calls them.
+    out : Path, optional
+        Where to write it.
+    """
+    from privacygauge.cli.output import emit_text
+    from privacygauge.register.play import card_of
+    from privacygauge.runs.atomic import check_writable
+
+    if out is not None:
+        check_writable(out)
+    emit_text(card_of(_line(run, own, audited, name), dataset), "-" if out is None else out / CARD)
+
+
+def refuse_with(options: dict[str, object]) -> None:
+    """Raise where an option was given that has nothing to do with a model card."""
+    from privacygauge.errors import InputError
+
+    for option, value in options.items():
+        if value:
+            raise InputError(
+                f"{option} does not go with --model-card: call privacygauge report once for each"
+            )
+
+
+def _line(run: Path, own: Path, audited: Callable[[], str], name: str | None) -> RegisterLine:
+    """Return what the report says that stands in a folder or above it; else of the run there."""
+    from privacygauge.errors import InputError
+    from privacygauge.register.line import line_of
+    from privacygauge.register.play import REPORT, read_line
+
+    for folder in (run, own):
+        if (folder / REPORT).is_file():
+            return read_line(folder, name)
+    if run.is_file():
+        return read_line(run, name)
+    if not run.is_dir():
+        raise InputError(f"{run} does not exist")
+    return line_of(audited(), name or own.name)

@@ -62,8 +62,8 @@ def reproduce(
         typer.Option(
             "--page",
             metavar="FILE",
-            help="Write a page of the results in DIR and of the remarks in the folder of FILE's "
-            "name; nothing is made again.",
+            help="Write the tables of the results in DIR as a page of Markdown; nothing is made "
+            "again.",
             show_default=False,
         ),
     ] = None,
@@ -154,7 +154,7 @@ def _write_page(page: Path, out: Path | None) -> None:
 
     if out is None:
         raise InputError("--page needs --out DIR, the folder of the results that it shows")
-    emit_text(written(out, page.with_suffix("")), page)
+    emit_text(written(out), page)
 
 
 def _items() -> list[dict[str, object]]:

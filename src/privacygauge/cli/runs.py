@@ -84,7 +84,18 @@ def resume(
     given = {"model": model, "fitted": fitted, "generator": generator}
     request = command.request.kept(named_again(asked, given, place))
     work = _work(place, jobs, quiet)
-    raise typer.Exit(_written(command, request, work, backend, out, json, fail_above, policy))
+    raise typer.Exit(
+        _written(
+            command,
+            request,
+            work=work,
+            backend=backend,
+            out=out,
+            json=json,
+            fail_above=fail_above,
+            policy=policy,
+        )
+    )
 
 
 def report(
@@ -136,7 +147,7 @@ def report(
 
     Example: privacygauge report privacygauge-report --model-card --name triage
     """
-    from privacygauge.cli.model_card import model_card, refuse_with
+    from privacygauge.cli.register import model_card, refuse_with
     from privacygauge.errors import InputError
 
     if card:
@@ -148,7 +159,18 @@ def report(
     if name is not None or dataset is not None:
         raise InputError("--name and --dataset go with --model-card")
     command, request, work = _finished(run, quiet)
-    raise typer.Exit(_written(command, request, work, "loky", out, json, fail_above, policy))
+    raise typer.Exit(
+        _written(
+            command,
+            request,
+            work=work,
+            backend="loky",
+            out=out,
+            json=json,
+            fail_above=fail_above,
+            policy=policy,
+        )
+    )
 
 
 def _finished_json(run: Path) -> str:

@@ -185,18 +185,20 @@ def evaluate_targets(
     return AttackEvaluation(
         name,
         variant,
-        targets,
-        checks.frozen(own),
-        checks.frozen(_told(scores, level)),
-        mean,
-        _mean_accuracy(pairs, level),
-        tuple((r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of),
-        sum(guessed.true_positives for guessed in guesses),
-        sum(guessed.false_positives for guessed in guesses),
-        sum(guessed.n_in for guessed in guesses),
-        sum(guessed.n_out for guessed in guesses),
-        notes,
-        _inverted(title(name, variant, "none"), scores, own, mean, level, n_attacks),
+        targets=targets,
+        own_auc=checks.frozen(own),
+        told=checks.frozen(_told(scores, level)),
+        auc=mean,
+        accuracy=_mean_accuracy(pairs, level),
+        tpr_at_fpr=tuple(
+            (r[0].fpr, float(np.mean([x.estimate.value for x in r]))) for r in rates_of
+        ),
+        true_positives=sum(guessed.true_positives for guessed in guesses),
+        false_positives=sum(guessed.false_positives for guessed in guesses),
+        n_in=sum(guessed.n_in for guessed in guesses),
+        n_out=sum(guessed.n_out for guessed in guesses),
+        notes=notes,
+        inverted=_inverted(title(name, variant, "none"), scores, own, mean, level, n_attacks),
     )
 
 

@@ -106,7 +106,16 @@ def reliability(
     low, high = np.quantile(drawn(share), [(1 - level) / 2, (1 + level) / 2])
     return Reliability(
         tuple(
-            _bin(int(b), n_bins, int(n), float(m), float(s), odds, level, worth)
+            _bin(
+                int(b),
+                n_bins,
+                n=int(n),
+                mean=float(m),
+                share=float(s),
+                odds=odds,
+                level=level,
+                worth=worth,
+            )
             for b, n, m, s in zip(kept, count, mean, share, strict=True)
         ),
         Estimate(

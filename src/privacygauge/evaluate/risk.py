@@ -128,14 +128,16 @@ def assess_risk(
     return Risk(
         estimator,
         checks.frozen(sides.inside),
-        _mean_risk(sides, 0.5, level, above=0.0),
-        reliability(score, secret, rng, level=level, worth=worth),
-        tuple(_cut_row(transcript, cut, level) for cut in CUTS),
-        tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
-        classes,
-        _risk_and_error(classes, _classes(score, secret, stratum, correct, first, ~first), level),
-        tuple(notes),
-        transcript.independent[0],
+        mean=_mean_risk(sides, 0.5, level, above=0.0),
+        reliability=reliability(score, secret, rng, level=level, worth=worth),
+        cuts=tuple(_cut_row(transcript, cut, level) for cut in CUTS),
+        excess=tuple((p, _mean_risk(sides, p, level, above=p)) for p in PRIORS),
+        classes=classes,
+        correlation=_risk_and_error(
+            classes, _classes(score, secret, stratum, correct, first, ~first), level
+        ),
+        notes=tuple(notes),
+        independent=transcript.independent[0],
     )
 
 

@@ -118,7 +118,16 @@ def find_slices(
     excess, raw = zip(*(_against_rest(decisions, rows) for *_, rows in found), strict=True)
     adjusted = holm(np.array(raw))
     table = [
-        _slice(decisions, column, group, rows, each, excess[i], float(adjusted[i]), level)
+        _slice(
+            decisions,
+            column,
+            group=group,
+            rows=rows,
+            each=each,
+            excess=excess[i],
+            p_value=float(adjusted[i]),
+            level=level,
+        )
         for i, (column, group, rows) in enumerate(found)
     ]
     table.sort(key=lambda s: -s.accuracy.low)
@@ -161,7 +170,16 @@ def _slice(
     inside = decisions[rows]
     accuracy = decision.balanced_accuracy(inside, each)
     announced = p_value <= 1 - level
-    return Slice(column, group, inside.n_in, inside.n_out, accuracy, excess, p_value, announced)
+    return Slice(
+        column,
+        group,
+        n_in=inside.n_in,
+        n_out=inside.n_out,
+        accuracy=accuracy,
+        excess=excess,
+        p_value=p_value,
+        announced=announced,
+    )
 
 
 def _against_rest(decisions: Decisions, rows: Bools) -> tuple[float, float]:

@@ -126,12 +126,12 @@ def made_up_notes(design: NotesDesign, rng: np.random.Generator) -> MadeUpNotes:
     return MadeUpNotes(
         tuple(row.sample for row in rows),
         tuple(row.text for row in rows),
-        tuple(f"patient-{row.patient}" for row in rows),
-        np.array([row.note for row in rows], np.int64),
-        np.array([row.role for row in rows], np.int64),
-        tuple((f"patient-{number}", name) for number, name in enumerate(names)),
-        present,
-        canaries[design.canaries :],
+        group=tuple(f"patient-{row.patient}" for row in rows),
+        note=np.array([row.note for row in rows], np.int64),
+        role=np.array([row.role for row in rows], np.int64),
+        names=tuple((f"patient-{number}", name) for number, name in enumerate(names)),
+        canaries=present,
+        absent_canaries=canaries[design.canaries :],
     )
 
 

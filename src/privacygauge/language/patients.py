@@ -106,14 +106,14 @@ def by_patient(scores: TextScores, aggregation: Aggregation | None = None) -> Te
     return TextScores(
         names,
         total(kept.energy_target),
-        kept.member[first],
-        kept.population[first],
-        None if kept.energy_reference is None else total(kept.energy_reference),
-        names,
-        None if length is None else _sums(length, patient),
-        None,
-        (*kept.notes, _note_on_sizes(patient, how)),
-        {name: total(values) for name, values in kept.further.items()},
+        member=kept.member[first],
+        population=kept.population[first],
+        energy_reference=None if kept.energy_reference is None else total(kept.energy_reference),
+        group=names,
+        length=None if length is None else _sums(length, patient),
+        text=None,
+        notes=(*kept.notes, _note_on_sizes(patient, how)),
+        further={name: total(values) for name, values in kept.further.items()},
     )
 
 

@@ -199,14 +199,14 @@ def text_scores(
     return TextScores(
         picked(ids, kept),
         target[kept],
-        inside[kept],
-        population[kept],
-        None if reference is None else reference[kept],
-        groups,
-        None if length is None else checks.classes(length, "length", length=n)[kept],
-        None if texts is None else picked(texts, kept),
-        (*overlap.notes, *_notes_on_groups(groups, population[kept])),
-        {name: values[kept] for name, values in further_signals(further or {}, n).items()},
+        member=inside[kept],
+        population=population[kept],
+        energy_reference=None if reference is None else reference[kept],
+        group=groups,
+        length=None if length is None else checks.classes(length, "length", length=n)[kept],
+        text=None if texts is None else picked(texts, kept),
+        notes=(*overlap.notes, *_notes_on_groups(groups, population[kept])),
+        further={name: values[kept] for name, values in further_signals(further or {}, n).items()},
     )
 
 

@@ -18,7 +18,7 @@ from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
-from privacygauge.language.text_files import Columns, TextRecordsLike
+from privacygauge.language.text_files import TextRecordsLike
 from privacygauge.language.tokens import tokens_of
 from privacygauge.runs.execute import Progress
 
@@ -49,13 +49,10 @@ class _Answer:
 def text_energies(
     target: Model,
     reference: Model | None,
-    members: TextRecordsLike,
-    nonmembers: TextRecordsLike,
-    population: TextRecordsLike | None = None,
+    sides: Sequence[TextRecordsLike],
     *,
     plan: MaskPlan | None = None,
     form: Form = "mean",
-    columns: Columns | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
     progress: Progress | None = None,
@@ -68,9 +65,11 @@ def text_energies(
     ----------
     target, reference : MaskedModel or CausalModel
         Two of a kind; the reference may be None.
-    members, nonmembers, population, plan, form, columns, run, n_jobs, progress, invocation
-        As in `audit_masked`. Each side is asked for apart, so that in the same `run` an audit
-        with other members finds the non-members' energies.
+    sides : sequence of texts
+        Members, non-members and, where there is one, the population. Each is asked for apart, so
+        that in the same `run` an audit with other members finds the non-members' energies.
+    plan, form, run, n_jobs, progress, invocation
+        As in `audit_masked`.
     before : callable, optional
         Called when texts and tokens are checked, before a model is asked.
 
@@ -88,14 +87,23 @@ def text_energies(
     """
     if form not in ("mean", "sum"):
         raise InputError(f"form must be mean or sum, got {form!r}")
-    parts = sides_of(members, nonmembers, population, columns=columns)
+    parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
     asked = _shared_plan(models, parts, plan)
     if before is not None:
         before()
     answers = [
-        _asked(models, part, asked, form, run, n_jobs, told, invocation)
+        _asked(
+            models,
+            part,
+            plan=asked,
+            form=form,
+            run=run,
+            n_jobs=n_jobs,
+            progress=told,
+            invocation=invocation,
+        )
         for part, told in zip(parts, _shares(progress, parts, len(models)), strict=True)
     ]
     found = _joined(parts, answers)

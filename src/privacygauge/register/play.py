@@ -72,15 +72,15 @@ def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
     return Origin(
         "register",
         own_version(),
-        0,
-        level,
-        today(),
-        tuple(
+        seed=0,
+        level=level,
+        made=today(),
+        skipped=tuple(
             Skipped(line.name, f"no {line.worst.what} are named: {line.worst.reason}")
             for line in nobody
         ),
-        tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
-        {line.name: f"report.json sha256:{line.sha256}" for line in lines},
+        warnings=tuple(f"{line.name}: {plain(text)}" for line in lines for text in line.warnings),
+        provenance={line.name: f"report.json sha256:{line.sha256}" for line in lines},
     )
 
 

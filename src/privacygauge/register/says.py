@@ -58,23 +58,23 @@ def report(r: RiskRegister) -> Report:
     return Report(
         "register",
         "Risk register",
-        About(
+        about=About(
             r.title, "Each line is an audit with a game of its own.", "as each line says", "none"
         ),
-        f"How many audits came out how. {RULE}",
-        r.origin,
-        verdict(r),
-        tuple(_counted(r, severity, n) for severity, n in r.counts.items()),
-        (
+        intro=f"How many audits came out how. {RULE}",
+        origin=r.origin,
+        verdict=verdict(r),
+        measures=tuple(_counted(r, severity, n) for severity, n in r.counts.items()),
+        sections=(
             Section("register", "Register", (_table(r),)),
             Section("lines", "Line by line", tuple(b for line in r.lines for b in _line(line))),
             Section("together", "All lines at once", (_together(r),), "All at once"),
         ),
-        _TERMS,
-        Worst(),
-        _data(r),
-        {"register.csv": lambda: _safe(lines_frame(r))},
-        "Nothing: every line names who is exposed most.",
+        terms=_TERMS,
+        worst=Worst(),
+        data=_data(r),
+        frames={"register.csv": lambda: _safe(lines_frame(r))},
+        nothing_left_out="Nothing: every line names who is exposed most.",
         overview=(_overview(r),),
         name=r.title,
     )

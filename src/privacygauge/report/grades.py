@@ -45,12 +45,17 @@ def grade_of(lowest_accuracy: float) -> Grade:
     return MODERATE if lowest_accuracy < 0.65 else LARGE
 
 
-RULE = (
-    "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
-    "one. Its limits, a true-positive rate 10 and 30 points above the false-positive rate, are a "
+_LIMITS = (
+    "Its limits, a true-positive rate 10 and 30 points above the false-positive rate, are a "
     "convention of PrivacyGauge: set your own with --fail-above or --policy."
 )
+RULE = (
+    "The grade follows from the lower end of the interval; a few badly exposed records raise it by "
+    f"one. {_LIMITS}"
+)
 """What the grade follows from, and where its limits come from."""
+BY_ONE_NUMBER = f"The grade follows from the lower end of the interval. {_LIMITS}"
+"""The same where nothing else raises the grade."""
 
 
 def gauge(
@@ -64,12 +69,22 @@ def gauge(
 ) -> Gauge:
     """Return an estimate on the scale of grades; see `Gauge`."""
     shown = percent_estimate(found) if shown is None else shown
-    return Gauge(label, shown, found.low, found.value, found.high, limits, ticks, rule)
+    return Gauge(
+        label,
+        shown,
+        low=found.low,
+        value=found.value,
+        high=found.high,
+        limits=limits,
+        ticks=ticks,
+        rule=rule,
+    )
 
 
-def accuracy_gauge(label: str, accuracy: Estimate) -> Gauge:
+def accuracy_gauge(label: str, accuracy: Estimate, rule: str = RULE) -> Gauge:
     """Return a balanced accuracy on the scale of grades."""
-    return gauge(label, accuracy, (0.4, 0.5, 0.55, 0.65, 1.0), ("50%", "55%", "65%"))
+    limits = (0.4, 0.5, 0.55, 0.65, 1.0)
+    return gauge(label, accuracy, limits, ("50%", "55%", "65%"), rule=rule)
 
 
 def raised(grade: Grade) -> Grade:

@@ -70,6 +70,10 @@ class Gauge:
     """The limits between grades in words."""
     rule: str
     """What the grade follows from, and where its limits come from."""
+    zones: tuple[str, ...] = ()
+    """What lies between the limits, where that is not the grades."""
+    marks: tuple[float, ...] = ()
+    """Single records on the scale, a hundred at most."""
 
     def at(self, value: float) -> float:
         """Return where a number stands, from 0 to 100: all grades are equally wide.
@@ -89,6 +93,25 @@ class Gauge:
         return round(100 * (place + within) / last, 2)
 
 
+def beside(limit: float, *found: float) -> tuple[float, float, float]:
+    """Return the limits of a gauge of two zones on which finite numbers stand, none at its end.
+
+    Parameters
+    ----------
+    limit : float
+        Between the zones, at least 0.
+    *found : float
+        What is to be seen; infinite ones stand at the end.
+
+    Examples
+    --------
+    >>> beside(1.0, math.inf), beside(1.0, 8.0, math.inf), beside(0.0, 0.5)
+    ((0.0, 1.0, 2.0), (0.0, 1.0, 10.0), (-1.0, 0.0, 1.0))
+    """
+    seen = (1.25 * x for x in found if math.isfinite(x))
+    return (0.0 if limit else -1.0, limit, max((2 * limit or 1.0, *seen)))
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What an audit means for somebody who has to decide about a release."""
@@ -106,13 +129,15 @@ class Verdict:
     advice: tuple[str, ...]
     """What to do next, the most urgent first."""
     gauge: Gauge | None = None
-    """The number behind it on the scale; None where there is no single one."""
+    """The number behind it on the scale; None where nothing can be told."""
 
     def __post_init__(self) -> None:
         if self.grade not in self.scale:
             raise InputError(f"the scale must hold the grade {self.grade.word!r}")
-        if self.gauge is not None and len(self.gauge.limits) != len(self.scale) + 1:
-            raise InputError(f"a scale of {len(self.scale)} grades needs one limit more")
+        if self.gauge is not None:
+            parts = self.gauge.zones or self.scale
+            if len(self.gauge.limits) != len(parts) + 1:
+                raise InputError(f"a scale of {len(parts)} parts needs one limit more")
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,16 @@ class Scale:
     def of(cls, effort: Effort) -> Scale:
         """Return what the full form trains, or the quick one."""
         if effort.quick:
-            return cls(1, 8, 15, 150, 10, 4, ((1, 32), (1, 64)), 512)
+            return cls(
+                1,
+                8,
+                reference_notes=15,
+                far_sentences=150,
+                epochs=10,
+                reference_epochs=4,
+                sizes=((1, 32), (1, 64)),
+                vocabulary=512,
+            )
         return cls(3, 30, 441, 1_500, 4, 16, ((1, 64), (2, 128)))
 
     def shape(self, size: Size) -> tuple[int, int]:
@@ -164,7 +173,7 @@ class Setting:
         return text_energies(
             load_masked(target),
             load_masked(reference),
-            *sides,
+            sides,
             plan=asked.plan,
             run=self.folder / "energies",
             n_jobs=self.n_jobs,

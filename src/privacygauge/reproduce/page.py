@@ -1,56 +1,37 @@
-"""The page on reproductions, from results that are kept and remarks that were written."""
+"""Kept results as Markdown: one of them, all of them, and the table of what the papers print."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.errors import InputError
 from privacygauge.reproduce.catalogue import ITEMS, REPRODUCTIONS, judgement
-from privacygauge.reproduce.item import Item
+from privacygauge.reproduce.item import Item, Status
 from privacygauge.reproduce.markdown import claims_table, numbers_tables, table_of
 from privacygauge.reproduce.result import FULL, Result, read_result
 
-MARK = re.compile(r"^<!-- (index|result: [\w-]+) -->$", re.MULTILINE)
-"""Where generated text goes."""
-RESULTS = "results"
-"""Folder of the results, as the page names it in links."""
-ORDER = "order.txt"
-"""The remarks' file that lists the others, one a line, in the page's order."""
-_MADE_BY = (
-    "<!-- Made by `privacygauge reproduce --page`: edit docs/reproduction/, not this file. -->\n"
-)
+MOST_LINES = 30
+"""Lines of tables of numbers; of longer ones a reader sees the claims, and opens the numbers."""
 
 
-def page(results: Path, remarks: Path) -> str:
-    """Return the page as Markdown text.
+def page(results: Path) -> str:
+    """Return all results of a folder, below the table of everything that the papers print.
 
     Parameters
     ----------
     results : Path
         Folder of ``NAME.json`` files, as `privacygauge reproduce` writes them.
-    remarks : Path
-        Folder of text files and of ``order.txt``. ``<!-- result: NAME -->`` in them stands for a
-        result's verdict and tables, ``<!-- index -->`` for the table of everything that the papers
-        print.
 
     Raises
     ------
     InputError
-        If a remark is missing, a result cannot be read, or a kept result is shown nowhere.
+        If a result cannot be read.
     """
     known = results_in(results)
-    text = _remarks(remarks)
-    shown = set(re.findall(r"^<!-- result: ([\w-]+) -->$", text, re.MULTILINE))
-    nowhere = sorted(set(known) - shown)
-    if nowhere:
-        raise InputError(
-            f"{', '.join(nowhere)}: a result is kept and the page shows it nowhere; put "
-            f"<!-- result: {nowhere[0]} --> where it belongs in {remarks}"
-        )
-    return _MADE_BY + MARK.sub(lambda match: _generated(match[1], known), text)
+    parts = ["# Reproduction\n", index(known)]
+    parts += [f"## {name}\n\n{shown(result, f'{name}.json')}" for name, result in known.items()]
+    return "\n".join(parts)
 
 
 def results_in(folder: Path) -> Mapping[str, Result]:
@@ -59,30 +40,70 @@ def results_in(folder: Path) -> Mapping[str, Result]:
     return {name: read_result(path) for name, path in paths.items() if path.is_file()}
 
 
-def index(known: Mapping[str, Result]) -> str:
-    """Return a table of everything that the papers print: status, verdict, form, why.
+def index(known: Mapping[str, Result], paper: str | None = None) -> str:
+    """Return a table of everything that the papers print and what became of it.
 
     Parameters
     ----------
     known : mapping of str to Result
+    paper : str or None, default None
+        Authors and year: the items of one paper, with the data that stand in or are missing.
     """
-    head = ("paper", "shows", "name", "status", "verdict", "form", "n", "which data, which part")
-    return table_of(head, [_entry(item, known) for item in ITEMS])
+    if paper is None:
+        return table_of(
+            ("paper", "item", "shows", "status", "verdict"),
+            [(item.paper, *_entry(item, known)) for item in ITEMS],
+        )
+    return table_of(
+        ("item", "shows", "status", "verdict", "which data, which part"),
+        [(*_entry(item, known), item.why) for item in ITEMS if item.paper == paper],
+    )
+
+
+def shown(result: Result, link: str) -> str:
+    """Return a result: its form, its verdict, its claims and its numbers.
+
+    Parameters
+    ----------
+    result : Result
+    link : str
+        The page's link to the file with every number.
+    """
+    name = result.table.name
+    judged = judgement(name)
+    verdict = judged.of(result.table)
+    numbers = "\n".join(numbers_tables(result.table, judged))
+    parts = [
+        f"**`{name}`**, {_form(result)}, seed {result.seed}, {_intervals(result)}"
+        f"{result.seconds:,.0f} s, version {result.version}; "
+        f"[every number]({link}). Verdict: **{verdict}**.",
+        claims_table(verdict.claims),
+        _folded(numbers) if numbers.count("\n") > MOST_LINES else numbers,
+        _left_out(result),
+    ]
+    return "\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+def _folded(text: str) -> str:
+    """Return a text that a reader opens, in GitHub's Markdown too."""
+    return f"<details><summary>The numbers</summary>\n\n{text}\n</details>"
 
 
 def _entry(item: Item, known: Mapping[str, Result]) -> Sequence[str]:
-    names = item.by or (item.name,)
-    found = next((known[name] for name in names if name in known), None)
-    made = any(one.name in names for one in REPRODUCTIONS)
-    name = ", ".join(f"`{name}`" for name in names) if made else ""
-    start = (f"{item.paper}, {item.number}", item.what, name, item.status.value)
-    if found is None:
-        return (*start, "not judged" if made else "", "", "", item.why)
-    return (*start, _verdict(found), found.form, _units(found), item.why)
+    """Return number, content, status and verdict; the number links to the result."""
+    results = [known[name] for name in item.by or (item.name,) if name in known]
+    made = item.status not in (Status.NOT_POSSIBLE, Status.NO_RESULT)
+    if not results:
+        return (item.number, item.what, item.status.value, "not judged" if made else "")
+    verdicts = dict.fromkeys(map(_verdict, results))
+    number = f"[{item.number}](#{results[0].table.name})"
+    return (number, item.what, item.status.value, "; ".join(verdicts))
 
 
-def _verdict(found: Result) -> str:
-    return str(judgement(found.table.name).of(found.table))
+def _verdict(result: Result) -> str:
+    """Return a result's verdict, with its form where that is not the full one."""
+    said = str(judgement(result.table.name).of(result.table))
+    return said if result.form == FULL else f"{said}, {result.form}"
 
 
 def _units(result: Result) -> str:
@@ -97,26 +118,6 @@ def _units(result: Result) -> str:
         return ""
     low, high = f"{min(found):,}", f"{max(found):,}"
     return low if low == high else f"{low} to {high}"
-
-
-def _generated(what: str, known: Mapping[str, Result]) -> str:
-    if what == "index":
-        return index(known).rstrip("\n")
-    name = what.removeprefix("result: ")
-    if name not in known:
-        return f"*No result of `{name}` is kept: it was not run for this page.*"
-    result = known[name]
-    verdict = judgement(name).of(result.table)
-    parts = [
-        f"**`{name}`**, {_form(result)}, seed {result.seed}, {_intervals(result)}"
-        f"{result.seconds:,.0f} s, version {result.version}; "
-        f"[every number]({RESULTS}/{name}.json). Verdict: **{verdict}**.",
-        *numbers_tables(result.table, judgement(name)),
-    ]
-    if verdict.claims:
-        parts.append(claims_table(verdict.claims))
-    parts.append(_left_out(result))
-    return "\n\n".join(part.rstrip("\n") for part in parts if part)
 
 
 def _form(result: Result) -> str:
@@ -149,17 +150,3 @@ def _left_out(result: Result) -> str:
         if isinstance(cell.ours, Skipped)
     }
     return f"Not measured: {'; '.join(sorted(reasons))}." if reasons else ""
-
-
-def _remarks(folder: Path) -> str:
-    names = [line.strip() for line in _text(folder / ORDER).splitlines() if line.strip()]
-    return "\n".join(_text(folder / name).rstrip("\n") + "\n" for name in names)
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be read: remarks lie beside the page, in a folder of its name"
-        ) from error

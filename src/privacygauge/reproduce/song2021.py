@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privacygauge.audits.attacks import audit
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
@@ -134,9 +134,7 @@ class _Part:
                 optimiser="sgd",
                 learning_rate=0.01,
             ),
-            x,
-            y,
-            inside,
+            cohort_of(x, y, inside, self.effort.seed),
             seed=self.effort.seed,
             run=self.run,
             n_jobs=self.effort.n_jobs,

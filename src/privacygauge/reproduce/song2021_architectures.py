@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.classifier.networks import MLP, SONG_MITTAL_2021
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.axes import legend
@@ -163,13 +163,16 @@ def _pairs(
     with kept_or_scratch(effort.run) as folder:
         values = train_all(
             networks,
-            data.x,
-            data.y,
-            inside,
+            cohort_of(
+                data.x,
+                data.y,
+                inside,
+                effort.seed,
+                asked=np.arange(data.n_asked),
+                states=tuple(int(state) for state in states),
+            ),
             seed=effort.seed,
             run=Path(folder) / f"{data.name}-{number}",
-            asked=np.arange(data.n_asked),
-            states=tuple(int(state) for state in states),
             n_jobs=effort.n_jobs,
             progress=part_of(effort, number, parts),
         )

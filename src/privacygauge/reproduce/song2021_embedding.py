@@ -11,7 +11,7 @@ import numpy as np
 
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.white_box import WhiteBoxSide
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -164,12 +164,9 @@ def _sides(data: Setting, effort: Effort, n: int) -> list[tuple[WhiteBoxSide, Wh
         weights.mkdir(parents=True, exist_ok=True)
         train_all(
             networks,
-            data.x,
-            data.y,
-            inside,
+            cohort_of(data.x, data.y, inside, effort.seed, asked=data.sides[0].rows[:1]),
             seed=effort.seed,
             run=Path(folder) / "models",
-            asked=data.sides[0].rows[:1],
             weights=weights,
             n_jobs=effort.n_jobs,
             progress=effort.progress,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.signals import signals
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Histogram, RiskScore
@@ -102,12 +102,9 @@ def _trained(effort: Effort, x: Floats, y: Ints, folds: list[Ints]) -> NDArray[A
     with kept_or_scratch(effort.run) as folder:
         return train_all(
             networks,
-            x,
-            y,
-            inside,
+            cohort_of(x, y, inside, effort.seed, states=(state,) * len(inside)),
             seed=effort.seed,
             run=Path(folder),
-            states=(state,) * len(inside),
             n_jobs=effort.n_jobs,
             progress=effort.progress,
         )

@@ -11,7 +11,7 @@ from privacygauge.audits.attacks import audit
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.networks import SONG_MITTAL_2021_RELU, Networks
 from privacygauge.classifier.neural import NeuralNasr
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.suite import METRICS
 from privacygauge.classifier.white_box import (
     GRADIENT_NORM,
@@ -106,9 +106,7 @@ def trained_sides(effort: Effort, n: int) -> list[tuple[WhiteBoxSide, WhiteBoxSi
         weights.mkdir(parents=True, exist_ok=True)
         train_all(
             NETWORKS,
-            x,
-            y,
-            inside,
+            cohort_of(x, y, inside, effort.seed),
             seed=effort.seed,
             run=Path(folder) / "models",
             weights=weights.absolute(),

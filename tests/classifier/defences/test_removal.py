@@ -20,7 +20,7 @@ from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.naive_bayes import naive_bayes_of
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import LearnerRecords, remove_riskiest
-from privacygauge.classifier.shadows import train_all
+from privacygauge.classifier.shadows import cohort_of, train_all
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.errors import InputError
@@ -130,7 +130,7 @@ def test_attacks_are_judged_on_removed_members_too(tmp_path):
     records_seen = audit.records.member
     assert 15 < records_seen.sum() < 45
     inside = np.random.default_rng(0).random((6, 60)) < 0.5
-    values = train_all(defence, x, y, inside, seed=0, run=tmp_path / "run")
+    values = train_all(defence, cohort_of(x, y, inside, 0), seed=0, run=tmp_path / "run")
     own = values[:, np.arange(60), y]
     first, last = inside.copy(), inside.copy()
     for row, part in ((first, -1), (last, 1)):

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 SRC = Path(__file__).resolve().parents[3] / "src"
-START = "from privacygauge.cli.holdout.serve import app; app()"
+START = "from privacygauge.cli.serve import app; app()"
 
 
 def labels_of(seed: int, n: int, m: int) -> np.ndarray:

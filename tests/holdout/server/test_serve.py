@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.cli.holdout.serve import app
+from privacygauge.cli.serve import app
 from privacygauge.errors import InputError
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget

@@ -94,22 +94,22 @@ def assemble(
     origin = Origin(
         request.command,
         own_version(),
-        seed,
-        level,
-        today(),
-        (*left_out, *skipped, *table.skipped),
-        tuple(dict.fromkeys(told)),
-        {**versions(), **request.provenance},
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=(*left_out, *skipped, *table.skipped),
+        warnings=tuple(dict.fromkeys(told)),
+        provenance={**versions(), **request.provenance},
     )
     return Audit(
         origin,
         game,
-        tuple(evaluation for _, evaluation in played),
-        best,
-        risk,
-        table,
-        _records(target, played, risk_scores, request.contents),
-        facts,
+        evaluations=tuple(evaluation for _, evaluation in played),
+        headline=best,
+        risk=risk,
+        slices=table,
+        records=_records(target, played, risk_scores, request.contents),
+        facts=facts,
     )
 
 

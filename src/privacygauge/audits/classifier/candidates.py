@@ -89,7 +89,14 @@ def audit_candidates(
     chosen = SharedDesign() if design is None else design
     owner = owners(unit, None, len(labels))
     game = CandidateGame(
-        as_trainer(model), features, labels, iterations, n_targets, chosen, seed, owner
+        as_trainer(model),
+        features,
+        y=labels,
+        iterations=iterations,
+        n_targets=n_targets,
+        design=chosen,
+        seed=seed,
+        unit=owner,
     )
     warnings = twice(features, labels) if owner is None else []
     dealt = game.train(measurements=measurements, run=run, n_jobs=n_jobs, progress=progress)
@@ -117,27 +124,27 @@ def _evaluated(
     origin = Origin(
         "audit_candidates",
         own_version(),
-        game.seed,
-        level,
-        today(),
-        tuple(result for result in results if isinstance(result, Skipped)),
-        (*warnings, *direction.warnings(turned)),
-        versions(),
+        seed=game.seed,
+        level=level,
+        made=today(),
+        skipped=tuple(result for result in results if isinstance(result, Skipped)),
+        warnings=(*warnings, *direction.warnings(turned)),
+        provenance=versions(),
     )
     best, accuracy = furthest(played, level)
     return CandidateAudit(
         origin,
         _described(game, dealt),
-        tuple(evaluation for _, evaluation in played),
-        best,
-        accuracy,
-        MappingProxyType(found),
-        game.targets,
-        None if dealt.measured is None else checks.frozen(dealt.measured),
-        MappingProxyType(correlations),
-        mean(dealt.train_accuracy, level, unit="target models"),
-        mean(dealt.test_accuracy, level, unit="target models"),
-        turned,
+        evaluations=tuple(evaluation for _, evaluation in played),
+        best=best,
+        accuracy=accuracy,
+        per_target=MappingProxyType(found),
+        targets=game.targets,
+        measured=None if dealt.measured is None else checks.frozen(dealt.measured),
+        correlations=MappingProxyType(correlations),
+        train_accuracy=mean(dealt.train_accuracy, level, unit="target models"),
+        test_accuracy=mean(dealt.test_accuracy, level, unit="target models"),
+        inverted=turned,
     )
 
 

@@ -17,7 +17,7 @@ from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.document import estimate_dict
-from privacygauge.report.grades import NONE, grade_of, scale_of
+from privacygauge.report.grades import BY_ONE_NUMBER, NONE, accuracy_gauge, grade_of, scale_of
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -62,19 +62,19 @@ def report(f: CandidateAudit) -> Report:
     return Report(
         "candidates",
         "Audit of single records: the candidate-set game",
-        About(
+        about=About(
             "A way to train a model, record by record",
             f"Somebody who knows all candidates guesses: {f.game.question}",
             f.game.adversary,
             "membership-inference",
         ),
-        f"Of the strongest attack, {f.best.title}, over all guesses about "
+        intro=f"Of the strongest attack, {f.best.title}, over all guesses about "
         f"{_records(f)}. Small figures are {rate(f.level)} intervals"
         f"{allows if len(f.evaluations) > 1 else ''}.",
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("game", "What was played", (_game(f),), "The game"),
             Section("attacks", "Attacks", _attacks(f)),
             Section("records", "Record by record", _record_by_record(f, order)),
@@ -84,14 +84,17 @@ def report(f: CandidateAudit) -> Report:
                 (plots.roc(f.evaluations), plots.roc_log(f.evaluations), plots.scores(f.best)),
             ),
         ),
-        _terms(f),
-        Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
-        _data(f),
-        {"records.parquet": lambda: targets_frame(f), "roc.csv": lambda: roc_frame(f.evaluations)},
-        "Nothing: every part of the suite was played.",
-        (_overview(f),),
-        "The game: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy (2017), "
-        "section 5.4.",
+        terms=_terms(f),
+        worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
+        data=_data(f),
+        frames={
+            "records.parquet": lambda: targets_frame(f),
+            "roc.csv": lambda: roc_frame(f.evaluations),
+        },
+        nothing_left_out="Nothing: every part of the suite was played.",
+        overview=(_overview(f),),
+        sources="The game: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
+        "(2017), section 5.4.",
     )
 
 
@@ -127,7 +130,9 @@ def verdict(f: CandidateAudit) -> Verdict:
         f"were trained on, and {percent(f.test_accuracy.value)} of the others.",
     )
     scale = scale_of(grade)
-    return Verdict(grade, scale, headline, sentences, unsaid(grade), _advice(grade))
+    label = "Right guesses of the strongest attack"
+    gauge = accuracy_gauge(label, f.accuracy, BY_ONE_NUMBER)
+    return Verdict(grade, scale, headline, sentences, unsaid(grade), _advice(grade), gauge)
 
 
 def _advice(grade: Grade) -> tuple[str, ...]:

@@ -47,17 +47,17 @@ def report(f: Audit) -> Report:
     return Report(
         "classifier",
         "Audit of a classifier",
-        About(
+        about=About(
             "A model, by what it answers about single records",
             f"Somebody who holds a record guesses: {f.game.question}",
             f.game.adversary,
             "membership-inference",
         ),
-        measures.intro(a),
-        f.origin,
-        verdict(a),
-        (*measures.highest(a), *measures.cards(a), risk_says.measure(f.risk)),
-        (
+        intro=measures.intro(a),
+        origin=f.origin,
+        verdict=verdict(a),
+        measures=(*measures.highest(a), *measures.cards(a), risk_says.measure(f.risk)),
+        sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
             plots.curves(a),
@@ -66,20 +66,22 @@ def report(f: Audit) -> Report:
             Section("records", "The riskiest records", _riskiest(found), "Riskiest records"),
             Section("facts", "About the release", _facts(f), "The release"),
         ),
-        _terms(f.level),
-        Worst(reason="no score was kept for single records") if found is None else found.worst,
-        {
+        terms=_terms(f.level),
+        worst=Worst(reason="no score was kept for single records")
+        if found is None
+        else found.worst,
+        data={
             **data.of_attacks(a),
             "risk": risk_says.as_data(f.risk),
             "slices": _slices_data(f.slices),
             "facts": data.facts(f.facts),
         },
-        {
+        frames={
             "records.parquet": lambda: records.records_frame(f.records),
             "roc.csv": lambda: records.roc_frame(f.evaluations),
         },
-        "Nothing: every part of the suite was played.",
-        (tables.overview(a),),
+        nothing_left_out="Nothing: every part of the suite was played.",
+        overview=(tables.overview(a),),
     )
 
 

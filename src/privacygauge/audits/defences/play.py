@@ -237,12 +237,12 @@ def _audit_of(
     origin = Origin(
         setting.command,
         own_version(),
-        asked.seed,
-        asked.level,
-        today(),
-        tuple(result for result in undefended.results if isinstance(result, Skipped)),
-        (*setting.warnings, *warnings_of(none, beside)),
-        {**versions(), **setting.provenance},
+        seed=asked.seed,
+        level=asked.level,
+        made=today(),
+        skipped=tuple(result for result in undefended.results if isinstance(result, Skipped)),
+        warnings=(*setting.warnings, *warnings_of(none, beside)),
+        provenance={**versions(), **setting.provenance},
     )
     return DefenceAudit(
         origin,

@@ -40,20 +40,20 @@ def report(f: DefenceAudit) -> Report:
     return Report(
         "defences",
         "Defences of a classifier, compared",
-        _about(f),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        (*_cards(f), *_limits(f)),
-        sections(f),
-        _terms(f),
-        Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
-        data(f),
-        frames,
-        "Nothing: every attack was played against every defence.",
-        (_overview(f),),
-        "Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning Models "
-        "(2021); Jia and others, MemGuard (2019).",
+        about=_about(f),
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=(*_cards(f), *_limits(f)),
+        sections=sections(f),
+        terms=_terms(f),
+        worst=Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
+        data=data(f),
+        frames=frames,
+        nothing_left_out="Nothing: every attack was played against every defence.",
+        overview=(_overview(f),),
+        sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
+        "Models (2021); Jia and others, MemGuard (2019).",
     )
 
 

@@ -178,12 +178,12 @@ def audit_training_defences(
     return _audited(
         without,
         defended,
-        failed,
-        asked,
-        n_shadows,
-        (*unchecked_code(run), *of_units),
-        command,
-        {
+        failed=failed,
+        asked=asked,
+        n_shadows=n_shadows,
+        told=(*unchecked_code(run), *of_units),
+        command=command,
+        provenance={
             "model": trainer.name,
             "shadow models": str(n_shadows),
             **({"reference records": f"{len(of.references):,}"} if of.references else {}),
@@ -219,12 +219,15 @@ def _audited(
     origin = Origin(
         command,
         own_version(),
-        asked.seed,
-        asked.level,
-        today(),
-        (*failed, *(result for result in undefended.results if isinstance(result, Skipped))),
-        (*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
-        {**versions("torch" if without.last.pool.logits else None), **provenance},
+        seed=asked.seed,
+        level=asked.level,
+        made=today(),
+        skipped=(
+            *failed,
+            *(result for result in undefended.results if isinstance(result, Skipped)),
+        ),
+        warnings=(*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
+        provenance={**versions("torch" if without.last.pool.logits else None), **provenance},
     )
     return DefenceAudit(
         origin,

@@ -125,7 +125,16 @@ def audit_dtp(
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
     chosen = _rows(rows, len(labels))
     task = TrainingSet(
-        model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
+        model,
+        features,
+        y=labels,
+        width=bin_width,
+        n_queries=queries,
+        seed=seed,
+        run=run,
+        n_jobs=n_jobs,
+        progress=progress,
+        invocation=invocation,
     )
     names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
@@ -133,44 +142,46 @@ def audit_dtp(
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
     repeated = task.repeated(chosen, training_sets) if training_sets else None
-    averaged = () if repeated is None else repeated.T
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = Origin(
         command,
         own_version(),
-        seed,
-        level,
-        today(),
-        skipped,
-        (
-            *warnings,
-            *measured.warnings,
-            *_lone(labels, names),
-            *_sampled(len(chosen), len(labels), level),
-            *_one_bin(measured.pdtp, bin_width),
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=skipped,
+        warnings=(
+            *(*warnings, *measured.warnings, *_lone(labels, names)),
+            *(*_sampled(len(chosen), len(labels), level), *_one_bin(measured.pdtp, bin_width)),
             *(() if task.learner else unchecked_code(run)),
         ),
-        {**versions(), "model": task.name, **(provenance or {})},
+        provenance={**versions(), "model": task.name, **(provenance or {})},
     )
     return DtpAudit(
         origin,
         task.name,
-        measured.method,
-        bin_width,
-        len(labels),
-        names,
-        chosen,
-        named[chosen],
-        labels[chosen],
-        measured.pdtp,
-        measured.dtp,
-        _mean(measured.pdtp, complete, level, "records"),
-        _share(measured.pdtp > LIMIT, complete, level),
-        repeated,
-        tuple(_mean(values, False, level, "training sets") for values in averaged),
-        path,
-        task.variation(riskiest, vary) if vary else (),
+        method=measured.method,
+        width=bin_width,
+        n_train=len(labels),
+        class_names=names,
+        rows=chosen,
+        ids=named[chosen],
+        labels=labels[chosen],
+        pdtp=measured.pdtp,
+        dtp=measured.dtp,
+        mean=_mean(measured.pdtp, complete, level, "records"),
+        share_above=_share(measured.pdtp > LIMIT, complete, level),
+        repeated=repeated,
+        averages=_averages(repeated, level),
+        removal=path,
+        variation=task.variation(riskiest, vary) if vary else (),
     )
+
+
+def _averages(repeated: Floats | None, level: float) -> tuple[Estimate, ...]:
+    """Return the mean of each record over the training sets."""
+    columns = () if repeated is None else repeated.T
+    return tuple(_mean(values, False, level, "training sets") for values in columns)
 
 
 def _check(bin_width: float, vary: int, counts: Mapping[str, int]) -> None:

@@ -93,25 +93,28 @@ def report(f: DtpAudit) -> Report:
     return Report(
         "dtp",
         f"Differential training privacy of {plain(f.model)}",
-        About(
+        about=About(
             f"A classifier: {f.model}",
             "A record is left out of the training data, and the model's answers with and without "
             "it are compared: how much does a single person's record change them?",
             "may ask the model anything, and knows all other records",
             "differential-training-privacy",
         ),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        _measures(f),
-        sections.every(f),
-        _terms(f),
-        Worst("records", tuple(str(x) for x in names_of(f.ids[f.order[: records.MOST]]).tolist())),
-        _data(f),
-        frames,
-        "Nothing: everything that was asked for was measured.",
-        sections.overview(f),
-        "The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy (2017).",
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=sections.every(f),
+        terms=_terms(f),
+        worst=Worst(
+            "records", tuple(str(x) for x in names_of(f.ids[f.order[: records.MOST]]).tolist())
+        ),
+        data=_data(f),
+        frames=frames,
+        nothing_left_out="Nothing: everything that was asked for was measured.",
+        overview=sections.overview(f),
+        sources="The measure: Long, Bindschaedler and Gunter, Towards Measuring Membership Privacy "
+        "(2017).",
     )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.words import FACTOR, factor, n_records, nats
+from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.report.numbers import count, percent_estimate, rate, rounded_up
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
 SEEN = Grade("below the limit as far as seen", Severity.SMALL)
@@ -56,7 +56,24 @@ def verdict(f: DtpAudit) -> Verdict:
     sentences = (
         _found(f), *_infinite(f), _meaning(above), *_sampled(f), *_indirect(f), _queries(f),
     )  # fmt: skip
-    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), _advice(f))
+    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), _advice(f), _gauge(f))
+
+
+def _gauge(f: DtpAudit) -> Gauge:
+    """Return what some query shows, up to what none exceeds, beside the limit of DTP-1."""
+    low, high = float(f.dtp.low.max()), float(f.dtp.high.max())
+    return Gauge(
+        f"Largest log ratio of {'any' if f.complete else 'a measured'} record, over all queries",
+        Shown(between(low, high)),
+        low=low,
+        value=low,
+        high=high,
+        limits=beside(LIMIT, low, high),
+        ticks=(f"1, a factor of {FACTOR}",),
+        rule="The line runs from what some query shows to what none exceeds. The limit is that of "
+        "the DTP-1 rule (Long et al. 2017).",
+        zones=("Below the limit", "Above it"),
+    )
 
 
 def reach(f: DtpAudit) -> Reach:

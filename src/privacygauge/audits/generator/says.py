@@ -54,25 +54,25 @@ def report(f: SyntheticAudit) -> Report:
     return Report(
         "generator",
         "Audit of a generator of synthetic tables",
-        _about(f),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        about=_about(f),
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("game", "What was played", (Text((_GAME,)), _game(f)), "The game"),
             Section("attacks", "Attacks", sections.attacks(f)),
             Section("records", "The riskiest records", sections.records(f), "Riskiest records"),
             Section("groups", "How the records were chosen", sections.groups(f), "Groups"),
             Section("use", "Privacy beside use", sections.use(f), "Use"),
         ),
-        _terms(f),
-        Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
-        data(f),
-        {"records.parquet": lambda: records_frame(f)},
-        "Nothing: everything that was asked for was done.",
-        sections.overview(f),
-        _SOURCES,
+        terms=_terms(f),
+        worst=Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
+        data=data(f),
+        frames={"records.parquet": lambda: records_frame(f)},
+        nothing_left_out="Nothing: everything that was asked for was done.",
+        overview=sections.overview(f),
+        sources=_SOURCES,
     )
 
 

@@ -132,27 +132,27 @@ def attack_holdout(
     origin = Origin(
         command,
         own_version(),
-        seed,
-        level,
-        today(),
-        (),
-        (*_caveats(contest, trials), *unchecked_code(run)),
-        {**versions(), **(provenance or {})},
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=(),
+        warnings=(*_caveats(contest, trials), *unchecked_code(run)),
+        provenance={**versions(), **(provenance or {})},
     )
     return HoldoutAudit(
         origin,
         len(holdout),
-        m,
-        queries,
-        trials,
-        in_words(knowledge, scores is not None, prior, temperature),
-        float(np.bincount(truth).max() / len(truth)),
-        base,
-        tuple(
+        classes=m,
+        queries=queries,
+        trials=trials,
+        knowledge=in_words(knowledge, scores is not None, prior, temperature),
+        largest_class=float(np.bincount(truth).max() / len(truth)),
+        model_accuracy=base,
+        results=tuple(
             _result(contest, attack, guard, found[attack, guard.name], level, together)
             for attack, guard in contest.pairs
         ),
-        tuple(
+        guards=tuple(
             Guarded(
                 g.name,
                 guarantee(g, len(holdout), m, queries, delta=1 - level),
@@ -160,8 +160,8 @@ def attack_holdout(
             )
             for g in protected
         ),
-        honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
-        honest,
+        honest=honest_best_of_k(len(holdout), max(1, queries), accuracy=honest),
+        honest_accuracy=honest,
     )
 
 
@@ -172,15 +172,15 @@ def _result(
     return Result(
         attack,
         guard.name,
-        analyst.needs_points,
-        analyst.unaided() is not None,
-        found.accuracy(level),
+        needs_points=analyst.needs_points,
+        informed=analyst.unaided() is not None,
+        accuracy=found.accuracy(level),
         # The test set is fixed, and so is what was known of it.
-        float(found.baselines[0]),
-        found.bias(level),
-        found.bias(together),
-        float(found.queries_used.mean()),
-        _expected(contest, attack, guard),
+        baseline=float(found.baselines[0]),
+        bias=found.bias(level),
+        corrected=found.bias(together),
+        queries_used=float(found.queries_used.mean()),
+        expected=_expected(contest, attack, guard),
     )
 
 

@@ -62,18 +62,18 @@ def report(f: HoldoutAudit) -> Report:
     return Report(
         "holdout-attack",
         "Reuse of a test set: attacks on its labels",
-        About(
+        about=About(
             f"A test set of {count(f.n)} hidden labels behind {plain(f.worst.guard)}",
             f"Somebody submits {count(f.queries)} times, looks at the scores only, and tries to "
             "find the hidden labels: how much better does the last submission look than it is?",
             f.knowledge,
             "test-set-reuse",
         ),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section(
                 "by-guard",
                 "What each attack gains behind each guard",
@@ -84,13 +84,13 @@ def report(f: HoldoutAudit) -> Report:
             Section("guards", "The guards", _guards(f)),
             Section("measured", "How it was measured", (_measured(f),)),
         ),
-        terms(f.level),
-        Worst("labels", (), "labels are in no report"),
-        _data(f),
-        {},
-        "Nothing: every attack was played behind every guard.",
-        (_asked_table(f), replace(_grid(f, "Bias, points"), note=f"{FIXED} {SCORES}")),
-        f"No label is in any of them. {SOURCES}",
+        terms=terms(f.level),
+        worst=Worst("labels", (), "labels are in no report"),
+        data=_data(f),
+        frames={},
+        nothing_left_out="Nothing: every attack was played behind every guard.",
+        overview=(_asked_table(f), replace(_grid(f, "Bias, points"), note=f"{FIXED} {SCORES}")),
+        sources=f"No label is in any of them. {SOURCES}",
     )
 
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
+from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict
 
 NONE = Grade("no gain found", Severity.NOTHING)
-SMALL = Grade("small", Severity.SMALL)
-MODERATE = Grade("moderate", Severity.MODERATE)
-LARGE = Grade("large", Severity.GRAVE)
 GRADES = (NONE, SMALL, MODERATE, LARGE)
 """From mild to grave."""
-
-UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
-"""The grade after a single trial, which has no interval."""
 
 LIMITS = (0.01, 0.05)
 """Biases from which a gain is moderate, and large: one point, five points."""
@@ -57,8 +52,8 @@ def verdict(f: HoldoutAudit) -> Verdict:
         bias, which allows for the choice: none at 0, small below one point, moderate below five,
         large from there on. After a single trial it cannot be told.
     """
-    grade = UNKNOWN if f.trials == 1 else grade_of(f.worst)
-    scale = (UNKNOWN,) if grade is UNKNOWN else GRADES
+    grade = UNTOLD if f.trials == 1 else grade_of(f.worst)
+    scale = (UNTOLD,) if grade is UNTOLD else GRADES
     sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES)
     return Verdict(
         grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade), _gauge(f, grade)
@@ -67,18 +62,18 @@ def verdict(f: HoldoutAudit) -> Verdict:
 
 def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
     """Return the gain of the strongest attack on the scale of grades."""
-    if grade is UNKNOWN:
+    if grade is UNTOLD:
         return None
     bias, found = f.worst.bias, f.worst.corrected
     return Gauge(
         "Points of accuracy that the strongest attack gains",
         Shown(points(bias.value), points(found.low), points(found.high)),
-        found.low,
-        bias.value,
-        found.high,
-        (-0.1, 0.0, *LIMITS, 0.5),
-        ("0", *(several(round(100 * limit), "point") for limit in LIMITS)),
-        "The grade follows from the lower end of the interval. Its limits are a convention of "
+        low=found.low,
+        value=bias.value,
+        high=found.high,
+        limits=(-0.1, 0.0, *LIMITS, 0.5),
+        ticks=("0", *(several(round(100 * limit), "point") for limit in LIMITS)),
+        rule="The grade follows from the lower end of the interval. Its limits are a convention of "
         "PrivacyGauge: set your own with --fail-above or --policy.",
     )
 
@@ -103,7 +98,7 @@ def grade_of(r: Result) -> Grade:
 
 def _headline(f: HoldoutAudit, grade: Grade) -> str:
     worst = f.worst
-    if grade is UNKNOWN:
+    if grade is UNTOLD:
         return (
             f"It cannot be told from one trial, in which {count(f.queries)} submissions bought "
             f"{points(worst.bias.value)} points"
@@ -164,7 +159,7 @@ def _selection(f: HoldoutAudit) -> str:
 
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:
     best = min(f.guards, key=lambda g: f.worst_behind(g.guard).bias.value).guard
-    if grade is UNKNOWN:
+    if grade is UNTOLD:
         return ("Play more trials: --trials 10.", LAST)
     if grade == NONE:
         return (f"Keep {plain(f.worst.guard)} and the limits as they are.", LAST)

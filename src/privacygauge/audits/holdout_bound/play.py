@@ -97,7 +97,18 @@ def holdout_bounds(
     total = _total(queries, accounts)
     seeds.non_negative(seed)
     found = guard_named(guard) if isinstance(guard, str) else guard
-    asked = _checked(Asked(n, classes, total, found, accuracy, correlation, probability, bias))
+    asked = _checked(
+        Asked(
+            n,
+            classes,
+            k=total,
+            guard=found,
+            accuracy=accuracy,
+            correlation=correlation,
+            probability=probability,
+            bias=bias,
+        )
+    )
     if simulate and simulate < 2:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     per_label = count_per_label(n, classes, total)
@@ -113,31 +124,33 @@ def holdout_bounds(
     origin = Origin(
         command,
         own_version(),
-        seed,
-        probability,
-        today(),
-        (),
-        caveats(asked, whole, per_label),
-        {**versions(), **(provenance or {})},
+        seed=seed,
+        level=probability,
+        made=today(),
+        skipped=(),
+        warnings=caveats(asked, whole, per_label),
+        provenance={**versions(), **(provenance or {})},
     )
     return HoldoutBounds(
         origin,
         n,
-        classes,
-        accounts,
-        queries,
-        found.name,
-        accuracy,
-        correlation,
-        bias,
-        theory.transcript_nats(found, total, n),
-        (*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
-        _simulated(asked, simulate, seed) if simulate else None,
-        turned(asked),
-        per_label,
-        whole.trusted,
-        theory.reconstruction_queries(n, classes) if classes >= 3 and n > 4 * classes else None,
-        curves(asked),
+        classes=classes,
+        accounts=accounts,
+        per_account=queries,
+        guard=found.name,
+        accuracy=accuracy,
+        correlation=correlation,
+        allowed_bias=bias,
+        nats=theory.transcript_nats(found, total, n),
+        biases=(*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
+        simulated=_simulated(asked, simulate, seed) if simulate else None,
+        allowed=turned(asked),
+        per_label=per_label,
+        trusted=whole.trusted,
+        reconstruction=theory.reconstruction_queries(n, classes)
+        if classes >= 3 and n > 4 * classes
+        else None,
+        curves=curves(asked),
     )
 
 

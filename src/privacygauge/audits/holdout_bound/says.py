@@ -72,35 +72,35 @@ def report(f: HoldoutBounds) -> Report:
     return Report(
         "holdout-bound",
         "Reuse of a test set: what submissions can buy",
-        About(
+        about=About(
             f"A test set of {count(f.n)} hidden labels behind {plain(f.guard)}, by formulas",
             f"How much better can the best of {count(f.queries)} submissions look than it is, by "
             "luck or by an attack on the scores?",
             "scores of submissions, and no model",
             "test-set-reuse",
         ),
-        f"{count(f.n)} examples, {count(f.classes)} classes, {count(f.queries)} submissions"
+        intro=f"{count(f.n)} examples, {count(f.classes)} classes, {count(f.queries)} submissions"
         f"{_accounts(f)}, answered by {f.guard}. A point is a percentage point of accuracy.",
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("bias", f"What {count(f.queries)} submissions buy", _bias(f), "What they buy"),
             Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
             Section("check", "Do the formulas hold?", (_check(f),)),
             Section("rates", "Rates", _rates(f)),
         ),
-        terms(f.level),
-        Worst("labels", (), "no labels were looked at"),
-        _data(f),
-        {},
-        "Nothing: every formula was evaluated.",
-        (
+        terms=terms(f.level),
+        worst=Worst("labels", (), "no labels were looked at"),
+        data=_data(f),
+        frames={},
+        nothing_left_out="Nothing: every formula was evaluated.",
+        overview=(
             _asked_table(f),
             replace(_bias_table(f), note=SCORES),
             replace(_allowed_table(f, within), note=""),
         ),
-        SOURCES,
+        sources=SOURCES,
     )
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
-from privacygauge.report.numbers import count, percent, plain, rate
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.numbers import Shown, count, percent, plain, rate
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)
 SOUND = Grade("safe against known attacks", Severity.SMALL)
@@ -41,7 +41,27 @@ def verdict(f: HoldoutBounds) -> Verdict:
     found = grade(f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     sentences = (_found(f), _guarantee(f), _allowed(f), _counted(f), UNINFORMED)
-    return Verdict(found, scale, _headline(f, found), sentences, SCORES, _advice(f, found))
+    headline, next_ = _headline(f, found), _advice(f, found)
+    return Verdict(found, scale, headline, sentences, SCORES, next_, _gauge(f))
+
+
+def _gauge(f: HoldoutBounds) -> Gauge:
+    """Return the gains from honest selection to the guarantee, beside what is allowed."""
+    honest, known, most = f.bias("honest_best_of_k").value, f.strongest, f.allowed_bias
+    value = honest if known is None else max(0.0, known.value)
+    said = "attacks: not known" if known is None else f"{points(value)} by attack"
+    return Gauge(
+        "Points of accuracy that submissions can gain",
+        Shown(f"{points(honest)} by honest selection, {said}"),
+        low=min(honest, value),
+        value=value,
+        high=max(f.bias("kl").value, honest, value),
+        limits=beside(most, honest, value),
+        ticks=(f"{points(most)} points",),
+        rule="The line runs from what honest selection gains to what no attack can exceed; the "
+        "mark is the strongest known attack. What is allowed is the owner's choice (--bias).",
+        zones=("Allowed", "Too much"),
+    )
 
 
 def grade(f: HoldoutBounds) -> Grade:

@@ -110,7 +110,7 @@ def audit_masked(
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
-        *sides,
+        sides,
         plan=plan,
         form=form,
         run=run,
@@ -188,7 +188,7 @@ def audit_causal(
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
-        *sides,
+        sides,
         form=form,
         run=run,
         n_jobs=n_jobs,

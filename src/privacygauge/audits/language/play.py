@@ -109,23 +109,23 @@ def audit_language(
     origin = Origin(
         command,
         own_version(),
-        seed,
-        level,
-        today(),
-        (*suite.skipped, *not_played, *no_lengths),
-        (*warnings_of(given, samples, controls), *_inverted(samples, unit)),
-        {**versions(), **(provenance or {})},
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=(*suite.skipped, *not_played, *no_lengths),
+        warnings=(*warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        provenance={**versions(), **(provenance or {})},
     )
     return LanguageAudit(
         origin,
         description(given, samples),
-        samples,
-        unit,
-        lengths,
-        controls,
-        records_of(given, played, contents),
-        energies_of(given),
-        rows,
+        samples=samples,
+        patients=unit,
+        lengths=lengths,
+        controls=controls,
+        records=records_of(given, played, contents),
+        energies=energies_of(given),
+        rows=rows,
     )
 
 

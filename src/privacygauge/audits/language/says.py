@@ -38,28 +38,29 @@ def report(f: LanguageAudit) -> Report:
     return Report(
         "language",
         "A language model, from energies of texts",
-        About(
+        about=About(
             "A language model",
             f"Somebody who holds a text about a person guesses: {f.game.question}",
             f.game.adversary,
             "membership-inference",
         ),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        (*_gated(f), *_cards(f)),
-        sections.every(f),
-        tuple(_terms(f)),
-        _worst(f),
-        _data(f),
-        {
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=(*_gated(f), *_cards(f)),
+        sections=sections.every(f),
+        terms=tuple(_terms(f)),
+        worst=_worst(f),
+        data=_data(f),
+        frames={
             "records.parquet": lambda: records_frame(f),
             "roc.csv": lambda: roc_frame(tuple(e for unit in f.units for e in unit.signals)),
         },
-        "Nothing: every attack and every control was played.",
-        sections.overview(f),
-        "The attack: Mireshghallah, Goyal, Uniyal, Berg-Kirkpatrick and Shokri, Quantifying "
-        "Privacy Risks of Masked Language Models Using Membership Inference Attacks (2022).",
+        nothing_left_out="Nothing: every attack and every control was played.",
+        overview=sections.overview(f),
+        sources="The attack: Mireshghallah, Goyal, Uniyal, Berg-Kirkpatrick and Shokri, "
+        "Quantifying Privacy Risks of Masked Language Models Using Membership Inference Attacks "
+        "(2022).",
     )
 
 

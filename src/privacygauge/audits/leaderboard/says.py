@@ -11,7 +11,17 @@ from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.replay import Replay
-from privacygauge.report.numbers import DASH, Shown, count, fixed, p_value, percent, plain, rate
+from privacygauge.report.numbers import (
+    DASH,
+    Shown,
+    count,
+    fixed,
+    p_value,
+    percent,
+    plain,
+    rate,
+    several,
+)
 from privacygauge.report.values import (
     About,
     Block,
@@ -46,44 +56,39 @@ def report(f: LeaderboardAudit) -> Report:
     return Report(
         "leaderboard",
         "A leaderboard's history",
-        About(
+        about=About(
             f"A leaderboard's history of {count(len(f.submissions.accounts))} submissions",
             "Are there submissions that honest work would hardly make?",
             f"nobody attacked here; looked at: {f.evidence}",
             "test-set-reuse",
         ),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("history", "History", _history(f)),
             Section("findings", "Findings", _findings(f)),
             Section("guards", "The same submissions under guards", _guards(f), "Under guards"),
             Section("nulls", "What is taken for honest", _nulls(f)),
         ),
-        _terms(f),
-        Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
-        _data(f),
-        {"records.parquet": lambda: records_frame(f)},
-        "Nothing: every detector ran.",
-        (*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
-        "Submitted answers and labels are in no file.",
+        terms=_terms(f),
+        worst=Worst("accounts", f.suspects, "" if f.suspects else "no account stands out"),
+        data=_data(f),
+        frames={"records.parquet": lambda: records_frame(f)},
+        nothing_left_out="Nothing: every detector ran.",
+        overview=(*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
+        sources="Submitted answers and labels are in no file.",
     )
 
 
 def _intro(f: LeaderboardAudit) -> str:
     classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
     return (
-        f"{_counted(len(f.submissions.accounts), 'submission')} by "
-        f"{_counted(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
+        f"{several(len(f.submissions.accounts), 'submission')} by "
+        f"{several(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
         f"available: {f.evidence}."
     )
-
-
-def _counted(n: int, what: str) -> str:
-    """Return a number of things, such as ``3 accounts``."""
-    return f"{count(n)} {what}" if n == 1 else f"{count(n)} {what}s"
 
 
 def _measures(f: LeaderboardAudit) -> tuple[Measure, ...]:
@@ -97,7 +102,7 @@ def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
             "findings",
             "Findings",
             float(len(f.findings)),
-            Shown(f"{count(len(f.findings))} of {_counted(len(f.tests), 'test')}"),
+            Shown(f"{count(len(f.findings))} of {several(len(f.tests), 'test')}"),
             "corrected for their number",
             guessing=f"none, in at least {rate(f.level)} of honest histories",
             level=f.level if f.tests else None,
@@ -117,7 +122,7 @@ def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
             card=False,
         ),
         _count("submissions", "Submissions", len(f.submissions.accounts),
-               f"by {_counted(f.n_accounts, 'account')}"),
+               f"by {several(f.n_accounts, 'account')}"),
     )  # fmt: skip
 
 
@@ -193,7 +198,7 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [Text((f"None among {_counted(len(f.tests), 'test')}.",))]
+    blocks: list[Block] = [Text((f"None among {several(len(f.tests), 'test')}.",))]
     if f.findings:
         blocks = [
             Text(

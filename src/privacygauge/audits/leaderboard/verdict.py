@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
-from privacygauge.report.numbers import count, p_value, percent, plain, rate
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.grades import UNTOLD
+from privacygauge.report.numbers import Shown, count, p_value, percent, plain, rate, several
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 QUIET = Grade("nothing stands out", Severity.NOTHING)
 LOUD = Grade("something stands out", Severity.MODERATE)
 """A finding is no proof, so it is not grave."""
 GRADES = (QUIET, LOUD)
 """From mild to grave."""
-
-UNKNOWN = Grade("cannot be told", Severity.UNTOLD)
-"""The grade where the history holds too little for any test."""
 
 NO_PROOF = (
     "A finding is no proof of intent: each says what it may come from besides. Look at the "
@@ -25,16 +25,34 @@ _NAMED = 3
 def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
     found = grade(f)
-    scale = (UNKNOWN,) if found is UNKNOWN else GRADES
+    scale = (UNTOLD,) if found is UNTOLD else GRADES
     sentences = (*_found(f), _lead(f), *_shown(f))
     unsaid = NO_PROOF if f.findings else _missed(f)
-    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f))
+    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f), _gauge(f))
+
+
+def _gauge(f: LeaderboardAudit) -> Gauge | None:
+    """Return the clearest test beside the level of all tests; None without a test."""
+    if not f.tests:
+        return None
+    least = min(test.adjusted for test in f.tests)
+    evidence, limit = -math.log10(least), -math.log10(1 - f.origin.level)
+    return Gauge(
+        f"The clearest of {several(len(f.tests), 'test')}, corrected for all of them",
+        Shown(f"p {_p(least)}"),
+        low=evidence,
+        value=evidence,
+        high=evidence,
+        limits=beside(limit, evidence),
+        ticks=(f"p = {1 - f.origin.level:g}",),
+        rule="Further to the right is rarer in honest work. The scale is logarithmic.",
+    )
 
 
 def grade(f: LeaderboardAudit) -> Grade:
-    """Return one of `GRADES`, or `UNKNOWN`."""
+    """Return one of `GRADES`, or `UNTOLD`."""
     if not f.tests:
-        return UNKNOWN
+        return UNTOLD
     return LOUD if f.findings else QUIET
 
 

@@ -75,22 +75,22 @@ def report(f: ClaimAudit) -> Report:
     return Report(
         "privacy-claim",
         "Audit of a claim of differential privacy",
-        _about(f),
-        f"The claim: {claimed(f)}. The sample: {_sample(f)}. A bound says that epsilon is at least "
-        "this large; no attack can say that it is small.",
-        f.origin,
-        verdict(f),
-        _measures(f),
-        (
+        about=_about(f),
+        intro=f"The claim: {claimed(f)}. The sample: {_sample(f)}. A bound says that epsilon is at "
+        "least this large; no attack can say that it is small.",
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("bounds", "Bound by bound", _bounds(f), "Bounds"),
             Section("guesses", "How well the canaries were guessed", _guesses(f), "Guesses"),
             Section("played", "How it was played", (_played(f),)),
         ),
-        _terms(f),
-        Worst(reason="canaries are made up: nobody stands behind them"),
-        _data(f),
-        {"records.parquet": lambda: records_frame(f), "curve.csv": lambda: curve_frame(f)},
-        "Nothing: every bound was computed.",
+        terms=_terms(f),
+        worst=Worst(reason="canaries are made up: nobody stands behind them"),
+        data=_data(f),
+        frames={"records.parquet": lambda: records_frame(f), "curve.csv": lambda: curve_frame(f)},
+        nothing_left_out="Nothing: every bound was computed.",
     )
 
 

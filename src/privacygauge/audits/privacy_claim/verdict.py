@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.report import direction
-from privacygauge.report.numbers import count, rate, rounded_down
-from privacygauge.report.values import Grade, Severity, Verdict
+from privacygauge.report.numbers import Shown, count, rate, rounded_down
+from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 STANDS = Grade("not refuted", Severity.NOTHING)
 IF_GAUSSIAN = Grade("refuted on an assumption", Severity.MODERATE)
@@ -56,7 +58,27 @@ def verdict(f: ClaimAudit) -> Verdict:
     }[found](f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
-    return Verdict(found, scale, _headline(f, found), sentences, unsaid, advice(f, found))
+    headline, next_ = _headline(f, found), advice(f, found)
+    return Verdict(found, scale, headline, sentences, unsaid, next_, _gauge(f, found))
+
+
+def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
+    """Return what was shown of epsilon beside what is claimed."""
+    bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
+    low, claim = bound.estimate.low, f.claim.epsilon
+    assumed = ", if the mechanism is Gaussian" if bound is f.gaussian else ""
+    return Gauge(
+        f"Epsilon that the attack shows{assumed}",
+        Shown(f"at least {rounded_down(low)}"),
+        low=low,
+        value=low,
+        high=math.inf,
+        limits=beside(claim, low),
+        ticks=(exact(claim),),
+        rule=f"The line runs from the bound upwards, at delta {exact(f.claim.delta)}: the true "
+        f"epsilon lies on it with {rate(f.origin.level)} confidence.",
+        zones=("As claimed", "More than claimed"),
+    )
 
 
 def grade(f: ClaimAudit) -> Grade:

@@ -118,12 +118,12 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
     return ReleaseRisk(
         hits.name,
         hits.variant,
-        hits.meaning,
-        rates.proportion(hits.attack, hits.attack_unit, level),
-        control,
-        rates.proportion(hits.baseline, hits.baseline_unit, level),
-        risk_of(hits, level),
-        tuple(notes),
+        meaning=hits.meaning,
+        attack=rates.proportion(hits.attack, hits.attack_unit, level),
+        control=control,
+        baseline=rates.proportion(hits.baseline, hits.baseline_unit, level),
+        risk=risk_of(hits, level),
+        notes=tuple(notes),
     )
 
 

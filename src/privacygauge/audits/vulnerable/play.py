@@ -73,11 +73,11 @@ def vulnerable_records(
     origin = Origin(
         "vulnerable",
         own_version(),
-        seed,
-        LEVEL,
-        today(),
-        (),
-        advice(table),
-        {**(provenance or {}), **versions("pandas")},
+        seed=seed,
+        level=LEVEL,
+        made=today(),
+        skipped=(),
+        warnings=advice(table),
+        provenance={**(provenance or {}), **versions("pandas")},
     )
     return VulnerableRecords(found.scores, found.k, found.distance, found.schema, origin)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from privacygauge.audits.vulnerable.found import VulnerableRecords
 from privacygauge.report.numbers import Shown, count, fixed
 from privacygauge.report.values import (
     About,
     Column,
+    Gauge,
     Grade,
     Json,
     Measure,
@@ -24,6 +27,8 @@ from privacygauge.synthetic.distance import Minkowski
 RANKED = Grade("ranking only", Severity.UNJUDGED)
 """The one grade: no attack was played."""
 
+_DRAWN = 100
+"""Number of records that are drawn at most."""
 _FIRST = (
     "Records without close neighbours are those that a synthetic table gives away first: audit a "
     "release with these records as targets."
@@ -41,26 +46,26 @@ def report(f: VulnerableRecords, top: int) -> Report:
     return Report(
         "vulnerable",
         "Ranking of vulnerable records",
-        About(
+        about=About(
             "A table, before anything is made from it",
             "No game was played: records without close neighbours are those that a synthetic table "
             "gives away first.",
             "nobody attacked",
             "record-vulnerability",
         ),
-        f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the mean "
-        f"distance to the {count(f.k)} nearest other records ({f.distance.title}).",
-        f.origin,
-        _verdict(f),
-        _measures(f),
-        (
+        intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the "
+        f"mean distance to the {count(f.k)} nearest other records ({f.distance.title}).",
+        origin=f.origin,
+        verdict=_verdict(f),
+        measures=_measures(f),
+        sections=(
             Section("records", "The most vulnerable records", _records(f, shown), "Records"),
             Section("columns", "What the columns were taken for", (_columns(f),), "Columns"),
         ),
-        _TERMS,
-        Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
-        _data(f, top),
-        {"records.parquet": f.to_frame},
+        terms=_TERMS,
+        worst=Worst("rows", tuple(str(row) for row in f.top(top).tolist())),
+        data=_data(f, top),
+        frames={"records.parquet": f.to_frame},
         overview=(shown,),
         sources=_SOURCES,
     )
@@ -76,6 +81,27 @@ def _verdict(f: VulnerableRecords) -> Verdict:
         "A ranking does not say that a record is given away, nor that one is safe: it says which "
         "records to attack first.",
         ("Audit the release with these records as targets: privacygauge synthetic --targets.",),
+        _gauge(f),
+    )
+
+
+def _gauge(f: VulnerableRecords) -> Gauge:
+    """Return the records by their scores."""
+    mean, n = float(f.scores.mean()), min(len(f), _DRAWN)
+    drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
+    told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
+    return Gauge(
+        f"Mean distance of a record to its {count(f.k)} nearest others",
+        Shown(fixed(mean, 3)),
+        low=mean,
+        value=mean,
+        high=mean,
+        limits=(0.0, _highest(f) or 1.0),
+        ticks=(),
+        rule=f"{told}, and the mark is their mean: on the left are records with close neighbours, "
+        "on the right those that stand alone.",
+        zones=(f"From 0 to {fixed(_highest(f), 3)}",),
+        marks=tuple(drawn.tolist()),
     )
 
 

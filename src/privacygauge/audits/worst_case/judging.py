@@ -138,13 +138,16 @@ def judged(
     return WorstCaseFindings(
         trainer.name,
         label,
-        found[0][0],
-        found[1][0],
-        _accuracy(pools["ordinary"], units["ordinary"], asked.level),
-        asked.seed,
-        asked.level,
-        found[0][1],
-        (*failures(np.flatnonzero(~finite), len(finite)), *_inverted([x for x, _ in found])),
+        canaries=found[0][0],
+        ordinary=found[1][0],
+        test_accuracy=_accuracy(pools["ordinary"], units["ordinary"], asked.level),
+        seed=asked.seed,
+        level=asked.level,
+        skipped=found[0][1],
+        warnings=(
+            *failures(np.flatnonzero(~finite), len(finite)),
+            *_inverted([x for x, _ in found]),
+        ),
     )
 
 

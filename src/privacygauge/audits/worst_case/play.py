@@ -169,7 +169,16 @@ def compare_worst_cases(
         **(provenance or {}),
     }
     skipped = (*failed, *trainings[0].found.skipped)
-    origin = Origin(command, own_version(), seed, level, today(), skipped, warnings, about)
+    origin = Origin(
+        command,
+        own_version(),
+        seed=seed,
+        level=level,
+        made=today(),
+        skipped=skipped,
+        warnings=warnings,
+        provenance=about,
+    )
     return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
 
 

@@ -38,20 +38,20 @@ def report(f: WorstCaseComparison) -> Report:
     return Report(
         "worst-case",
         "Worst-case records of a classifier",
-        _about(f),
-        _intro(f),
-        f.origin,
-        verdict(f),
-        (*_cards(f), *_limits(f)),
-        sections(f),
-        tuple(_TERMS.items()),
-        Worst(reason="canaries stand in for the records that are most at risk"),
-        _data(f),
-        {"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
-        "Nothing: every attack was played on every training.",
-        (_overview(f),),
-        "Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are Misleading "
-        "(2024).",
+        about=_about(f),
+        intro=_intro(f),
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=(*_cards(f), *_limits(f)),
+        sections=sections(f),
+        terms=tuple(_TERMS.items()),
+        worst=Worst(reason="canaries stand in for the records that are most at risk"),
+        data=_data(f),
+        frames={"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
+        nothing_left_out="Nothing: every attack was played on every training.",
+        overview=(_overview(f),),
+        sources="Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are "
+        "Misleading (2024).",
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.pool import probabilities
-from privacygauge.classifier.shadows import Progress, train_all
+from privacygauge.classifier.shadows import Progress, cohort_of, train_all
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints
@@ -107,13 +107,11 @@ def variation(
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
-            x,
-            y,
-            inside,
+            cohort_of(
+                x, y, inside, seed, asked=np.asarray(rows), states=tuple(drawn[states].tolist())
+            ),
             seed=seed,
             run=folder,
-            asked=np.asarray(rows),
-            states=tuple(drawn[states].tolist()),
             n_jobs=n_jobs,
             progress=progress,
         )

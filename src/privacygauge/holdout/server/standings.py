@@ -66,12 +66,12 @@ def standings(board: Board) -> Standings:
     return Standings(
         row["n"],
         row["n_classes"],
-        row["guard"],
-        row["used"],
-        board.total_left(row),
-        row["per_account"],
-        time,
-        tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
+        guard=row["guard"],
+        used=row["used"],
+        left=board.total_left(row),
+        per_account=row["per_account"],
+        last=time,
+        places=tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
     )
 
 

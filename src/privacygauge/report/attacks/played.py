@@ -19,7 +19,7 @@ class GameDescription:
     """The game that was played, in words for the reader."""
 
     name: str
-    """Short name, as in docs/games.md."""
+    """Short name, as in docs/attacks.md."""
     question: str
     """What the adversary tries to guess."""
     adversary: str

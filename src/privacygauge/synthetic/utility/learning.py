@@ -108,7 +108,16 @@ def learnt(
         scores.append(_probabilities(some, j, size, shown, rng))
     (real, real_auc), (made, made_auc) = (_quality(found, truth) for found in scores)
     classes = len(np.unique(truth))
-    return Learnt(label, classes, n, len(tested), real, made, real_auc, made_auc)
+    return Learnt(
+        label,
+        classes,
+        n_taught=n,
+        n_tested=len(tested),
+        real_accuracy=real,
+        synthetic_accuracy=made,
+        real_auc=real_auc,
+        synthetic_auc=made_auc,
+    )
 
 
 def _probabilities(

@@ -162,12 +162,12 @@ def utility(
     return Utility(
         released.schema.names,
         near[0],
-        near[1] if holdout is not None else (),
-        pairs[0],
-        pairs[1],
-        pairs[2] if holdout is not None else None,
-        found,
-        notes,
+        holdout_marginals=near[1] if holdout is not None else (),
+        real_associations=pairs[0],
+        synthetic_associations=pairs[1],
+        holdout_associations=pairs[2] if holdout is not None else None,
+        learnt=found,
+        notes=notes,
     )
 
 
