@@ -124,13 +124,14 @@ def _evaluated(
         (*warnings, *direction.warnings(turned)),
         versions(),
     )
-    best, accuracy = furthest(played, level)
+    best, accuracy, area = furthest(played, level)
     return CandidateAudit(
         origin,
         _described(game, dealt),
         tuple(evaluation for _, evaluation in played),
         best,
         accuracy,
+        area,
         MappingProxyType(found),
         game.targets,
         None if dealt.measured is None else checks.frozen(dealt.measured),

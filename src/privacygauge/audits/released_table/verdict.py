@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
@@ -14,6 +12,7 @@ from privacygauge.report.grades import (
     MODERATE,
     NONE,
     UNTOLD,
+    advantage_of,
     gauge,
     grade_of,
     gravest,
@@ -100,20 +99,15 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
     if f.corrected.copies is not None:
         told.append(("Records copied, beyond those of the holdout", f.corrected.copies))
     if f.membership is not None:
-        accuracy = f.membership.headline.accuracy
-        told.append(("Advantage of the strongest attack", _advantage(accuracy)))
+        reached = f.membership.headline.reached
+        by = ", at least, by its ranking" if reached.by_ranking else ""
+        told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
     if f.worst is not None:
         told.append((f"{f.worst.risk.title}, beyond its control", f.worst.beyond))
     if not told:
         return None
     label, found = max(told, key=lambda pair: pair[1].low)
     return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"))
-
-
-def _advantage(accuracy: Estimate) -> Estimate:
-    """Return twice what a balanced accuracy has above one half."""
-    value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
-    return replace(accuracy, value=value, low=low, high=high)
 
 
 def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
