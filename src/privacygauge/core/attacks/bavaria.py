@@ -29,7 +29,7 @@ LARGEST_SHAPE = 1000.0
 LEAST_SPREAD = 1e-6
 """Of the means' prior variance, as a share of the noise: keeps the prior's weight finite."""
 LEAST_ERRORS = 3.0
-"""Standard errors by which means or variances of the groups differ where each has its own prior."""
+"""Standard errors by which means or variances of groups with priors of their own differ."""
 LEAST_RECORDS = 3
 """Records with worlds on both sides that a covariance between the sides takes."""
 
