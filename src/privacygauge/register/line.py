@@ -42,6 +42,8 @@ class Number:
     """What is said of the number holds at least as often; None where nothing is said at a level."""
     looks: int
     """Among so many numbers, each at that level, this one was chosen."""
+    doubtful: bool
+    """Whether there are too few records to tell."""
 
     @property
     def method(self) -> str:
@@ -72,6 +74,8 @@ class RegisterLine:
     """What the attacker sees and has."""
     number: Number
     """The number that the verdict speaks of."""
+    further: tuple[Number, ...]
+    """The others that a release can be held to, as far as they were computed."""
     measures: Mapping[str, float]
     """Everything that a release can be held to, by name."""
     severity: Severity
@@ -88,6 +92,8 @@ class RegisterLine:
     """Who is exposed most: at most `WORST` ids."""
     files: tuple[str, ...]
     """Names of the files that were audited."""
+    made: str
+    """The date of the audit, such as ``2026-01-31``."""
     version: str
     """PrivacyGauge's version that made the report."""
     seed: int
@@ -128,6 +134,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         about.text("game"),
         about.text("knowledge"),
         _number(gated[0]),
+        tuple(_number(number) for number in gated[1:] if _computed(number)),
         _measures(report, gated),
         _severity(verdict),
         verdict.text("grade"),
@@ -136,6 +143,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         verdict.texts("advice"),
         _worst(report.part("worst")),
         _files(report),
+        report.text("made"),
         report.text("version"),
         report.whole("seed"),
         report.texts("warnings"),
@@ -155,6 +163,7 @@ def _number(part: Part) -> Number:
         part.estimate("estimate") if "estimate" in part and _computed(part) else None,
         part.number("level") if "level" in part else None,
         part.whole("looks"),
+        part.flag("doubtful"),
     )
 
 
