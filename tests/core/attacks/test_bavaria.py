@@ -80,6 +80,13 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
 
     V = [max(covariance(g, g) - fmean(u[g][r] / n[g][r] for r in both), 0.0) for g in (0, 1)]
     across = float(np.clip(covariance(0, 1), -((V[0] * V[1]) ** 0.5), (V[0] * V[1]) ** 0.5))
+    gaps = [m[0][r] - M[0] - (m[1][r] - M[1]) for r in both]
+    beyond = [
+        x * x - u[0][r] / n[0][r] - u[1][r] / n[1][r] for r, x in zip(both, gaps, strict=True)
+    ]
+    least = 3 * float(np.std(beyond)) / len(both) ** 0.5
+    lacking = max(least - (V[0] + V[1] - 2 * across), 0.0) / 2
+    V = [x + lacking for x in V]
     if shared:
         M, V = [fmean(M)] * 2, [fmean(V)] * 2
 

@@ -66,12 +66,14 @@ class Bavaria:
     same for all, that is the other group's mean and the gap, with the other mean's error; where
     they do not differ, or the other group is empty, it is the average over all records.
 
-    Both groups have one prior, with the averages of M and of V and with the moments of all S
-    together, unless M or v differ between them by three standard errors over records. A smaller
-    difference is mostly noise, the same for all records: where every model is the target of the
-    others in turn, all scores would lean on that one number, and each on what is left of it
-    without its own model. The area's error is then mostly that number's, which is no record's, so
-    that no interval over records would hold.
+    No score shall lean on what is mostly noise, and the same noise for all records. Where every
+    model is the target of the others in turn, each would lean on what is left of that noise
+    without its own model, which points the other way: areas fall below 1/2, and their error is
+    not that of the records, over which intervals are made. So both groups have one prior, with
+    the averages of M and of V and with the moments of all S together, unless M or v differ
+    between them by three standard errors over records. And the variance of the gap between the
+    two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
+    raised by half of what it lacks.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
     ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive
@@ -202,13 +204,19 @@ def means_prior(
     means = [g.mean[both] for g in (group, other)]
     centre = (average(means[0]), average(means[1]))
     off = [m - c for m, c in zip(means, centre, strict=True)]
-    error = [average(u[both] / g.count[both]) for u, g in zip(noise, (group, other), strict=True)]
+    error = [u[both] / g.count[both] for u, g in zip(noise, (group, other), strict=True)]
     own, others = (
-        np.maximum(total(o * o) / (n - 1) - e, 0.0) for o, e in zip(off, error, strict=True)
+        np.maximum(total(o * o) / (n - 1) - average(e), 0.0)
+        for o, e in zip(off, error, strict=True)
     )
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
-    return MeansPrior(_levelled(centre, shared), _levelled((own, others), shared), together)
+    # The gaps differ by as much as could be noise at least.
+    beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
+    least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
+    lacking = np.maximum(least - (own + others - 2 * together), 0.0) / 2
+    spread = own + lacking, others + lacking
+    return MeansPrior(_levelled(centre, shared), _levelled(spread, shared), together)
 
 
 def _levelled(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
