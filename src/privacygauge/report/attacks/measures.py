@@ -26,9 +26,6 @@ from privacygauge.report.values import Measure
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates whose TPR a release can be held to."""
 
-HIGHEST = ("accuracy", "advantage", "auc", *(f"tpr@{key(fpr)}" for fpr in GATED_RATES))
-"""The names of `highest`, in its order."""
-
 GUESSING = "50%: members and non-members count the same"
 """What guessing gives where accuracies are balanced."""
 
@@ -52,10 +49,11 @@ def highest(a: Attacks) -> tuple[Measure, ...]:
     Returns
     -------
     tuple of Measure
-        Named as in `HIGHEST`. Value and lower end are each the highest of all attacks, but for
-        the accuracy: its interval is the headline's, which allows for the choice among attacks.
-        Where the ranking of an attack goes further than all guesses, accuracy and advantage are
-        at least what it reaches: no limit passes because a threshold did not carry over.
+        ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
+        lower end are each the highest of all attacks, but for the accuracy: its interval is the
+        headline's, which allows for the choice among attacks. Where the ranking of an attack goes
+        further than all guesses, accuracy and advantage are at least what it reaches: no limit
+        passes because a threshold did not carry over.
     """
     found = a.headline.reached
     accuracy = _highest([e.accuracy for e in a.evaluations], "accuracy")
