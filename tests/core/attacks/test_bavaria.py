@@ -86,9 +86,8 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
     ]
     least = 3 * float(np.std(beyond)) / len(both) ** 0.5
     lacking = max(least - (V[0] + V[1] - 2 * across), 0.0) / 2
-    V = [x + lacking for x in V]
     if shared:
-        M, V = [fmean(M)] * 2, [fmean(V)] * 2
+        M, V = [fmean(M)] * 2, [fmean(V) + lacking] * 2
 
     def log_density(r: int, g: int) -> float:
         h, count = 1 - g, n[g][r]

@@ -71,8 +71,8 @@ class Bavaria:
     without its own model, which points the other way: areas fall below 1/2, and their error is
     not that of the records, over which intervals are made. So both groups have one prior, with
     the averages of M and of V and with the moments of all S together, unless M or v differ
-    between them by three standard errors over records. And the variance of the gap between the
-    two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
+    between them by three standard errors over records. And then the variance of the gap between
+    the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
     raised by half of what it lacks.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
@@ -197,7 +197,8 @@ def means_prior(
 ) -> MeansPrior:
     """Return the joint law of both groups' means over the records that have both.
 
-    Where it is `shared`, (q,), both groups have the average of their centres and spreads.
+    Where it is `shared`, (q,), both groups have the average of their centres and spreads, and the
+    gaps between their means differ by as much as could be noise at least.
     """
     both = _have_both(group, other)
     n = int(both.sum())
@@ -211,10 +212,9 @@ def means_prior(
     )
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
-    # The gaps differ by as much as could be noise at least.
     beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
     least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
-    lacking = np.maximum(least - (own + others - 2 * together), 0.0) / 2
+    lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
     spread = own + lacking, others + lacking
     return MeansPrior(_levelled(centre, shared), _levelled(spread, shared), together)
 
