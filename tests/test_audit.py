@@ -16,6 +16,8 @@ from privacygauge.classifier.suite import METRICS, prediction_attacks
 from privacygauge.core.attacks.coin import Coin
 from privacygauge.core.attacks.posterior import Isotonic, RiskScore
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.grades import NONE, UNTOLD
 from tests.classifier.made import made_up
 from tests.thorough import times
 
@@ -58,7 +60,8 @@ def noise_game(number, shadow):
         ("epsilon", audit.headline.epsilon.low > 0),
         ("epsilon of an attack", any(e.epsilon.low > 0 for e in audit.evaluations)),
         ("slice announced", bool(audit.slices.announced)),
-        ("verdict", audit.headline.accuracy.low > 0.5),
+        ("headline", audit.headline.reached.accuracy.low > 0.5),
+        ("verdict", judged(audit.attacks).grade not in (NONE, UNTOLD)),
     ):
         asked[name] += 1
         missed[name] += event

@@ -47,6 +47,16 @@ def test_the_lower_end_of_all_guesses_decides(found, low, grade):
     assert any("Reduce overfitting" in line for line in told.advice) == (grade != NONE)
 
 
+def test_a_ranking_beyond_the_guesses_decides(found):
+    ranked = replace(right(found, 0.5, 0.4), auc=Estimate(0.9, 0.86, 0.94, 0.95, 6, "example"))
+    told = ranked.report()
+    assert told.verdict.grade == LARGE
+    assert "90.0% of the pairs" in told.verdict.headline
+    assert any("the grade follows from it" in x for x in told.verdict.sentences)
+    assert told.numbers["accuracy"] == pytest.approx(1 - 0.05**0.5)
+    assert replace(ranked, auc=found.auc).report().verdict.grade == NONE
+
+
 def test_attacks_the_wrong_way_round_leave_nothing_to_be_told(found):
     turned = (Inverted("confidence", Estimate(0.3, 0.2, 0.4, 0.95, 6, "example")),)
     assert replace(right(found, 0.4, 0.3), inverted=turned).report().verdict.grade == UNTOLD

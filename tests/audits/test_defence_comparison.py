@@ -6,18 +6,23 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+import privacygauge as pg
 from privacygauge.audits.attacks import audit
 from privacygauge.audits.defences import comparison as defence_comparison
 from privacygauge.audits.defences.comparison import best_attack, can_be_undone
 from privacygauge.audits.defences.found import BestAttack
 from privacygauge.audits.defences.play import audit_defences
+from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
+from privacygauge.report.attacks.verdict import judged
+from privacygauge.report.grades import LARGE, NONE, UNTOLD, grade_of
 from tests.audits.example_defences import example
 from tests.classifier.defences.catalogue import DEFENCES, label
 from tests.classifier.made import made_up
@@ -82,16 +87,48 @@ def test_what_is_said_to_be_undone_can_be(defence):
     assert back == pytest.approx(p, abs=1e-8)
 
 
+def ranked(leak, base, seed):
+    """Return predictions whose confidence is `leak` standard deviations higher on members."""
+    rng = np.random.default_rng(seed)
+    member, labels = np.arange(400) % 2 == 0, rng.integers(5, size=400)
+    logits = rng.normal(scale=0.01, size=(400, 5))
+    logits[np.arange(400), labels] += rng.normal(base + 0.3 * leak * member, 0.3)
+    return predictions(logits=logits, labels=labels, member=member)
+
+
+@pytest.mark.parametrize("defence", DEFENCES, ids=label)
+def test_a_leak_that_only_the_ranking_shows_is_a_leak(defence):
+    """The shadow model is less sure of all records: its thresholds call each one a member."""
+    target, shadow = ranked(2.0, 3.2, 0), ranked(2.0, 1.2, 1)
+    attacks = [Threshold("confidence", per_class=False)]
+    f = audit_defences(target, shadow, [defence], attacks=attacks)
+    left, found = f.best.left, verdict(f)
+    if left.auc.low <= 0.5:  # nothing of the ranking is left
+        assert defence.name in ("label-only", "top-k", "rounding", "binning", "memguard")
+        return
+    assert left.accuracy.low <= 0.5
+    assert found.grade == grade_of(1 - np.sqrt((1 - left.auc.low) / 2))
+    assert found.grade != NONE
+    if defence.name in ("none", "temperature"):  # they keep the order
+        assert found.grade == LARGE
+        assert judged(pg.audit_classifier(target, shadow, attacks=attacks).attacks).grade == LARGE
+
+
 @pytest.mark.slow
 def test_models_that_tell_nothing_rarely_seem_to():
-    """Accuracies hold together at 95%, AUCs too: one in ten games at most shows either."""
-    n, wrong = 60, 0
+    """Accuracies hold together at 95%, AUCs too: one in ten games at most shows either.
+
+    Both err together, so that the graver of the two is called a leak in 5% of games at most.
+    """
+    n, wrong, called = 60, 0, 0
     for seed in range(n):
         target, shadow = made_up(n=200, seed=1000 + seed), made_up(n=200, seed=2000 + seed)
         f = audit_defences(target, shadow, [Rounding(1), LabelOnly()], attacks=ATTACKS, seed=seed)
         found = [f.none, *(c.left for c in f.compared)]
+        called += verdict(f).grade not in (NONE, UNTOLD)
         wrong += any(b.accuracy.low > 0.5 or b.auc.low > 0.5 for b in found)
     assert wrong <= binom.ppf(0.999, n, 0.1)
+    assert called <= binom.ppf(0.999, n, 0.05)
 
 
 def test_progress_counts_every_game():

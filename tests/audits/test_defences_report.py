@@ -85,8 +85,32 @@ def test_headline_and_grade_follow_what_is_left():
 
 def test_an_order_that_tells_members_is_a_leak_though_guesses_are_not():
     assert grade_of_left(reached(0.51, area=0.51)) == NONE
-    assert grade_of_left(reached(0.51, area=0.6)) == SMALL
+    assert grade_of_left(reached(0.51, area=0.58)) == SMALL
     assert grade_of_left(reached(0.7, area=0.7)) == LARGE
+    # The AUC of MemGuard's answers for a learned attack whose threshold does not carry over.
+    assert grade_of_left(reached(0.511, area=0.797)) == LARGE
+
+
+def test_page_register_and_limits_follow_the_ranking_where_it_decides():
+    f = with_left(*[reached(0.511, area=0.797)] * 3)
+    report = f.report()
+    assert report.verdict.grade == LARGE
+    assert report.verdict.headline.endswith(
+        "79.7% of the pairs of a member and a non-member are ranked correctly, which guesses hide"
+    )
+    assert any("The grade follows from the ranking." in x for x in report.verdict.sentences)
+    assert report.verdict.gauge.rule.startswith("The ranking decided")
+    line = line_of(f.to_json(), "memguard")
+    assert line.number.value == pytest.approx(1 - np.sqrt((1 - 0.797) / 2))
+    assert "best threshold" in line.number.label
+    for metric in ("accuracy", "accuracy-left"):
+        limits = parsed_limits([f"{metric}=0.6"], METRICS)
+        assert len(exceeded(report, limits)) == 1
+    left = json.loads(f.to_json())["defences"][0]["left"]
+    assert left["decided"] == "ranking"
+    assert left["reached"]["value"] == line.number.value
+    guessed = with_left(*[reached(0.7)] * 3).report()
+    assert guessed.verdict.gauge.rule.startswith("The guesses decided")
 
 
 def test_a_defence_that_cannot_be_told_apart_and_changes_less_is_named():
@@ -94,7 +118,7 @@ def test_a_defence_that_cannot_be_told_apart_and_changes_less_is_named():
     assert any("rounding (1 digits) leaves 61.0%" in x for x in verdict(f).sentences)
     ranked = with_left(reached(0.61, area=0.75), reached(0.6), reached(0.7))
     assert not any("rounding (1 digits) leaves" in x for x in verdict(ranked).sentences)
-    other = with_left(reached(0.6, area=0.75), reached(0.61, area=0.62), reached(0.7))
+    other = with_left(reached(0.6, area=0.65), reached(0.61, area=0.56), reached(0.7))
     assert any("label-only leaves less of that" in x for x in verdict(other).sentences)
 
 

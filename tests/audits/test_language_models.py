@@ -11,19 +11,19 @@ from privacygauge.audits.language.models import audit_causal, audit_masked
 from privacygauge.audits.language.play import audit_language
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.language.causal import causal_signals
+from privacygauge.language.causal import SHARE, further_of
 from privacygauge.language.energy_files import energies_frame, write_energies
 from privacygauge.language.kinds import model_kind
 from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import MaskedModel, load_causal, load_masked
-from privacygauge.language.notes import NotesDesign, made_up_notes
 from privacygauge.language.score_files import load_text_scores
 from privacygauge.language.scores import text_scores
 from privacygauge.language.text_energies import NO_REFERENCE, text_energies
 from privacygauge.language.text_files import TextRecords
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.runs.store import runs_in
+from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import made_texts, saved, word_pieces
 
 pytest.importorskip("torch")
@@ -195,7 +195,7 @@ def test_causal_models_too(tmp_path, texts):
     further = ["zlib", "min-k", "min-k++"]
     assert {found.name for found in audit.evaluations} == {"loss", "likelihood-ratio", *further}
     model = load_causal(target)
-    alone = causal_signals(token_log_probabilities(model, texts[2]), texts[2])
+    alone = further_of(token_log_probabilities(model, texts[2]), texts[2], SHARE)
     again = load_text_scores(tmp_path / "energies.csv")
     for name in further:
         found = again.further[name][again.population]

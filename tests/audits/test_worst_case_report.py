@@ -53,6 +53,15 @@ def test_grades_follow_from_lower_ends(at, area, grade):
     assert grade_of_group(group("canaries", at, area)) == grade
 
 
+def test_a_leak_that_low_false_alarms_hide_is_graded_by_the_ranking():
+    hidden = compared(training("a", (0.1, 0.01), (0.1, 0.01), area=0.9))
+    report = hidden.report()
+    assert report.verdict.grade == LARGE
+    assert sum("The ranking decided about" in x for x in report.verdict.sentences) == 2
+    assert line_of(hidden.to_json(), "model").number.metric == "auc-left"
+    assert not any("The ranking decided" in x for x in verdict(example()).sentences)
+
+
 def test_rates_of_which_too_few_records_tell_count_only_alone():
     found = group("canaries", (0.1, 0.9))
     best = [

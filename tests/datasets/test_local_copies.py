@@ -5,7 +5,6 @@ import hashlib
 import numpy as np
 import pytest
 
-from privacygauge.datasets.cifar100 import cifar100
 from privacygauge.datasets.purchase100 import purchase100
 from privacygauge.datasets.texas100 import texas100
 from privacygauge.errors import InputError
@@ -51,24 +50,6 @@ def test_stays_come_back_as_they_were_written(made, tmp_path):
         texas100(feats, labels)
 
 
-def test_images_come_back_as_they_were_written(tmp_path):
-    rng = np.random.default_rng(1)
-    images, fine = rng.integers(256, size=(3, 3, 32, 32), dtype=np.uint8), np.array([0, 99, 42])
-    records = np.column_stack([[0, 19, 7], fine, images.reshape(3, -1)]).astype(np.uint8)
-    path = tmp_path / "test.bin"
-    path.write_bytes(records.tobytes())
-    found, classes = cifar100(path)
-    np.testing.assert_array_equal(found, images)
-    np.testing.assert_array_equal(classes, fine)
-    path.write_bytes(records.tobytes()[:-1])
-    with pytest.raises(InputError, match=r"test\.bin must hold records of 3074 bytes, got 9221"):
-        cifar100(path)
-    records[1, 1] = 100
-    path.write_bytes(records.tobytes())
-    with pytest.raises(InputError, match="got 19 and 100 in record 1"):
-        cifar100(path)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -89,4 +70,4 @@ def test_another_file_is_refused_in_a_line(text, message, tmp_path):
 
 def test_a_missing_file_is_refused_in_a_line(tmp_path):
     with pytest.raises(InputError, match=r"path must be a file, and .* is none: unpack"):
-        cifar100(tmp_path / "train.bin")
+        purchase100(tmp_path / "dataset_purchase")

@@ -9,13 +9,14 @@ from scipy.optimize import brentq
 from scipy.special import expit, logit
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from privacygauge.core.estimate import Estimate
 from privacygauge.core.rules import Cut
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr, tprs_at_fprs
 from privacygauge.evaluate.rates import clopper_pearson
-from privacygauge.evaluate.roc import Roc, auc, roc
+from privacygauge.evaluate.roc import Roc, auc, placements, roc, supported_accuracy
 from tests.laws.draws import SEEDS, few_values, transcripts
 from tests.thorough import times
 
@@ -38,6 +39,28 @@ def test_the_area_is_that_of_sklearn_and_lies_in_its_interval(transcript: Transc
     assert estimate.value == pytest.approx(roc_auc_score(transcript.secret, transcript.score))
     assert 0 <= estimate.low <= estimate.value <= estimate.high <= 1
     assert estimate.n == len(transcript)
+
+
+@given(transcripts())
+def test_no_ranking_has_a_best_threshold_worse_than_its_area_promises(t: Transcript) -> None:
+    curve = roc(t)
+    best = max(0.5, float(np.max(curve.tpr - curve.fpr)) / 2 + 0.5)
+    promised = supported_accuracy(auc(t, curve=curve))
+    assert 0.5 <= promised.low <= promised.value <= promised.high <= 1
+    assert promised.value <= best + 1e-12
+
+
+@pytest.mark.parametrize("advantage", [0.0, 0.2, 0.5, 1.0])
+def test_there_is_a_ranking_that_does_no_better_than_its_area_promises(advantage: float) -> None:
+    # Members lie above the share `advantage` of the non-members, and otherwise among them.
+    steps = np.arange(1000)
+    curve = Roc(steps + 0.5 + 1000 * advantage, steps.astype(np.float64))
+    found = supported_accuracy(Estimate(auc_of(curve), 0.0, 1.0, 0.95, 2000, "exact"))
+    assert found.value == pytest.approx((1 + advantage) / 2, abs=0.002)
+
+
+def auc_of(curve: Roc) -> float:
+    return float(placements(curve)[0].mean())
 
 
 def kernel(transcript: Transcript) -> np.ndarray:

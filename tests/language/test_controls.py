@@ -10,7 +10,6 @@ from scipy.stats import binom
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.roc import auc
-from privacygauge.language import clauses
 from privacygauge.language.controls import (
     N_FOLDS,
     blind_control,
@@ -21,9 +20,10 @@ from privacygauge.language.controls import (
     reference_control,
     sizes_control,
 )
-from privacygauge.language.notes import NotesDesign, made_up_notes
 from privacygauge.language.scores import TextScores, text_scores
+from tests.language import clauses
 from tests.language.made_scores import made_scores, sized_scores
+from tests.language.notes import NotesDesign, made_up_notes
 from tests.thorough import times
 
 LEVEL = control_level(0.95)

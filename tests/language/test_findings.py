@@ -17,10 +17,10 @@ from privacygauge.language.controls import (
     reference_control,
 )
 from privacygauge.language.names import names_of, with_names
-from privacygauge.language.notes import ROLES, NotesDesign, made_up_notes
 from privacygauge.language.patients import by_patient
 from privacygauge.language.scores import LONG, SHORT, TextScores, length_bucket, text_scores
 from privacygauge.language.statistic import energy_round, energy_transcript
+from tests.language.notes import ROLES, NotesDesign, made_up_notes
 from tests.language.word_pairs import word_pairs
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.language.notes import ROLES, NotesDesign, made_up_notes
+from tests.language.notes import ROLES, NotesDesign, made_up_notes
 
 
 def notes_of(seed: int = 0, **knobs: object):

@@ -10,10 +10,10 @@ from scipy.stats import binomtest
 
 from privacygauge.errors import InputError
 from privacygauge.language.model import load_masked
-from privacygauge.language.notes import NotesDesign, made_up_notes
 from privacygauge.language.tokenizer_training import SPECIAL, trained_word_pieces
 from privacygauge.language.training import train_further, train_reference
 from privacygauge.language.training_steps import Course, Vocabulary, batches, masked
+from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import saved
 from tests.thorough import times
 

@@ -6,17 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from privacygauge.classifier.attack_network import Network
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
 from privacygauge.classifier.suite import pool_attacks, single_record_attacks
 from privacygauge.core.attacks import groups
-from privacygauge.core.game import Attack
+from privacygauge.core.attacks.bavaria import Bavaria
+from privacygauge.core.attacks.calibrated import CalibratedOnline
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.game import Attack, Observation
+from privacygauge.core.release import Worlds, coin_flips
 from privacygauge.core.transcript import Transcript
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.roc import auc
 from tests.classifier.made import made_pool_game
+from tests.laws.catalogue import label
 from tests.laws.numbers import of_scores
 from tests.thorough import quarter
 
@@ -89,3 +96,28 @@ def test_models_of_each_targets_own_give_one_half_without_leakage(k: int) -> Non
 def test_a_pool_without_leakage_gives_every_attack_one_half_in_many_games(k: int) -> None:
     attacks = pool_attacks(logits=True)
     check(attacks, areas(attacks, k, 200, quarter(100)), 200)
+
+
+def area_over_all_targets(attack: Attack, m: int, n: int, seed: int) -> Estimate:
+    """Return the area where each of m models, which learnt nothing, is the target once."""
+    rng = np.random.default_rng(seed)
+    inside = coin_flips(m, n, rng)
+    signal = rng.normal(size=n) + 0.3 * rng.normal(size=(m, 1)) + rng.normal(size=(m, n))
+    worlds = Worlds(signal[0], signal, inside)
+    seen = (Observation({}, np.zeros(n), worlds=worlds.without(j)) for j in range(m))
+    scores = np.array([of_scores(attack.score(x, rng)).value for x in seen])
+    target, model = np.tile(np.arange(n), m), np.repeat(np.arange(m), n)
+    return auc(Transcript(scores.ravel(), inside.ravel(), target, model, target))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("m", "n"), [(8, 80), (8, 200), (16, 200), (32, 80)])
+@pytest.mark.parametrize("attack", [Bavaria(), LiraOnline(), CalibratedOnline()], ids=label)
+def test_where_every_model_is_a_target_the_areas_interval_holds_one_half(
+    attack: Attack, m: int, n: int
+) -> None:
+    games = quarter(800)
+    found = [area_over_all_targets(attack, m, n, seed) for seed in range(games)]
+    below, above = sum(x.high < 0.5 for x in found), sum(x.low > 0.5 for x in found)
+    assert below + above <= stats.binom.ppf(0.999, games, 0.05)
+    assert max(below, above) <= stats.binom.ppf(0.999, games, 0.025)

@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import privacygauge as pg
+from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of
 from privacygauge.register.model_card import escaped, metadata, render, section
 from privacygauge.register.yaml import block
 from privacygauge.report.numbers import plain
+from privacygauge.report.render import as_json
 from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written
+from tests.report.example import example
 
 yaml = pytest.importorskip("yaml")
 
@@ -71,7 +74,8 @@ def test_every_kind_has_the_keys_that_hubs_read(kind):
     assert set(result["task"]) == {"type", "name"}
     assert result["dataset"] == {"type": "private", "name": plain(HOSTILE)}
     for metric in result["metrics"]:
-        assert set(metric) == {"type", "name", "value", "verified"}
+        assert set(metric) == {"type", "name", "value", "args", "verified"}
+        assert {"made", "version", "seed", "method"} <= set(metric["args"])
         assert metric["verified"] is False
         # Nobody shall take an attack's success for the model's.
         assert metric["type"].startswith(result["task"]["type"])
@@ -81,15 +85,40 @@ def test_every_kind_has_the_keys_that_hubs_read(kind):
 def test_the_numbers_are_those_of_the_report():
     data, body = front_matter(render(line(CLASSIFIER), "people"))
     (result,) = data["model-index"][0]["results"]
-    assert [(x["type"], x["value"]) for x in result["metrics"]] == [
+    assert [(x["type"], x["value"]) for x in result["metrics"]][:3] == [
         ("membership-inference-accuracy", 0.7),
         ("membership-inference-accuracy-low", 0.66),
         ("membership-inference-accuracy-high", 0.74),
     ]
-    for words in ("70.0%, 66.0 to 74.0", "95% interval, n = 100", "50%", "seed 7", "0.1.0"):
+    assert result["metrics"][0]["args"] == {
+        "level": 0.95, "n": 100, "method": "Wilson", "made": "2026-01-31", "version": "0.1.0",
+        "seed": 7,
+    }  # fmt: skip
+    for words in (
+        "70.0%, 66.0 to 74.0",
+        "95% interval, n = 100",
+        "50%",
+        "seed 7",
+        "0.1.0",
+        "2026-01-31",
+    ):
         assert words in body
     for words in (CLASSIFIER["about"]["knowledge"], "It does not say more", "mind this"):
         assert words in body
+
+
+def test_every_number_that_a_release_is_held_to_is_on_the_card():
+    report = example(500, shift=1.0).report()
+    found = line_of(as_json(report), "model")
+    data, body = front_matter(render(found, "people"))
+    metrics = {x["type"]: x["value"] for x in data["model-index"][0]["results"][0]["metrics"]}
+    held = {x.name: x for x in report.measures if x.gate and not isinstance(x.found, Skipped)}
+    assert len(held) > 3
+    for name, measure in held.items():
+        assert metrics[f"membership-inference-{name}"] == measure.numbers[name]
+        assert f"{escaped(plain(measure.label))} | {escaped(measure.shown.value)}" in body
+        if isinstance(measure.found, Estimate):
+            assert metrics[f"membership-inference-{name}-low"] == measure.found.low
 
 
 def test_a_number_without_an_interval_stands_alone():
@@ -103,7 +132,8 @@ def test_a_hub_reads_the_metadata():
     data = metadata(line(CLASSIFIER), "people")
     name, results = hub.model_index_to_eval_results(yaml.safe_load(block(data))["model-index"])
     assert name == "model"
-    assert [x.metric_value for x in results] == [0.7, 0.66, 0.74]
+    assert [x.metric_value for x in results][:3] == [0.7, 0.66, 0.74]
+    assert results[0].metric_args["n"] == 100
     assert {x.dataset_name for x in results} == {"people"}
     assert not any(x.verified for x in results)
 

@@ -15,6 +15,7 @@ from privacygauge.evaluate.evaluation import evaluate
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
+from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.slices import find_slices
 from privacygauge.report.attacks.played import GameDescription, Records
 from privacygauge.report.values import Origin
@@ -78,12 +79,11 @@ def example(
         last = decisions
     best = max(evaluations, key=lambda e: e.accuracy.low)
     bound, index = epsilon.audit_epsilon(transcripts)
-    corrected = decision.balanced_accuracy(
-        type(last)(guesses[best.title], secret), 1 - 0.05 / len(evaluations)
-    )
+    each = 1 - 0.05 / len(evaluations)
     headline = Headline(
         best,
-        corrected,
+        decision.balanced_accuracy(type(last)(guesses[best.title], secret), each),
+        auc(Transcript(scores[best.title], secret), each),
         bound,
         evaluations[index].title,
         epsilon.largest_certifiable_epsilon(n // 4, n // 4),

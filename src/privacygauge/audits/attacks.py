@@ -18,7 +18,8 @@ from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.direction import inverted, inverted_at_one_end
 from privacygauge.evaluate.epsilon import audit_epsilon, largest_certifiable_epsilon
 from privacygauge.evaluate.evaluation import Evaluation, evaluate, title
-from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.headline import Headline, reached
+from privacygauge.evaluate.roc import auc
 
 Result = tuple[Play, Evaluation] | Skipped
 """What an attack did."""
@@ -144,15 +145,34 @@ def played_of(
 
 def furthest(
     played: Sequence[tuple[Play, Evaluation]], level: float
-) -> tuple[Evaluation, Estimate]:
-    """Return the attack with the highest lower end, its interval corrected for the choice."""
+) -> tuple[Evaluation, Estimate, Estimate]:
+    """Return the attack that goes furthest, its accuracy and AUC corrected for the choice.
+
+    By its guesses, unless the ranking of an attack goes further (`reached`).
+    """
     # Bonferroni: the interval of the best of m attacks must hold for all m.
     each = 1 - (1 - level) / len(played)
     together = [balanced_accuracy(p.decisions, each) for p, _ in played]
     best = int(np.argmax([accuracy.low for accuracy in together]))
-    corrected = together[best]
-    method = f"{corrected.method}, Bonferroni over {len(played)} attacks"
-    return played[best][1], replace(corrected, level=level, method=method)
+    areas = {best: _area(played[best], each)}
+    furthest = together[best].low
+    for i, pair in enumerate(played):
+        # A corrected interval is the wider one: most areas cannot go further and are not needed.
+        if reached(together[best], pair[1].auc).by_ranking:
+            areas[i] = _area(pair, each)
+            found = reached(together[i], areas[i])
+            if found.by_ranking and found.accuracy.low > furthest:
+                best, furthest = i, found.accuracy.low
+    accuracy, area = (
+        replace(x, level=level, method=f"{x.method}, Bonferroni over {len(played)} attacks")
+        for x in (together[best], areas[best])
+    )
+    return played[best][1], accuracy, area
+
+
+def _area(played: tuple[Play, Evaluation], level: float) -> Estimate:
+    play, evaluation = played
+    return auc(play.transcript, level, curve=evaluation.roc)
 
 
 def headline(
@@ -179,11 +199,11 @@ def headline(
     Returns
     -------
     Headline
-        The attack with the highest lower end, its interval corrected for the choice; epsilon
+        The attack that goes furthest, its intervals corrected for the choice; epsilon
         from attack and threshold that were chosen on other records; the attacks that tell the
         sides apart the wrong way round.
     """
-    best, accuracy = furthest(played, level)
+    best, accuracy, area = furthest(played, level)
     bound, chosen = audit_epsilon([p.transcript for p, _ in played], level=level, seed=seed)
     decisions = played[0][0].decisions
     n_in, n_out = decisions.independent
@@ -194,6 +214,6 @@ def headline(
         level,
         looks=looks or len(played),
     )
-    if not turned and accuracy.low <= 0.5 and bound.low <= 0:
+    if not turned and max(accuracy.low, area.low) <= 0.5 and bound.low <= 0:
         turned = inverted_at_one_end(scored, level, seed=seed)
-    return Headline(best, accuracy, bound, played[chosen][1].title, limit, turned)
+    return Headline(best, accuracy, area, bound, played[chosen][1].title, limit, turned)

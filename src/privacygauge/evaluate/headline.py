@@ -7,6 +7,37 @@ from dataclasses import dataclass
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.roc import supported_accuracy
+
+
+@dataclass(frozen=True)
+class Reached:
+    """How far an attack goes, on the scale of balanced accuracies."""
+
+    accuracy: Estimate
+    """Of its guesses, or what the best threshold of its ranking reaches at least."""
+    by_ranking: bool
+    """Whether the ranking decided: the threshold of the guesses did not carry over."""
+
+
+def reached(accuracy: Estimate, auc: Estimate) -> Reached:
+    """Return what goes further, guesses or ranking.
+
+    Parameters
+    ----------
+    accuracy : Estimate
+        Balanced accuracy of guesses, whose threshold was chosen on other rows.
+    auc : Estimate
+        Area under the ROC curve of the scores.
+
+    Returns
+    -------
+    Reached
+        The accuracy itself, unless the lower end of `supported_accuracy` is higher, and above 1/2.
+    """
+    ranked = supported_accuracy(auc)
+    by_ranking = ranked.low > max(0.5, accuracy.low)
+    return Reached(ranked if by_ranking else accuracy, by_ranking)
 
 
 @dataclass(frozen=True)
@@ -14,9 +45,11 @@ class Headline:
     """The one result that the verdict speaks of, corrected for having looked at many attacks."""
 
     attack: Evaluation
-    """The attack with the highest lower end."""
+    """The attack that goes furthest, by its guesses or by its ranking."""
     accuracy: Estimate
     """Its balanced accuracy; the interval allows for the choice among all attacks."""
+    auc: Estimate
+    """Area under its ROC curve; the interval allows for the choice among all attacks."""
     epsilon: Estimate
     """Lower bound on epsilon (`low`), attack and threshold chosen on other records."""
     epsilon_attack: str
@@ -25,6 +58,11 @@ class Headline:
     """The largest bound that so many records could ever show."""
     inverted: tuple[Inverted, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far the attack goes, by whichever goes further: its guesses or its ranking."""
+        return reached(self.accuracy, self.auc)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -131,6 +132,39 @@ def auc(transcript: Transcript, level: float = 0.95, *, curve: Roc | None = None
         return rates.on_pairs(value, pairs, level, n)
     half = float(stdtrit(df, 0.5 + checks.level(level) / 2)) * np.sqrt(variance)
     return rates.on_logit_scale(value, half, level, n, "DeLong")
+
+
+def supported_accuracy(auc: Estimate) -> Estimate:
+    """Return the balanced accuracy that the best threshold of a ranking reaches at least.
+
+    Parameters
+    ----------
+    auc : Estimate
+        Area under the ROC curve, in [0, 1].
+
+    Returns
+    -------
+    Estimate
+        In [1/2, 1], with the interval that of the area becomes.
+
+    Notes
+    -----
+    If no threshold has an advantage above J, the curve lies below ``FPR + J`` and below 1, so that
+    ``AUC <= 1 - (1 - J)^2 / 2``. The best balanced accuracy ``(1 + J) / 2`` is therefore at least
+    ``1 - sqrt((1 - AUC) / 2)``, for every curve; no threshold is chosen, so none is chosen on the
+    judged rows.
+
+    Examples
+    --------
+    >>> found = supported_accuracy(Estimate(0.82, 0.68, 0.92, 0.95, 100, "DeLong"))
+    >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
+    (0.6, 0.7, 0.8)
+    """
+    low, value, high = (
+        max(0.5, 1.0 - math.sqrt((1.0 - x) / 2.0)) for x in (auc.low, auc.value, auc.high)
+    )
+    method = f"least of the best threshold, by the AUC: {auc.method}"
+    return replace(auc, value=value, low=low, high=high, method=method)
 
 
 def placements(curve: Roc) -> tuple[Floats, Floats]:

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.bounds import reconstruction_queries
 from privacygauge.holdout.decoding import Decoded, fallen_back
 from privacygauge.holdout.message_passing import MessagePassing
 from privacygauge.holdout.naive_bayes import budget_of, check_sizes
@@ -135,24 +134,6 @@ def reconstructed(
             f"give a smaller size, or decode by MessagePassing"
         )
     return _searched(rows, whole, m, seconds)
-
-
-def points_determined(k: int, m: int) -> int:
-    """Return the most labels that k random queries determine with probability 1/2, by Theorem 4.5.
-
-    0 where k is too small for any. `bounds.reconstruction_queries`, inverted.
-    """
-    # From here on the theorem's k grows with the number of points.
-    low = math.ceil(4 * math.e * m)
-    if reconstruction_queries(low, m) > k:
-        return 0
-    high = 2 * low
-    while reconstruction_queries(high, m) <= k:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if reconstruction_queries(middle, m) <= k else (low, middle)
-    return low
 
 
 def _asked(

@@ -14,7 +14,7 @@ import numpy as np
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 from privacygauge.language.energies import Energies
-from privacygauge.language.statistic import LIKELIHOOD_RATIO, LOSS, statistic
+from privacygauge.language.statistic import statistic
 
 ZLIB = "zlib"
 """The loss beside the text's compressed length (Carlini et al. 2021)."""
@@ -150,37 +150,6 @@ def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> 
         MIN_K: min_k_signal(target, share),
         MIN_K_PLUS: min_k_plus_signal(target, share),
     }
-
-
-def causal_signals(
-    target: Energies,
-    texts: Sequence[str],
-    reference: Energies | None = None,
-    share: float = SHARE,
-) -> dict[str, Floats]:
-    """Return every signal of a causal model by name, (n,) values each.
-
-    Parameters
-    ----------
-    target : Energies
-        By the model that is audited.
-    texts : sequence of str, length n
-        The same texts.
-    reference : Energies, optional
-        By a model that saw none of the texts; needed for ``likelihood-ratio``.
-    share : float
-        Of the tokens that ``min-k`` and ``min-k++`` look at.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``loss``, ``zlib``, ``min-k``, ``min-k++`` and, with a reference, ``likelihood-ratio``:
-        higher means more likely a member.
-    """
-    found = {LOSS: loss_signal(target), **further_of(target, texts, share)}
-    if reference is not None:
-        found[LIKELIHOOD_RATIO] = ratio_signal(target, reference)
-    return found
 
 
 def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:

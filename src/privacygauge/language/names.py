@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -83,30 +82,6 @@ def with_names(
     if missing:
         raise InputError(f"names must hold every group, got none for {checks.listed(missing)}")
     return tuple(f"{names[patient]} {line}" for line, patient in zip(text, group, strict=True))
-
-
-def with_other_names(text: Sequence[str], others: Mapping[str, str]) -> tuple[str, ...]:
-    """Return every text with each name that occurs replaced by another.
-
-    Parameters
-    ----------
-    text : sequence of str
-    others : mapping of str to str
-        The name to look for (whole words, upper and lower case as given) and what takes its place.
-
-    Returns
-    -------
-    tuple of str
-        All names are replaced at once, so that two of them may be exchanged; of two names that
-        begin alike the longer one is meant.
-    """
-    if not others:
-        return tuple(text)
-    if "" in others:
-        raise InputError("a name to replace must have a letter, got an empty one")
-    longest_first = sorted(others, key=lambda name: (-len(name), name))
-    pattern = re.compile(r"(?<!\w)(?:" + "|".join(map(re.escape, longest_first)) + r")(?!\w)")
-    return tuple(pattern.sub(lambda found: others[found[0]], line) for line in text)
 
 
 def _name(number: int) -> str:

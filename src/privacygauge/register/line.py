@@ -42,6 +42,8 @@ class Number:
     """What is said of the number holds at least as often; None where nothing is said at a level."""
     looks: int
     """Among so many numbers, each at that level, this one was chosen."""
+    doubtful: bool
+    """Whether there are too few records to tell."""
 
     @property
     def method(self) -> str:
@@ -72,6 +74,8 @@ class RegisterLine:
     """What the attacker sees and has."""
     number: Number
     """The number that the verdict speaks of."""
+    further: tuple[Number, ...]
+    """The others that a release can be held to, as far as they were computed."""
     measures: Mapping[str, float]
     """Everything that a release can be held to, by name."""
     severity: Severity
@@ -88,6 +92,8 @@ class RegisterLine:
     """Who is exposed most: at most `WORST` ids."""
     files: tuple[str, ...]
     """Names of the files that were audited."""
+    made: str
+    """The date of the audit, such as ``2026-01-31``."""
     version: str
     """PrivacyGauge's version that made the report."""
     seed: int
@@ -128,6 +134,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         game=about.text("game"),
         knowledge=about.text("knowledge"),
         number=_number(gated[0]),
+        further=tuple(_number(number) for number in gated[1:] if _computed(number)),
         measures=_measures(report, gated),
         severity=_severity(verdict),
         grade=verdict.text("grade"),
@@ -136,6 +143,7 @@ def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine
         advice=verdict.texts("advice"),
         worst=_worst(report.part("worst")),
         files=_files(report),
+        made=report.text("made"),
         version=report.text("version"),
         seed=report.whole("seed"),
         warnings=report.texts("warnings"),
@@ -155,6 +163,7 @@ def _number(part: Part) -> Number:
         estimate=part.estimate("estimate") if "estimate" in part and _computed(part) else None,
         level=part.number("level") if "level" in part else None,
         looks=part.whole("looks"),
+        doubtful=part.flag("doubtful"),
     )
 
 

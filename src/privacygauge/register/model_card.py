@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from privacygauge.register.line import Number, RegisterLine
 from privacygauge.register.says import sure
 from privacygauge.register.yaml import Plain, block
-from privacygauge.report.numbers import plain, rate
+from privacygauge.report.numbers import count, plain, rate
 
 _STEERS = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
 _LINKS = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")
@@ -33,7 +34,7 @@ def render(line: RegisterLine, dataset: str) -> str:
 
 
 def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
-    """Return a ``model-index`` with one result: the audit's number and the ends of its interval.
+    """Return a ``model-index`` with one result: the audit's numbers with their intervals.
 
     Parameters
     ----------
@@ -46,7 +47,9 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     dict
         Task, dataset and metrics of the result. Types of metrics begin with the task, such as
         ``membership-inference-accuracy``, so that nobody takes an attack's accuracy for the
-        model's. ``verified`` is false: it is the hub's to say.
+        model's. The first is the number that the verdict speaks of. ``args`` says how each was
+        made: level, n, method, date, version and seed. ``verified`` is false: it is the hub's to
+        say.
 
     Notes
     -----
@@ -61,7 +64,11 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
                     {
                         "task": task,
                         "dataset": {"type": "private", "name": dataset},
-                        "metrics": _metrics(line),
+                        "metrics": [
+                            metric
+                            for number in (line.number, *line.further)
+                            for metric in _metrics(line, number)
+                        ],
                     }
                 ],
             }
@@ -69,22 +76,23 @@ def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     }
 
 
-def _metrics(line: RegisterLine) -> list[Plain]:
-    number, start = line.number, f"{line.task}-{line.number.metric}"
-    name = f"{number.label}; guessing: {number.guessing}"
-    found: list[Plain] = [_metric(start, name, number.value)]
-    if number.estimate is None:
-        return found
-    sure = f"of its {rate(number.estimate.level)} interval"
+def _metrics(line: RegisterLine, number: Number) -> list[Plain]:
+    start, found = f"{line.task}-{number.metric}", number.estimate
+    name = f"{number.label}; guessing: {number.guessing}" if number.guessing else number.label
+    made: dict[str, Plain] = {"made": line.made, "version": line.version, "seed": line.seed}
+    if found is None:
+        return [_metric(start, name, number.value, {"method": number.method, **made})]
+    args = {"level": found.level, "n": found.n, "method": plain(found.method), **made}
+    sure = f"of its {rate(found.level)} interval"
     return [
-        *found,
-        _metric(f"{start}-low", f"Lower end {sure}", number.estimate.low),
-        _metric(f"{start}-high", f"Upper end {sure}", number.estimate.high),
+        _metric(start, name, number.value, args),
+        _metric(f"{start}-low", f"Lower end {sure}", found.low, args),
+        _metric(f"{start}-high", f"Upper end {sure}", found.high, args),
     ]
 
 
-def _metric(kind: str, name: str, value: float) -> dict[str, Plain]:
-    return {"type": kind, "name": name, "value": value, "verified": False}
+def _metric(kind: str, name: str, value: float, args: dict[str, Plain]) -> dict[str, Plain]:
+    return {"type": kind, "name": name, "value": value, "args": args, "verified": False}
 
 
 def section(line: RegisterLine) -> str:
@@ -98,15 +106,33 @@ def section(line: RegisterLine) -> str:
         ("Guessing gives", number.guessing),
         ("Grade", line.grade),
         ("It cannot say", line.unsaid),
-        ("Made with", f"PrivacyGauge {line.version}, seed {line.seed}"),
+        ("Made", f"{line.made}, with PrivacyGauge {line.version}, seed {line.seed}"),
         ("Report", f"report.json, sha256 {line.sha256}"),
     )
     table = "".join(f"| {escaped(name)} | {escaped(text)} |\n" for name, text in rows)
     text = f"## Privacy audit\n\n{escaped(line.headline)}.\n\n| | |\n|---|---|\n{table}"
+    text += _further(line.further)
     if not line.warnings:
         return text
     warnings = "".join(f"- {escaped(warning)}\n" for warning in line.warnings)
     return f"{text}\nRead the numbers with this in mind:\n\n{warnings}"
+
+
+def _further(numbers: Sequence[Number]) -> str:
+    """Return a table of the numbers beside the first; nothing where there are none."""
+    rows = ("".join(f"| {escaped(cell)} " for cell in _cells(x)) + "|\n" for x in numbers)
+    head = "| Number | Found | Interval | n | Guessing gives |\n|---|---|---|---|---|\n"
+    return f"\n{head}{''.join(rows)}" if numbers else ""
+
+
+def _cells(number: Number) -> tuple[str, ...]:
+    shown, found = number.shown, number.estimate
+    doubt = " (too few records to tell)" if number.doubtful else ""
+    sure = ("computed", "") if found is None else (
+        f"{shown.interval} ({rate(found.level)})" if shown.interval else rate(found.level),
+        count(found.n),
+    )  # fmt: skip
+    return number.label, f"{shown.value}{doubt}", *sure, number.guessing
 
 
 def _shown(number: Number) -> str:

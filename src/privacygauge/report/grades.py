@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.numbers import Shown, percent_estimate
+from privacygauge.evaluate.headline import Reached
+from privacygauge.report.numbers import Shown, percent, percent_estimate
 from privacygauge.report.values import Gauge, Grade, Severity
 
 NONE = Grade("no leak found", Severity.NOTHING)
@@ -81,10 +83,49 @@ def gauge(
     )
 
 
-def accuracy_gauge(label: str, accuracy: Estimate, rule: str = RULE) -> Gauge:
-    """Return a balanced accuracy on the scale of grades."""
-    limits = (0.4, 0.5, 0.55, 0.65, 1.0)
-    return gauge(label, accuracy, limits, ("50%", "55%", "65%"), rule=rule)
+def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
+    """Return a balanced accuracy on the scale of grades: of guesses, or what a ranking allows.
+
+    Parameters
+    ----------
+    of : str
+        Which attack, such as ``the strongest attack``.
+    found : Reached
+    rule : str
+        Where the limits come from.
+    """
+    return gauge(
+        f"{right_of(found)} of {of}",
+        found.accuracy,
+        (0.4, 0.5, 0.55, 0.65, 1.0),
+        ("50%", "55%", "65%"),
+        rule=f"{DECIDED[found.by_ranking]} {rule}",
+    )
+
+
+def ranked_pairs(auc: Estimate) -> str:
+    """Return what an AUC means, to go on from in a sentence."""
+    area = percent(auc.value)
+    return f"{area} of the pairs of a member and a non-member are ranked correctly"
+
+
+def right_of(found: Reached) -> str:
+    """Return what a number on the scale of balanced accuracies is."""
+    return "Right guesses at the best threshold, at least," if found.by_ranking else "Right guesses"
+
+
+def advantage_of(accuracy: Estimate) -> Estimate:
+    """Return twice what a balanced accuracy has above one half."""
+    value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
+    return replace(accuracy, value=value, low=low, high=high)
+
+
+DECIDED = {
+    False: "The guesses decided: the ranking of the scores shows no graver leak.",
+    True: "The ranking decided, not the guesses: it shows the graver leak. A ranking with this AUC "
+    "has a threshold that is right at least as often as this.",
+}
+"""Which of two decided about a grade, by whether it was the ranking."""
 
 
 def raised(grade: Grade) -> Grade:

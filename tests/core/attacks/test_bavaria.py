@@ -11,8 +11,9 @@ from privacygauge.core.attacks.bavaria import (
     Bavaria,
     InverseGamma,
     _log_predictive,
+    alike,
     means_prior,
-    variance_prior,
+    variance_priors,
 )
 from privacygauge.core.attacks.groups import Group, groups
 from privacygauge.core.attacks.lira import LiraOnline, PooledVariance
@@ -37,13 +38,32 @@ def naive_shape(group: list[list[float]]) -> float:
     return 1000.0 if excess <= 1 / 998 else 2 + 1 / excess
 
 
+def naive_alike(sides: naive.Sides, gaps: list[float]) -> bool:
+    """Return whether neither means nor variances differ by three standard errors."""
+    n = len(gaps)
+    moved = fmean(gaps) ** 2 > 9 * sum((x - fmean(gaps)) ** 2 for x in gaps) / (n * (n - 1))
+    freedom = [max(sum(len(x) - 1 for x in side if x), 1) for side in sides]
+    v = [naive.pooled(side) for side in sides]
+    errors = [
+        sum(
+            sign * (naive.squares(x) - v[g] * (len(x) - 1)) / freedom[g] if x else 0.0
+            for g, (x, sign) in enumerate(zip(record, (1, -1), strict=True))
+        )
+        for record in zip(*sides, strict=True)
+    ]
+    return not moved and not (v[0] - v[1]) ** 2 > 9 * sum(x * x for x in errors)
+
+
 def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
     """Return the log ratios of one query, as the docstring of `Bavaria` gives them."""
     n = [[len(v) for v in group] for group in sides]
     m = naive.filled(sides, naive.mean)
-    source = [g if naive.pooled(sides[g]) > 0 else 1 - g for g in (0, 1)]
-    alpha = [naive_shape(sides[s]) for s in source]
-    v = [naive.pooled(sides[s]) for s in source]
+    both = [r for r in range(len(signal)) if n[0][r] and n[1][r]]
+    shared = naive_alike(sides, [m[0][r] - m[1][r] for r in both])
+    together = [*sides[0], *sides[1]]
+    source = [sides[g] if naive.pooled(sides[g]) > 0 else sides[1 - g] for g in (0, 1)]
+    alpha = [naive_shape(together if shared else s) for s in source]
+    v = [naive.pooled(together if shared else s) for s in source]
     beta = [(alpha[g] - 1) * v[g] for g in (0, 1)]
     S = [[naive.squares(x) if x else 0.0 for x in group] for group in sides]
     u = [
@@ -53,20 +73,27 @@ def naive_scores(signal: list[float], sides: naive.Sides) -> list[float]:
         ]
         for g in (0, 1)
     ]
-    both = [r for r in range(len(signal)) if n[0][r] and n[1][r]]
     M = [fmean(m[g][r] for r in both) for g in (0, 1)]
 
     def covariance(g: int, h: int) -> float:
         return sum((m[g][r] - M[g]) * (m[h][r] - M[h]) for r in both) / (len(both) - 1)
 
     V = [max(covariance(g, g) - fmean(u[g][r] / n[g][r] for r in both), 0.0) for g in (0, 1)]
-    together = float(np.clip(covariance(0, 1), -((V[0] * V[1]) ** 0.5), (V[0] * V[1]) ** 0.5))
+    across = float(np.clip(covariance(0, 1), -((V[0] * V[1]) ** 0.5), (V[0] * V[1]) ** 0.5))
+    gaps = [m[0][r] - M[0] - (m[1][r] - M[1]) for r in both]
+    beyond = [
+        x * x - u[0][r] / n[0][r] - u[1][r] / n[1][r] for r, x in zip(both, gaps, strict=True)
+    ]
+    least = 3 * float(np.std(beyond)) / len(both) ** 0.5
+    lacking = max(least - (V[0] + V[1] - 2 * across), 0.0) / 2
+    if shared:
+        M, V = [fmean(M)] * 2, [fmean(V) + lacking] * 2
 
     def log_density(r: int, g: int) -> float:
         h, count = 1 - g, n[g][r]
-        b = together / (V[h] + u[h][r] / n[h][r]) if n[h][r] else 0.0
+        b = across / (V[h] + u[h][r] / n[h][r]) if n[h][r] else 0.0
         p = M[g] + b * (m[h][r] - M[h])
-        w = max(V[g] - b * together, 1e-6 * v[g])
+        w = max(V[g] - b * across, 1e-6 * v[g])
         kappa0 = v[g] / w
         kappa = kappa0 + count
         own = m[g][r] if count else p
@@ -162,12 +189,14 @@ def test_the_priors_are_those_that_the_records_were_drawn_from() -> None:
     centre = np.where(inside, means[:, 0], means[:, 1])
     shown = Worlds(np.zeros(n), centre + np.sqrt(variances) * rng.normal(size=(k, n)), inside)
     both = groups(shown)
-    priors = variance_prior(*both), variance_prior(*both[::-1])
+    shared = alike(*both)
+    assert not shared.any()
+    priors = variance_priors(*both, shared)
     for prior in priors:
         assert prior.mean[0] == pytest.approx(1.0, abs=0.02)
         assert prior.shape[0] == pytest.approx(8.0, abs=1.0)
     noise = tuple(p.posterior_mean(g) for p, g in zip(priors, both, strict=True))
-    found = means_prior(*both, noise)
+    found = means_prior(*both, noise, shared)
     assert [float(c[0]) for c in found.centre] == pytest.approx([3.0, 1.0], abs=0.03)
     assert [float(v[0]) for v in found.spread] == pytest.approx([2.0, 1.5], abs=0.06)
     assert found.together[0] == pytest.approx(1.2, abs=0.04)

@@ -131,13 +131,14 @@ def _evaluated(
         warnings=(*warnings, *direction.warnings(turned)),
         provenance=versions(),
     )
-    best, accuracy = furthest(played, level)
+    best, accuracy, area = furthest(played, level)
     return CandidateAudit(
         origin,
         _described(game, dealt),
         evaluations=tuple(evaluation for _, evaluation in played),
         best=best,
         accuracy=accuracy,
+        auc=area,
         per_target=MappingProxyType(found),
         targets=game.targets,
         measured=None if dealt.measured is None else checks.frozen(dealt.measured),

@@ -17,7 +17,15 @@ from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
 from privacygauge.report.document import estimate_dict
-from privacygauge.report.grades import BY_ONE_NUMBER, NONE, accuracy_gauge, grade_of, scale_of
+from privacygauge.report.grades import (
+    BY_ONE_NUMBER,
+    NONE,
+    accuracy_gauge,
+    grade_of,
+    ranked_pairs,
+    right_of,
+    scale_of,
+)
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -106,21 +114,33 @@ def _game(f: CandidateAudit) -> Pairs:
 def verdict(f: CandidateAudit) -> Verdict:
     """Return the verdict on the guesses about all attacked records together.
 
-    The grade follows from the lower end of the balanced accuracy, as in an audit of a classifier.
-    It cannot be told where no leak was found but an attack takes members for non-members.
+    The grade follows from the lower end of the balanced accuracy, of the guesses or by the
+    ranking, whichever is graver, as in an audit of a classifier. It cannot be told where no leak
+    was found but an attack takes members for non-members.
     """
-    grade = grade_of(f.accuracy.low)
+    grade = grade_of(f.reached.accuracy.low)
     if grade == NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
     right = percent(f.accuracy.value)
+    ranked = ranked_pairs(f.auc)
     n = len(f.evaluations)
     allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
     if grade == NONE:
         headline = "No leak found: no attack guesses clearly better than chance"
+    elif f.reached.by_ranking:
+        headline = f"{grade.word.capitalize()} leak: {ranked}, which guesses hide"
     else:
         headline = f"{grade.word.capitalize()} leak: guesses about single records are right {right}"
         headline += " of the time"
     sentences = (
+        *(
+            (
+                f"{ranked}, and a ranking this good has a threshold that is right at least "
+                f"{percent(f.reached.accuracy.value)} of the time: the grade follows from it.",
+            )
+            if f.reached.by_ranking
+            else ()
+        ),
         f"{plain(f.best.title)} told models with a record from models without it correctly {right} "
         "of the time; guessing gives 50%.",
         f"With {rate(f.level)} confidence the share of right guesses lies between "
@@ -130,8 +150,7 @@ def verdict(f: CandidateAudit) -> Verdict:
         f"were trained on, and {percent(f.test_accuracy.value)} of the others.",
     )
     scale = scale_of(grade)
-    label = "Right guesses of the strongest attack"
-    gauge = accuracy_gauge(label, f.accuracy, BY_ONE_NUMBER)
+    gauge = accuracy_gauge("the strongest attack", f.reached, BY_ONE_NUMBER)
     return Verdict(grade, scale, headline, sentences, unsaid(grade), _advice(grade), gauge)
 
 
@@ -157,9 +176,9 @@ def _measures(f: CandidateAudit) -> tuple[Measure, ...]:
     found = [
         Measure(
             "accuracy",
-            "Right guesses",
-            f.accuracy,
-            percent_estimate(f.accuracy),
+            right_of(f.reached),
+            f.reached.accuracy,
+            percent_estimate(f.reached.accuracy),
             text="Models with the record and models without it equally often. Guessing gives 50%. "
             "Balanced accuracy.",
             guessing=GUESSING,

@@ -12,7 +12,7 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.headline import Fact, Headline, Reached, reached
 from privacygauge.evaluate.per_target import Correlation, PerTarget
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.risk import Risk
@@ -79,6 +79,8 @@ class CandidateAudit(Reported):
     """The strongest attack."""
     accuracy: Estimate
     """Its balanced accuracy; the interval allows for the choice among all attacks."""
+    auc: Estimate
+    """Area under its ROC curve; the interval allows for the choice among all attacks."""
     per_target: Mapping[str, PerTarget]
     """Attack title to the right guesses on each target."""
     targets: Ints
@@ -93,6 +95,11 @@ class CandidateAudit(Reported):
     """Mean accuracy of the target models on the other halves."""
     inverted: tuple[Inverted, ...] = ()
     """Attacks that tell the sides apart the wrong way round, corrected for their number."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far the attack goes, by whichever goes further: its guesses or its ranking."""
+        return reached(self.accuracy, self.auc)
 
     @property
     def pdtp(self) -> Floats | None:

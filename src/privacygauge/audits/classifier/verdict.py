@@ -56,7 +56,7 @@ def verdict(a: Attacks) -> Verdict:
         (*found.sentences, *matters),
         unsaid(found.grade),
         advice(a.evaluations, found.grade),
-        accuracy_gauge("Right guesses of the strongest attack", a.headline.accuracy),
+        accuracy_gauge("the strongest attack", a.headline.reached),
     )
 
 

@@ -9,7 +9,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.headline import Headline
+from privacygauge.evaluate.headline import Headline, Reached, reached
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -33,6 +33,16 @@ class BestAttack:
     """Its AUC; 1/2 is chance."""
     inverted: tuple[Inverted, ...] = ()
     """Attacks that take members for non-members, allowing for all that was compared too."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far they go, by whichever goes further: guesses or ranking."""
+        return reached(self.accuracy, self.auc)
+
+    @property
+    def leading(self) -> str:
+        """The attack that goes furthest."""
+        return self.auc_attack if self.reached.by_ranking else self.attack
 
     @property
     def untold(self) -> bool:
@@ -80,7 +90,13 @@ class ComparedDefence:
     @property
     def ignored(self) -> bool:
         """Whether the adversary who does not know the defence goes further."""
-        return self.left.accuracy is self.non_adaptive.accuracy
+        return self.by(self.non_adaptive)
+
+    def by(self, reached: BestAttack) -> bool:
+        """Return whether what is left is what this adversary reaches."""
+        if self.left.reached.by_ranking:
+            return self.left.auc is reached.auc
+        return self.left.accuracy is reached.accuracy
 
     @property
     def worth(self) -> str:
@@ -90,10 +106,10 @@ class ComparedDefence:
         """
         if not isinstance(self.stopped, AfterEpoch):
             return ""
-        early = self.stopped.best.accuracy
-        if self.left.accuracy.high < early.low:
+        early, left = self.stopped.best.reached.accuracy, self.left.reached.accuracy
+        if left.high < early.low:
             return "less"
-        return "more" if self.left.accuracy.low > early.high else "alike"
+        return "more" if left.low > early.high else "alike"
 
     @property
     def title(self) -> str:
@@ -167,7 +183,7 @@ class DefenceAudit(Reported):
         """
         return min(
             self.compared,
-            key=lambda c: (c.left.untold, c.left.accuracy.value, c.judged.distance.value),
+            key=lambda c: (c.left.untold, c.left.reached.accuracy.value, c.judged.distance.value),
         )
 
     @property
@@ -177,7 +193,7 @@ class DefenceAudit(Reported):
 
     def helps(self, c: ComparedDefence) -> bool:
         """Return whether a defence leaves significantly less to attack."""
-        return c.left.accuracy.high < self.none.accuracy.low
+        return c.left.reached.accuracy.high < self.none.reached.accuracy.low
 
     def report(self) -> Report:
         """Return everything that the audit says, as plain values."""

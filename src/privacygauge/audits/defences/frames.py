@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.defences import AttackedDefence
+from privacygauge.report.attacks.data import decided
 from privacygauge.report.defended import claim_columns, claim_dict, ends
 from privacygauge.report.document import estimate_dict
 from privacygauge.report.numbers import key
@@ -172,6 +173,8 @@ def _best(b: BestAttack) -> dict[str, Json]:
         "accuracy": estimate_dict(b.accuracy),
         "auc_attack": b.auc_attack,
         "auc": estimate_dict(b.auc),
+        "reached": estimate_dict(b.reached.accuracy),
+        "decided": decided(b.reached),
     }
 
 

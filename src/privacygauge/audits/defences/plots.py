@@ -53,7 +53,8 @@ def _trade_off(f: DefenceAudit) -> Plot:
         "Privacy against what it costs",
         "Down is private, left is cheap. Filled points: the attacker knows the defence, with "
         "intervals that hold together. Hollow points: it does not. The dotted line is guessing; "
-        f"an advantage of 100 points is always being right.{undone}",
+        f"an advantage of 100 points is always being right, by the guesses or at least by the "
+        f"ranking, whichever goes further.{undone}",
         "; ".join(rows) + ".",
         lambda: plot_trade_off(f),
     )
@@ -102,7 +103,7 @@ def risk(f: DefenceAudit) -> Plot:
 
 
 def _advantage(b: BestAttack) -> str:
-    return fixed(200 * b.accuracy.value - 100, 1)
+    return fixed(200 * b.reached.accuracy.value - 100, 1)
 
 
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
@@ -169,7 +170,7 @@ def _plot(f: DefenceAudit, ax: Axes | None, before: Estimate, after: list[Estima
 
 def _advantages(b: BestAttack) -> tuple[float, float, float]:
     """Return the value and the ends of the advantage, in points."""
-    found = b.accuracy
+    found = b.reached.accuracy
     return 200 * found.value - 100, 200 * found.low - 100, 200 * found.high - 100
 
 

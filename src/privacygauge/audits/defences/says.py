@@ -13,6 +13,7 @@ from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.defended import AUC, MEMBER, limited
+from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -90,9 +91,9 @@ def _cards(f: DefenceAudit) -> tuple[Measure, ...]:
         ),
         _card(
             "accuracy-left",
-            "Right guesses that are left",
-            best.left.accuracy,
-            f"with {name}, by {plain(best.left.attack)}, {adversary(best)}",
+            f"{right_of(best.left.reached)} that are left",
+            best.left.reached.accuracy,
+            f"with {name}, by {plain(best.left.leading)}, {adversary(best)}",
             gate=True,
         ),
         _card(
@@ -128,7 +129,7 @@ def _price(best: ComparedDefence) -> Measure:
         return Measure(
             "accuracy-stopped-early",
             "Right guesses after stopping early",
-            early if isinstance(early, Skipped) else early.best.accuracy,
+            early if isinstance(early, Skipped) else early.best.reached.accuracy,
             stopped(best),
             f"the undefended training, as accurate: {_epoch_shown(best.stopped)}",
             guessing=GUESSING,
@@ -170,8 +171,9 @@ def _limits(f: DefenceAudit) -> tuple[Measure, ...]:
     """Return what is left with the best of the defences, and the highest with any of them."""
     turned = [c.title for c in f.compared if c.left.untold]
     area = f.best.left.auc
-    accuracies = [c.left.accuracy for c in f.compared]
-    which = "with the least private defence"
+    reached = [c.left.reached for c in f.compared]
+    accuracies, which = [x.accuracy for x in reached], "with the least private defence"
+    gravest = max(reached, key=lambda x: x.accuracy.value)
     return (
         Measure(
             "auc-left",
@@ -181,7 +183,7 @@ def _limits(f: DefenceAudit) -> tuple[Measure, ...]:
             guessing="0.5",
             card=False,
         ),
-        limited("accuracy", f"Right guesses {which}", accuracies, right, GUESSING, turned),
+        limited("accuracy", f"{right_of(gravest)} {which}", accuracies, right, GUESSING, turned),
         limited(
             "auc", f"AUC {which}", [c.left.auc for c in f.compared], decimal_estimate, "0.5", turned
         ),

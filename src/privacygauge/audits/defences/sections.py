@@ -66,7 +66,9 @@ def right(estimate: Estimate) -> Shown:
 
 def stopped(c: ComparedDefence) -> Shown:
     """Return what early stopping at the same accuracy leaves; a dash where there is no such."""
-    return right(c.stopped.best.accuracy) if isinstance(c.stopped, AfterEpoch) else Shown(DASH)
+    if not isinstance(c.stopped, AfterEpoch):
+        return Shown(DASH)
+    return right(c.stopped.best.reached.accuracy)
 
 
 def stopped_cell(c: ComparedDefence) -> Cell:

@@ -10,10 +10,10 @@ from privacygauge.report.grades import (
     GRADES,
     LARGE,
     NONE,
-    SMALL,
     UNTOLD,
     accuracy_gauge,
     grade_of,
+    ranked_pairs,
 )
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
@@ -34,11 +34,10 @@ def verdict(f: DefenceAudit) -> Verdict:
     Returns
     -------
     Verdict
-        The grade is that of what is left with the defence that leaves least, by the lower end of
-        the best attack's accuracy as in other audits; small where only the AUC is above chance
-        significantly. A defence that can be undone counts as none. It cannot be told where no leak
-        is found with that defence, or with none at all, but an attack takes members for
-        non-members.
+        The grade is that of what is left with the defence that leaves least: the graver of two, as
+        in other audits, by the guesses and by the ranking of the best attacks. A defence that
+        can be undone counts as none. It cannot be told where no leak is found with that defence,
+        or with none at all, but an attack takes members for non-members.
     """
     grade = grade_of_left(f.best.left)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
@@ -59,8 +58,7 @@ def verdict(f: DefenceAudit) -> Verdict:
         _sure(f),
     )
     headline, advice = _headline(f, grade), _advice(f, grade)
-    label = f"Right guesses of the best attack, with {plain(f.best.title)}"
-    gauge = accuracy_gauge(label, f.best.left.accuracy)
+    gauge = accuracy_gauge(f"the best attack, with {plain(f.best.title)}", f.best.left.reached)
     return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
 
 
@@ -68,16 +66,14 @@ def grade_of_left(left: BestAttack) -> Grade:
     """Return the grade of what the best attack reaches."""
     if left.untold:
         return UNTOLD
-    grade = grade_of(left.accuracy.low)
-    return SMALL if grade == NONE and left.auc.low > 0.5 else grade
+    return grade_of(left.reached.accuracy.low)
 
 
 def adversary(c: ComparedDefence) -> str:
     """Return who goes furthest against a defence, in words."""
     if c.ignored:
         return "an attacker who ignores it"
-    adaptive = c.left.accuracy is c.adaptive.accuracy
-    return "an attacker who knows it" if adaptive else "an attacker who undoes it"
+    return "an attacker who knows it" if c.by(c.adaptive) else "an attacker who undoes it"
 
 
 def _headline(f: DefenceAudit, grade: Grade) -> str:
@@ -93,6 +89,11 @@ def _headline(f: DefenceAudit, grade: Grade) -> str:
             f"No leak found with {name}; without a defence guesses are right {before} of the time"
         )
     which = f"{name}, the best of {len(f.compared)}" if len(f.compared) > 1 else name
+    if best.left.reached.by_ranking:
+        return (
+            f"{grade.word.capitalize()} leak left: with {which}, "
+            f"{ranked_pairs(best.left.auc)}, which guesses hide"
+        )
     return (
         f"{grade.word.capitalize()} leak left: with {which}, guesses about who was in the data are "
         f"still right {after} of the time"
@@ -149,7 +150,7 @@ def _ranked(f: DefenceAudit) -> tuple[str, ...]:
     area = (
         f"By the order of its scores an attack puts a member before a non-member in "
         f"{percent(best.left.auc.value)} of the pairs ({percent(f.none.auc.value)} without a "
-        "defence)."
+        f"defence).{_decided(best.left)}"
     )
     if not lower:
         return (area,)
@@ -157,6 +158,17 @@ def _ranked(f: DefenceAudit) -> tuple[str, ...]:
     return (
         f"{area} {plain(least.title)} leaves less of that, {percent(least.left.auc.value)}: prefer "
         "it where attackers may find a better threshold than these did.",
+    )
+
+
+def _decided(left: BestAttack) -> str:
+    found = left.reached
+    if not found.by_ranking:
+        return ""
+    return (
+        f" A ranking this good ({plain(left.auc_attack)}) has a threshold that is right at least "
+        f"{percent(found.accuracy.value)} of the time; the thresholds that attacks chose on other "
+        "records did not carry over to the defended answers. The grade follows from the ranking."
     )
 
 
@@ -168,7 +180,7 @@ def _gentler(f: DefenceAudit) -> tuple[str, ...]:
         for c in f.compared
         if c is not best
         and f.helps(c)
-        and c.left.accuracy.low <= best.left.accuracy.high
+        and c.left.reached.accuracy.low <= best.left.reached.accuracy.high
         and c.left.auc.low <= best.left.auc.high
         and c.judged.distance.high < best.judged.distance.low
         and c.after.value >= best.after.value
@@ -219,7 +231,8 @@ def _early(f: DefenceAudit) -> tuple[str, ...]:
     }
     return (
         f"Stopping the undefended training after epoch {best.stopped.epoch}, the first that is as "
-        f"accurate, leaves {percent(best.stopped.best.accuracy.value)}, {told[best.worth]}.",
+        f"accurate, leaves {percent(best.stopped.best.reached.accuracy.value)}, "
+        f"{told[best.worth]}.",
     )
 
 

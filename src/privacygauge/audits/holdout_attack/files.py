@@ -15,9 +15,6 @@ from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
 
-LABEL_FILES = ".npy, .npz (one array, or one called labels) or .csv and .parquet (one column)"
-"""What label files can be."""
-
 
 def read_labels(given: ArrayLike | str | Path) -> Ints:
     """Return hidden labels, (n,), integers of at least 0.

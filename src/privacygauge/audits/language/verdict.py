@@ -54,8 +54,7 @@ def verdict(f: LanguageAudit) -> Verdict:
     if several and grade != NONE:
         headline += f", {unit.unit} by {unit.unit}"
     gauge = accuracy_gauge(
-        f"Right guesses of the strongest attack, {unit.unit} by {unit.unit}",
-        f.attacks(unit).headline.accuracy,
+        f"the strongest attack, {unit.unit} by {unit.unit}", f.attacks(unit).headline.reached
     )
     return Verdict(
         grade, scale_of(grade), headline, sentences, _unsaid(grade), advice(f, grade), gauge

@@ -17,6 +17,7 @@ from privacygauge.report.attacks.records import Riskiest, records_frame, riskies
 from privacygauge.report.attacks.tables import overview
 from privacygauge.report.attacks.tables import section as attacks
 from privacygauge.report.attacks.terms import interval, terms
+from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import Shown, at_least, count, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
 from privacygauge.report.values import About, Measure, Report, Section, Table, Worst
@@ -134,10 +135,9 @@ def _beyond(f: ReleasedAudit) -> Measure:
     if f.corrected.copies is not None:
         found["Real records copied, beyond the holdout's"] = f.corrected.copies
     if f.headline is not None:
-        x = f.headline.accuracy
-        found["Advantage of the strongest membership attack"] = Estimate(
-            2 * x.value - 1, 2 * x.low - 1, 2 * x.high - 1, x.level, x.n, x.method
-        )
+        reached = f.headline.reached
+        by = ", at least, by its ranking" if reached.by_ranking else ""
+        found[f"Advantage of the strongest membership attack{by}"] = advantage_of(reached.accuracy)
     if f.worst is not None:
         found[f"Success at {f.worst.risk.title}, beyond the holdout's"] = f.worst.beyond
     if not found:
@@ -179,13 +179,13 @@ def _of_attacks(f: ReleasedAudit) -> tuple[Measure, ...]:
             "epsilon": "Epsilon is at least",
         }
         return tuple(_none(*pair, "there was no holdout") for pair in names.items())
-    best, epsilon = f.headline.attack, f.headline.epsilon
+    best, epsilon, reached = f.headline.attack, f.headline.epsilon, f.headline.reached
     return (
         Measure(
             "accuracy",
-            "Right guesses about membership",
-            f.headline.accuracy,
-            percent_estimate(f.headline.accuracy),
+            f"{right_of(reached)} about membership",
+            reached.accuracy,
+            percent_estimate(reached.accuracy),
             f"by {best.title}",
             "Members and non-members equally often, by the strongest attack. Guessing "
             f"gives 50%. The interval allows for {len(f.evaluations)} attacks.{_void(f)}",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
@@ -15,6 +13,7 @@ from privacygauge.report.grades import (
     MODERATE,
     NONE,
     UNTOLD,
+    advantage_of,
     gauge,
     grade_of,
     gravest,
@@ -151,20 +150,15 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
     elif f.corrected.copies is not None:
         told.append(("Records copied, beyond those of the holdout", f.corrected.copies))
     if f.control and f.membership is not None:
-        accuracy = f.membership.headline.accuracy
-        told.append(("Advantage of the strongest attack", _advantage(accuracy)))
+        reached = f.membership.headline.reached
+        by = ", at least, by its ranking" if reached.by_ranking else ""
+        told.append((f"Advantage of the strongest attack{by}", advantage_of(reached.accuracy)))
     if f.control and f.worst is not None:
         told.append((f"{f.worst.risk.title}, beyond its control", f.worst.beyond))
     if not told:
         return None
     label, found = max(told, key=lambda pair: pair[1].low)
     return gauge(label, found, (-0.3, 0.0, 0.1, 0.3, 1.0), ("0%", "10%", "30%"))
-
-
-def _advantage(accuracy: Estimate) -> Estimate:
-    """Return twice what a balanced accuracy has above one half."""
-    value, low, high = (2 * x - 1 for x in (accuracy.value, accuracy.low, accuracy.high))
-    return replace(accuracy, value=value, low=low, high=high)
 
 
 def grades(f: ReleasedAudit) -> dict[str, Grade]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
-from privacygauge.audits.worst_case.verdict import grade_of_group, how, verdict
+from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
@@ -86,8 +86,20 @@ def _cards(f: WorstCaseComparison) -> tuple[Measure, ...]:
         at,
         f"The models are right {percent(none.accuracy.value)} of the time.",
     )
+    area = Measure(
+        "auc-left",
+        "Pairs of canaries in the right order",
+        best.found.canaries.highest_auc,
+        decimal_estimate(best.found.canaries.highest_auc),
+        "",
+        "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
+        "0.5",
+    )
+    # A register takes the first number that a release can be held to.
+    first = ranking_decides(best.found.canaries)
     return (
         *(() if best is none else (without,)),
+        *((area,) if first else ()),
         _found(
             "tpr-left",
             f"Canaries found {at}",
@@ -102,15 +114,7 @@ def _cards(f: WorstCaseComparison) -> tuple[Measure, ...]:
             best.ordinary(f.fpr),
             f"{name}, in the same models",
         ),
-        Measure(
-            "auc-left",
-            "Pairs of canaries in the right order",
-            best.found.canaries.highest_auc,
-            decimal_estimate(best.found.canaries.highest_auc),
-            "",
-            "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
-            "0.5",
-        ),
+        *(() if first else (area,)),
         Measure(
             "model-accuracy",
             "The models' own accuracy",

@@ -5,10 +5,11 @@ from __future__ import annotations
 from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
+from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report import direction, grades
 from privacygauge.report.defended import PROMISE, claim_shown, listed
-from privacygauge.report.grades import GRADES, NONE, SMALL, UNTOLD, grade_of, gravest, raised
+from privacygauge.report.grades import GRADES, NONE, UNTOLD, grade_of, gravest, raised, ranked_pairs
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade, Verdict
 
@@ -45,6 +46,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
     sentences = (
         *_compared(f),
         _ability(f),
+        *_ranked(f),
         *_unlike(f),
         *_costs(f),
         *_claims(f),
@@ -87,16 +89,29 @@ def grade_of_group(group: TargetRisk) -> Grade:
 
     It follows from the lower ends of the true-positive rates: how far the highest of them lies
     above its false-positive rate is an advantage, graded as in other audits, and a step higher
-    where at 1% or less it is ten times that rate. It is small where the AUC alone is above
-    chance. Rates of which too few records tell count only where there are no others. It cannot be
-    told where there is no leak, but an attack takes members for non-members.
+    where at 1% or less it is ten times that rate. So is what the highest AUC guarantees for the
+    best threshold, and the graver grade counts: low false-positive rates alone hide a leak that
+    the whole ranking shows. Rates of which too few records tell count only where there are no
+    others. It cannot be told where there is no leak, but an attack takes members for non-members.
     """
+    grade = gravest((_grade_of_rates(group), _grade_of_ranking(group)))
+    return UNTOLD if grade == NONE and group.inverted else grade
+
+
+def ranking_decides(group: TargetRisk) -> bool:
+    """Return whether the AUC shows a graver leak than the true-positive rates."""
+    grades = _grade_of_rates(group), _grade_of_ranking(group)
+    return GRADES.index(grades[1]) > GRADES.index(grades[0])
+
+
+def _grade_of_rates(group: TargetRisk) -> Grade:
     rates = [group.highest(known.fpr)[1] for known in group.attacks[0].rates]
     told = [found for found in rates if found.resolved] or rates
-    grade = max(map(_grade_at, told), key=GRADES.index)
-    if grade == NONE and group.highest_auc.low > 0.5:
-        return SMALL
-    return UNTOLD if grade == NONE and group.inverted else grade
+    return max(map(_grade_at, told), key=GRADES.index)
+
+
+def _grade_of_ranking(group: TargetRisk) -> Grade:
+    return grade_of(supported_accuracy(group.highest_auc).low)
 
 
 def _grade_at(found: RateAtFpr) -> Grade:
@@ -193,6 +208,19 @@ def _both(f: WorstCaseComparison, training: AttackedTraining) -> str:
 
 def _canaries(f: WorstCaseComparison, training: AttackedTraining) -> str:
     return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
+
+
+def _ranked(f: WorstCaseComparison) -> tuple[str, ...]:
+    """Return which groups the ranking decided about."""
+    groups = zip(("canaries", "ordinary records"), f.best.found.groups, strict=True)
+    return tuple(
+        f"The ranking decided about {name}, not the shares that are found at low false-positive "
+        f"rates: {ranked_pairs(group.highest_auc)}, and a ranking this good has a threshold that "
+        "is right at least "
+        f"{percent(supported_accuracy(group.highest_auc).value)} of the time."
+        for name, group in groups
+        if ranking_decides(group)
+    )
 
 
 def _unlike(f: WorstCaseComparison) -> tuple[str, ...]:

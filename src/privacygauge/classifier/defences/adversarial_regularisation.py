@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privacygauge.classifier.defences.by_epoch import (
-    DefendedTraining,
+    ByEpoch,
     batches,
     descend,
     trainable,
@@ -98,7 +98,7 @@ class AttackNetworkSizes:
 
 
 @dataclass(frozen=True)
-class AdversarialRegularisation(DefendedTraining):
+class AdversarialRegularisation(ByEpoch):
     """Trains classifiers in alternation with a network that attacks them.
 
     For every batch the attack network h takes `attack_steps` of Adam up the gain

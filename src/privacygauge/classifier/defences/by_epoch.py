@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,29 @@ if TYPE_CHECKING:
     from privacygauge.classifier.networks.trainer import Networks
 
 
-class ByEpoch(Protocol):
-    """Trains one network at a time and shows it after every epoch."""
+class ByEpoch(ABC):
+    """Trains one network at a time, by `Networks` in another way, and shows it after each epoch."""
+
+    networks: Networks
+
+    logits = True
 
     @property
     def device(self) -> str:
-        """Where it trains: cpu, cuda, or cuda:1 and so on."""
+        """Where it trains."""
+        return self.networks.device
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
+        return last_logits(self, cohort)
 
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training these models."""
+        return self.networks.task(cohort)
 
+    @abstractmethod
     def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
-        """Yield a model of the task after each epoch: one module, trained further every time."""
+        """Yield a model after each epoch: one module, trained further every time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,31 +107,6 @@ def last_logits(trainer: ByEpoch, cohort: Cohort) -> NDArray[Any]:
         task = trainer.task(cohort)
         last = np.array([task.epochs])
         return np.stack([_trajectory(trainer, task, i, last)[0] for i in range(len(cohort))])
-
-
-class DefendedTraining(ABC):
-    """What trainers share that change how `Networks` are trained: their settings and device."""
-
-    networks: Networks
-
-    logits = True
-
-    @property
-    def device(self) -> str:
-        """Where it trains."""
-        return self.networks.device
-
-    def train(self, cohort: Cohort) -> NDArray[Any]:
-        """Return the logits after the last epoch, (m, a, k); NaN where training failed."""
-        return last_logits(self, cohort)
-
-    def task(self, cohort: Cohort) -> Task:
-        """Return the checked task of training these models."""
-        return self.networks.task(cohort)
-
-    @abstractmethod
-    def modules(self, task: Task, model: int) -> Iterator[torch.nn.Module]:
-        """Yield a model after each epoch: one module, trained further every time."""
 
 
 def batches(task: Task, model: int, epoch: int) -> Iterator[torch.Tensor]:

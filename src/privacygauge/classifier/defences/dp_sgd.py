@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.defences.accountant import SubsampledGaussian
-from privacygauge.classifier.defences.by_epoch import DefendedTraining
+from privacygauge.classifier.defences.by_epoch import ByEpoch
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.networks.layers import Layer, layers_of
 from privacygauge.classifier.networks.optimiser import Optimiser
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PrivateTraining(DefendedTraining):
+class PrivateTraining(ByEpoch):
     """The settings of DP-SGD, and what it spends.
 
     In each step every record takes part with probability `sampling_rate`. The gradient of its

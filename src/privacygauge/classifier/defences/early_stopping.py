@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.classifier.defences.by_epoch import (
-    DefendedTraining,
+    ByEpoch,
     batches,
     descend,
     trainable,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class EarlyStopping(DefendedTraining):
+class EarlyStopping(ByEpoch):
     """Ordinary training of networks, one at a time, that can be stopped after any epoch.
 
     With `trajectories` one training gives all epochs. Weight decay is a setting of `Networks`,

@@ -19,7 +19,7 @@ from privacygauge.core.attacks.groups import (
     total,
 )
 from privacygauge.core.attacks.lira import NO_NOISE, PooledVariance, log_ratio
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
@@ -28,6 +28,8 @@ LARGEST_SHAPE = 1000.0
 """Of the variances' prior: beyond it, they differ between records by under 3.2% (1 in sqrt)."""
 LEAST_SPREAD = 1e-6
 """Of the means' prior variance, as a share of the noise: keeps the prior's weight finite."""
+LEAST_ERRORS = 3.0
+"""Standard errors by which means or variances of groups with priors of their own differ."""
 LEAST_RECORDS = 3
 """Records with worlds on both sides that a covariance between the sides takes."""
 
@@ -63,6 +65,15 @@ class Bavaria:
     with u the posterior mean of the variance. Where records differ much and the gap g - h is the
     same for all, that is the other group's mean and the gap, with the other mean's error; where
     they do not differ, or the other group is empty, it is the average over all records.
+
+    No score shall lean on what is mostly noise, and the same noise for all records. Where every
+    model is the target of the others in turn, each would lean on what is left of that noise
+    without its own model, which points the other way: areas fall below 1/2, and their error is
+    not that of the records, over which intervals are made. So both groups have one prior, with
+    the averages of M and of V and with the moments of all S together, unless M or v differ
+    between them by three standard errors over records. And then the variance of the gap between
+    the two means, ``V_gg + V_hh - 2 V_gh``, is three of its standard errors at least: both V are
+    raised by half of what it lacks.
 
     Posterior: ``kappa0 = v / w``, ``kappa = kappa0 + n``, ``mu = (kappa0 p + n m) / kappa``,
     ``a = alpha + n / 2``, ``B = beta + S / 2 + kappa0 n (m - p)^2 / (2 kappa)``; the predictive
@@ -118,17 +129,36 @@ class InverseGamma:
         return (self.scale + group.squares / 2) / (self.shape + group.freedom / 2 - 1)
 
 
-def variance_prior(group: Group, other: Group) -> InverseGamma:
-    """Return the prior by the method of moments, the other group's where this has no noise."""
-    own, others = _moments(group), _moments(other)
-    mean = np.where(own.mean > 0, own.mean, others.mean)
-    shape = np.where(own.mean > 0, own.shape, others.shape)
-    return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
+def variance_priors(
+    inside: Group, outside: Group, shared: Bools
+) -> tuple[InverseGamma, InverseGamma]:
+    """Return both groups' priors by the method of moments, (q,): one prior where it is `shared`.
+
+    A group without noise has the other group's.
+    """
+    both, own = _moments(inside, outside), (_moments(inside), _moments(outside))
+
+    def prior(group: int) -> InverseGamma:
+        quiet = own[group].mean == 0
+        mean, shape = (
+            np.where(shared, x, np.where(quiet, other, mine))
+            for x, mine, other in (
+                (both.mean, own[group].mean, own[1 - group].mean),
+                (both.shape, own[group].shape, own[1 - group].shape),
+            )
+        )
+        return InverseGamma(shape, np.where(mean > 0, mean, 1.0))
+
+    return prior(0), prior(1)
 
 
-def _moments(group: Group) -> InverseGamma:
-    mean, freedom = group.variance, group.freedom
-    fourth = total(group.squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
+def _moments(*groups: Group) -> InverseGamma:
+    squares, freedom = (
+        np.concatenate([getattr(group, name) for group in groups])
+        for name in ("squares", "freedom")
+    )
+    mean = total(squares) / np.maximum(total(freedom), 1)
+    fourth = total(squares**2) / np.maximum(total(freedom * (freedom + 2)), 1)
     excess = fourth / np.where(mean > 0, mean, 1.0) ** 2 - 1
     shape = 2 + 1 / np.maximum(excess, 1 / (LARGEST_SHAPE - 2))
     return InverseGamma(shape, mean)
@@ -162,27 +192,67 @@ class MeansPrior:
         return expected, self.spread[0] - slope * self.together
 
 
-def means_prior(group: Group, other: Group, noise: tuple[Floats, Floats]) -> MeansPrior:
-    """Return the joint law of both groups' means over the records that have both."""
-    both = ((group.count > 0) & (other.count > 0))[:, 0]
+def means_prior(
+    group: Group, other: Group, noise: tuple[Floats, Floats], shared: Bools
+) -> MeansPrior:
+    """Return the joint law of both groups' means over the records that have both.
+
+    Where it is `shared`, (q,), both groups have the average of their centres and spreads, and the
+    gaps between their means differ by as much as could be noise at least.
+    """
+    both = _have_both(group, other)
     n = int(both.sum())
     means = [g.mean[both] for g in (group, other)]
     centre = (average(means[0]), average(means[1]))
     off = [m - c for m, c in zip(means, centre, strict=True)]
-    error = [average(u[both] / g.count[both]) for u, g in zip(noise, (group, other), strict=True)]
+    error = [u[both] / g.count[both] for u, g in zip(noise, (group, other), strict=True)]
     own, others = (
-        np.maximum(total(o * o) / (n - 1) - e, 0.0) for o, e in zip(off, error, strict=True)
+        np.maximum(total(o * o) / (n - 1) - average(e), 0.0)
+        for o, e in zip(off, error, strict=True)
     )
     limit = np.sqrt(own * others)
     together = np.clip(total(off[0] * off[1]) / (n - 1), -limit, limit)
-    return MeansPrior(centre, (own, others), together)
+    beyond = (off[0] - off[1]) ** 2 - error[0] - error[1]
+    least = LEAST_ERRORS * np.sqrt(total((beyond - average(beyond)) ** 2)) / n
+    lacking = np.where(shared, np.maximum(least - (own + others - 2 * together), 0.0) / 2, 0.0)
+    spread = own + lacking, others + lacking
+    return MeansPrior(_levelled(centre, shared), _levelled(spread, shared), together)
+
+
+def _levelled(pair: tuple[Floats, Floats], shared: Bools) -> tuple[Floats, Floats]:
+    """Return two values, their average twice where `shared`."""
+    middle = (pair[0] + pair[1]) / 2
+    return np.where(shared, middle, pair[0]), np.where(shared, middle, pair[1])
+
+
+def alike(inside: Group, outside: Group) -> Bools:
+    """Return for which queries, (q,), the groups differ by no more than noise explains."""
+    gap = (inside.mean - outside.mean)[_have_both(inside, outside)]
+    moved = average(gap) ** 2, total((gap - average(gap)) ** 2) / (len(gap) * (len(gap) - 1))
+    wider = (
+        (inside.variance - outside.variance) ** 2,
+        total((_error(inside) - _error(outside)) ** 2),
+    )
+    beyond = [square > LEAST_ERRORS**2 * error for square, error in (moved, wider)]
+    return np.asarray(~(beyond[0] | beyond[1]))
+
+
+def _error(group: Group) -> Floats:
+    """Return what each record adds to the error of the group's pooled variance, (n, q)."""
+    return (group.squares - group.variance * group.freedom) / np.maximum(total(group.freedom), 1)
+
+
+def _have_both(inside: Group, outside: Group) -> Bools:
+    """Return the records, (n,), that have worlds in both groups."""
+    return np.asarray(((inside.count > 0) & (outside.count > 0))[:, 0])
 
 
 def _log_ratio(signal: Floats, inside: Group, outside: Group) -> Floats:
     """Return the log ratio of the predictive densities of every record and query, (n, q)."""
-    priors = variance_prior(inside, outside), variance_prior(outside, inside)
+    shared = alike(inside, outside)
+    priors = variance_priors(inside, outside, shared)
     noise = priors[0].posterior_mean(inside), priors[1].posterior_mean(outside)
-    means = means_prior(inside, outside, noise)
+    means = means_prior(inside, outside, noise, shared)
     given_out = means.given(outside, noise[1])
     given_in = means.swapped.given(inside, noise[0])
     return _log_predictive(signal, inside, priors[0], *given_out) - _log_predictive(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
-from privacygauge.evaluate.headline import Fact, Headline
+from privacygauge.evaluate.headline import Fact, Headline, Reached
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
 from privacygauge.report.document import estimate_dict, finite
@@ -34,10 +34,18 @@ def headline(found: Headline) -> dict[str, Json]:
     return {
         "attack": found.attack.title,
         "accuracy": estimate_dict(found.accuracy),
+        "auc": estimate_dict(found.auc),
+        "reached": estimate_dict(found.reached.accuracy),
+        "decided": decided(found.reached),
         "epsilon": estimate_dict(found.epsilon),
         "epsilon_attack": found.epsilon_attack,
         "epsilon_limit": finite(found.epsilon_limit),
     }
+
+
+def decided(found: Reached) -> str:
+    """Return what the grade follows from: ``guesses`` or ``ranking``."""
+    return "ranking" if found.by_ranking else "guesses"
 
 
 def attack(e: Evaluation) -> dict[str, Json]:

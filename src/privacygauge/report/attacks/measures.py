@@ -9,6 +9,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.played import Attacks
+from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import (
     Shown,
     decimal_estimate,
@@ -24,9 +25,6 @@ from privacygauge.report.values import Measure
 
 GATED_RATES = (0.1, 0.01, 0.001)
 """False-positive rates whose TPR a release can be held to."""
-
-HIGHEST = ("accuracy", "advantage", "auc", *(f"tpr@{key(fpr)}" for fpr in GATED_RATES))
-"""The names of `highest`, in its order."""
 
 GUESSING = "50%: members and non-members count the same"
 """What guessing gives where accuracies are balanced."""
@@ -51,17 +49,22 @@ def highest(a: Attacks) -> tuple[Measure, ...]:
     Returns
     -------
     tuple of Measure
-        Named as in `HIGHEST`. Value and lower end are each the highest of all attacks, but for
-        the accuracy: its interval is the headline's, which allows for the choice among attacks.
+        ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
+        lower end are each the highest of all attacks, but for the accuracy: its interval is the
+        headline's, which allows for the choice among attacks. Where the ranking of an attack goes
+        further than all guesses, accuracy and advantage are at least what it reaches: no limit
+        passes because a threshold did not carry over.
     """
+    found = a.headline.reached
     accuracy = _highest([e.accuracy for e in a.evaluations], "accuracy")
     if isinstance(accuracy, Estimate):
-        high = max(accuracy.value, a.headline.accuracy.high)
-        accuracy = replace(a.headline.accuracy, value=accuracy.value, high=high)
-    advantage = _highest([e.advantage for e in a.evaluations], "advantage")
+        value = max(accuracy.value, found.accuracy.value)
+        accuracy = replace(found.accuracy, value=value, high=max(value, found.accuracy.high))
+    ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
+    advantage = _highest([*ranked, *(e.advantage for e in a.evaluations)], "advantage")
     auc = _highest([e.auc for e in a.evaluations], "AUC")
     return (
-        _gated("accuracy", "Right guesses of the strongest attack", accuracy, GUESSING),
+        _gated("accuracy", f"{right_of(found)} of the strongest attack", accuracy, GUESSING),
         _gated("advantage", "Highest advantage of all attacks", advantage, "0%"),
         replace(
             _gated("auc", "Highest AUC of all attacks", auc, "0.5"), shown=decimal_estimate(auc)

@@ -10,7 +10,7 @@ from privacygauge.evaluate.rate_at_fpr import RateAtFpr, exposed
 from privacygauge.evaluate.slices import Slice
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
-from privacygauge.report.grades import NONE, UNTOLD, grade_of, raised
+from privacygauge.report.grades import NONE, UNTOLD, grade_of, raised, ranked_pairs
 from privacygauge.report.numbers import count, fixed, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade
 
@@ -49,10 +49,12 @@ def judged(a: Attacks) -> Judged:
     Judged
         The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
         none where its interval holds chance, small below .1, moderate below .3, large from there
-        on. It is raised by one step where `exposure` finds something; and from none to small
-        where the scores of an attack separate members significantly although its guesses did not,
-        or where the bound on epsilon is above 0. It cannot be told where no leak was found but an
-        attack takes members for non-members.
+        on. The accuracy is that of the guesses, or what the AUC of the scores guarantees for the
+        best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
+        is raised by one step where `exposure` finds something; and from none to small where the
+        best threshold in hindsight of an attack is significantly better than chance, or where the
+        bound on epsilon is above 0. It cannot be told where no leak was found but an attack takes
+        members for non-members.
 
     Notes
     -----
@@ -61,7 +63,7 @@ def judged(a: Attacks) -> Judged:
     far beyond any interval around it, and the band behind the best accuracy and the limits
     behind epsilon hold with much to spare.
     """
-    base = grade_of(a.headline.accuracy.low)
+    base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
     hidden = (*_ranking(a.evaluations), *_bounded(a)) if base == NONE else ()
     grade = raised(base) if found is not None or hidden else base
@@ -95,6 +97,8 @@ def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> 
         return f"{grade.word.capitalize()} leak: a few records are badly exposed"
     if grade != base:
         return f"{grade.word.capitalize()} leak: scores give members away, though guesses hardly do"
+    if a.headline.reached.by_ranking:
+        return f"{grade.word.capitalize()} leak: {ranked_pairs(a.headline.auc)}, which guesses hide"
     right = f"are right {percent(a.headline.accuracy.value)} of the time"
     return f"{grade.word.capitalize()} leak: guesses about who was in the data {right}"
 
@@ -108,6 +112,20 @@ def _ability(a: Attacks) -> tuple[str, ...]:
         f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
         f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
         "are the records that went into what is released.",
+        *_order(a),
+    )
+
+
+def _order(a: Attacks) -> tuple[str, ...]:
+    found, area = a.headline.reached, a.headline.auc
+    if not found.by_ranking:
+        return ()
+    return (
+        f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} to "
+        f"{percent(area.high)} with {rate(area.level)} confidence{_allowing(a)}). A ranking this "
+        f"good has a threshold that is right at least {percent(found.accuracy.value)} of the time; "
+        "the one that the attack chose on other records did not carry over. The grade follows from "
+        "the ranking.",
     )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
-from privacygauge.language import clauses
 from privacygauge.language.names import made_up_names
+from tests.language import clauses
 
 ROLES = ("member", "nonmember", "population", "reference")
 """What a patient's notes are for; no patient has two roles."""
@@ -109,7 +109,7 @@ def made_up_notes(design: NotesDesign, rng: np.random.Generator) -> MadeUpNotes:
     Examples
     --------
     >>> import numpy as np
-    >>> from privacygauge.language.notes import NotesDesign, made_up_notes
+    >>> from tests.language.notes import NotesDesign, made_up_notes
     >>> notes = made_up_notes(NotesDesign((2, 2, 0, 0)), np.random.default_rng(0))
     >>> sorted(set(notes.group))
     ['patient-0', 'patient-1', 'patient-2', 'patient-3']
