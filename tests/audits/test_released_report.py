@@ -88,6 +88,7 @@ def harmless(found):
         found.headline,
         attack=evaluations[0],
         accuracy=chance,
+        auc=chance,
         epsilon=replace(nothing, low=0.0),
     )
     corrected = replace(found.corrected, risks=(nothing,) * len(found.risks), copies=nothing)
