@@ -119,15 +119,13 @@ class FittedLogistic:
         group = self.problem.group[rows]
         k = self.n_classes
         # Equal records leave the same classifier behind.
-        _, first, inverse = np.unique(
-            group * k + self.y[rows], return_index=True, return_inverse=True
-        )
+        _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))
         usual = one_of_each[~last]
-        found = optima_without(self.problem, self.optimum, self.problem.group[usual], self.y[usual])
+        found = optima_without(self.problem, self.optimum, self.problem.group[usual])
         weights[~last], intercepts[~last] = self._expanded(self.problem, found)
         for i in np.flatnonzero(last):
             weights[i], intercepts[i] = self._without_class(int(one_of_each[i]))
