@@ -18,13 +18,16 @@ from privacygauge.errors import InputError
 _LOST = 1e-6
 """A record with 1 - leverage below this is left out by training again: the formula is inexact."""
 
+_NOTHING = 1e-12
+"""A score below this is 0 but for rounding; its log would be that of the rounding."""
+
 
 def _log_p(scores: Floats) -> Floats:
     """Return logs of scores within [0, 1], divided by their sum over the classes.
 
     The scores of all classes sum to 1, so one of them is at least 1/k and the sum is never 0.
     """
-    clipped = scores.clip(0.0, 1.0)
+    clipped = np.where(scores < _NOTHING, 0.0, scores.clip(None, 1.0))
     return logs(clipped / clipped.sum(axis=-1, keepdims=True))
 
 

@@ -25,7 +25,7 @@ from privacygauge.classifier.dtp.removal import (
     categorical_records,
     remove_riskiest,
 )
-from privacygauge.classifier.dtp.retrained import failures, retrained
+from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.shadows import Progress
@@ -174,7 +174,7 @@ class TrainingSet:
         bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
-        told = tuple(failures(said.failed, rows))
+        told = (*failures(said.failed, rows), *vanished(said, own, rows))
         return Measured(own, DtpRange(low, high, method), TRAINED, told)
 
     def repeated(self, rows: Ints, training_sets: int) -> Floats:

@@ -222,3 +222,15 @@ def failures(failed: Ints, rows: Ints) -> list[str]:
         f"left empty, or predictions are not finite): their values are infinite; rows "
         f"{checks.listed(rows[failed].tolist())}"
     ]
+
+
+def vanished(said: Retrained, values: Floats, rows: Ints) -> list[str]:
+    """Return a warning that names the records of infinite values without which training worked."""
+    gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
+    if not len(gone):
+        return []
+    return [
+        f"the values of {len(gone):,} records are infinite because a probability is 0 either with "
+        "or without the record; a model that gives no logarithms may have rounded a small "
+        f"probability to 0; rows {checks.listed(rows[gone].tolist())}"
+    ]
