@@ -65,13 +65,12 @@ def categorical(x, y, k, sizes, alpha):
         same = int((rows[:, j] == query[j]).sum())
         return log((same + mp.mpf(alpha)) / (len(rows) + sizes[j] * mp.mpf(alpha)))
 
-    def ask(query):
-        return normalised([
-            log(len(r)) + mp.fsum(share(r, query, j) for j in range(len(sizes))) if len(r) else NEVER
-            for r in parts
-        ])  # fmt: skip
+    def joint(rows, query):
+        if not len(rows):
+            return NEVER
+        return log(len(rows)) + mp.fsum(share(rows, query, j) for j in range(len(sizes)))
 
-    return ask
+    return lambda query: normalised([joint(rows, query) for rows in parts])
 
 
 def multinomial(x, y, k, alpha):

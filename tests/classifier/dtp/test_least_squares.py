@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,11 @@ from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares, Linear, Rbf
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
-from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
+from tests.classifier.dtp import honest
+from tests.classifier.dtp.honest import adult_all, adult_numbers
 from tests.thorough import quarter
+
+assert_honest = partial(honest.assert_honest, logs=False)
 
 
 @pytest.fixture(scope="module", autouse=True)

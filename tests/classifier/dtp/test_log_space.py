@@ -126,10 +126,10 @@ def counts(rare):
 
 
 ON_CODES = {
-    "naive Bayes on 300 attributes": (
-        NaiveBayes((2,) * 300),
-        partial(many_digits.categorical, sizes=(2,) * 300, alpha=1.0),
-        codes(300),
+    "naive Bayes on 200 attributes": (
+        NaiveBayes((2,) * 200, 0.01),
+        partial(many_digits.categorical, sizes=(2,) * 200, alpha=0.01),
+        codes(200),
     ),
     **{
         f"naive Bayes, alpha {alpha}": (

@@ -63,3 +63,15 @@ def test_the_bound_of_binned_ratios_grows_with_that_of_the_plain_ones(
 def test_bins_must_fill_the_unit_interval() -> None:
     with pytest.raises(InputError, match="bin must be 1 over a whole number"):
         log_ratio(np.log([0.5, 0.5]), np.log([0.4, 0.6]), 0.3)
+
+
+def test_probabilities_in_place_of_their_logarithms_are_refused() -> None:
+    for wrong in ((np.array([0.5, 0.5]), np.log([0.5, 0.5])), (np.log([0.5, 0.5]), np.ones(2))):
+        with pytest.raises(InputError, match="log probabilities must be at most 0, got"):
+            log_ratio(*wrong)
+
+
+def test_probabilities_too_small_for_a_number_have_a_log_ratio() -> None:
+    assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -2001.5])) == 1.5
+    assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -2001.5]), 0.01) == 0.0
+    assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -np.inf])) == np.inf
