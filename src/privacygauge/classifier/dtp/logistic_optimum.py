@@ -73,8 +73,8 @@ class Problem:
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
-        n, own = n.astype(np.float64), labels[first]
-        return cls(rows, n, own, group, classes, basis, centre, penalty, enough)
+        own, times = labels[first], n.astype(np.float64)
+        return cls(rows, times, own, group, classes, basis, centre, penalty, enough)
 
     def residuals(self, scores: Floats, label: Ints) -> Floats:
         """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records of the classes (m,).
