@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import log_softmax
 from sklearn.base import clone
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
@@ -192,6 +194,29 @@ def test_refits_give_their_own_logarithms(
     own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
     assert_allclose(found.searched, np.maximum(own, there.max(axis=1)), rtol=1e-6)
     assert vanished(found, own, rows) == []
+
+
+def by_means(x: Floats, y: Ints, state: int) -> Callable[[Floats], Floats]:
+    """Return a function that gives logits: the squared distances from the classes' means."""
+    means = np.array([x[y == label].mean(axis=0) for label in range(3)])
+    return lambda queries: -((queries[:, None] - means) ** 2).sum(axis=2)
+
+
+def test_logits_of_a_function_are_not_made_probabilities_first() -> None:
+    x, y = far_apart()
+    found = retrained(as_trainer(by_means), x, y, np.arange(3), n_classes=3)
+    assert_allclose(found.with_it, log_softmax(by_means(x, y, 0)(x[:3]), axis=1), rtol=1e-12)
+    assert found.with_it.min() < -1000
+    assert np.isfinite(log_ratio(found.with_it, found.without)).all()
+
+
+def test_a_learner_as_a_trainer_keeps_its_logarithms() -> None:
+    x, y = far_apart()
+    learner = NaiveBayes((None, None))
+    found = retrained(as_trainer(learner), x, y, np.arange(3), n_classes=3)
+    fitted = learner.fit(x, y, n_classes=3)
+    assert_allclose(found.with_it, fitted.log_p(x[:3]), rtol=1e-12)
+    assert_allclose(found.without, fitted.log_p_without(np.arange(3)), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize(
