@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from privacygauge.classifier.binning import binned
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
 from privacygauge.classifier.dtp.records import logs
 from privacygauge.errors import InputError
@@ -75,3 +76,12 @@ def test_probabilities_too_small_for_a_number_have_a_log_ratio() -> None:
     assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -2001.5])) == 1.5
     assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -2001.5]), 0.01) == 0.0
     assert log_ratio(np.array([0.0, -2000.0]), np.array([0.0, -np.inf])) == np.inf
+
+
+def test_logarithms_change_no_bin() -> None:
+    rng = np.random.default_rng(0)
+    p = np.concatenate([np.arange(1001) / 1000, rng.random(2000), 10.0 ** rng.uniform(-12, 0, 500)])
+    q = rng.permutation(p)
+    for width in (0.01, 0.05, 0.1):
+        plain = np.abs(np.log(binned(p, width)) - np.log(binned(q, width)))
+        assert_allclose(log_ratio(logs(p[:, None]), logs(q[:, None]), width), plain, atol=1e-12)

@@ -246,7 +246,7 @@ def test_the_logarithms_of_an_estimator_are_those_of_its_probabilities(
     fitted = clone(estimator).fit(x, y)
     p = fitted.predict_proba(x)
     found = own_log_p(fitted, x, p)
-    assert_allclose(np.exp(found), p, rtol=0, atol=1e-9)
+    assert_allclose(np.exp(found), p, rtol=0, atol=1e-12)
     # Nothing is made up where a model says no more than its probabilities do.
     if isinstance(estimator, (RandomForestClassifier, DecisionTreeClassifier, MLPClassifier)):
         assert np.array_equal(np.isneginf(found), p == 0)

@@ -13,7 +13,7 @@ from privacygauge.classifier.dtp.records import class_log_p, logs
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
 
-_SAME = 1e-9
+_SAME = 1e-12
 """What a model's own logarithms may differ by from its probabilities."""
 
 
@@ -60,7 +60,7 @@ def own_log_p(model: object, x: NDArray[Any], p: Floats) -> Floats:
     -------
     ndarray of float, shape (n, k)
         From `decision_function` or else from `predict_log_proba`, if their exponentials are all
-        within 1e-9 of the probabilities; otherwise the logarithms of the probabilities.
+        within 1e-12 of the probabilities; otherwise the logarithms of the probabilities.
 
     Notes
     -----

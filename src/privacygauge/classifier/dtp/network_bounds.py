@@ -51,9 +51,8 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Flo
     whole, *others = (layers_of(state) for state in trained.weights)
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
-    return class_log_p(np.asarray(trained.logits, np.float64)), np.where(
-        np.isfinite(bounds), bounds, np.inf
-    )
+    log_p = class_log_p(np.asarray(trained.logits, np.float64))
+    return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
 
 
 def layers_of(state: Mapping[str, NDArray[Any]]) -> list[Layer]:
