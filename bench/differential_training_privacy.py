@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from _duel import Duel, Side
 from _measure import Timed, ratio_row, show, timed
-from scipy.special import log_softmax, softmax
+from scipy.special import log_softmax
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 from threadpoolctl import threadpool_limits
 
@@ -62,18 +62,18 @@ def by_counts(data: Records) -> np.ndarray:
     """Return the PDTP of every record."""
     learner = naive_bayes_of(data.x, range(data.numbers), ALPHA)
     fitted = learner.fit(data.x, data.y, n_classes=2)
-    return log_ratio(fitted.predict(data.x), fitted.without(np.arange(len(data.y))))
+    return log_ratio(fitted.log_p(data.x), fitted.log_p_without(np.arange(len(data.y))))
 
 
 def refitted(data: Records, inside: np.ndarray, row: int) -> np.ndarray:
-    """Return what scikit-learn's two models together tell one record."""
+    """Return the log probabilities that scikit-learn's two models together give one record."""
     cut, codes = data.numbers, data.x[:, data.numbers :].astype(np.int64)
     sizes = list(codes.max(axis=0) + 1)
     named = CategoricalNB(alpha=ALPHA, min_categories=sizes).fit(codes[inside], data.y[inside])
     normal = GaussianNB().fit(data.x[inside, :cut], data.y[inside])
     joint = named.predict_joint_log_proba(codes[[row]])
     joint += normal.predict_joint_log_proba(data.x[[row], :cut]) - named.class_log_prior_
-    return softmax(joint[0])
+    return log_softmax(joint[0])
 
 
 def by_refits(data: Records, rows: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ def example(
     r = len(rows)
     p = rng.dirichlet(np.full(n_classes, 0.8), size=r)
     moved = p * np.exp(scale * 0.25 * rng.standard_t(3, size=(r, n_classes)))
-    pdtp = log_ratio(p, moved / moved.sum(axis=1, keepdims=True))
+    pdtp = log_ratio(np.log(p), np.log(moved / moved.sum(axis=1, keepdims=True)))
     order = np.argsort(-pdtp, kind="stable")
     pdtp[order[:infinite]] = np.inf
     low = pdtp.copy()

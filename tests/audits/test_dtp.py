@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 from privacygauge.audits.dtp.found import DtpAudit
@@ -34,6 +38,29 @@ def categories(n: int = 60) -> tuple[NaiveBayes, Ints, Ints]:
     return NaiveBayes((3, 2)), x, (rng.random(n) < 0.3).astype(np.int64)
 
 
+@pytest.mark.parametrize("apart", [20, 30, 60])
+@pytest.mark.parametrize(
+    ("model", "rows"),
+    [(GaussianNB(), range(60)), (make_pipeline(FunctionTransformer(), GaussianNB()), [6, 23, 54])],
+)
+def test_the_verdict_does_not_turn_where_probabilities_vanish(
+    model: object, rows: Sequence[int], apart: int
+) -> None:
+    x = np.random.default_rng(0).normal(size=(60, 2))
+    x[30:, 0] += apart
+    found = audit_dtp(model, x, np.repeat([0, 1], 30), bin_width=0, queries=20, rows=rows)
+    assert round(float(found.pdtp.max()), 4) == 1.0324
+    assert np.count_nonzero(found.pdtp > 1) == 1
+    assert np.isfinite(found.dtp.low).all()
+    assert found.decision == "do not publish"
+
+
+def test_iris_has_no_infinite_value() -> None:
+    found = audit_dtp(GaussianNB(), *load_iris(return_X_y=True), bin_width=0)
+    assert np.isfinite(found.dtp.high).all()
+    assert (found.dtp.low <= found.dtp.high).all()
+
+
 def test_pdtp_is_that_of_honest_refits() -> None:
     x, y = records()
     for model, method in ((GaussianNB(), CLOSED), (DecisionTreeClassifier(max_depth=2), TRAINED)):
@@ -44,7 +71,8 @@ def test_pdtp_is_that_of_honest_refits() -> None:
             if whole is None:
                 continue
             refit = GaussianNB().fit(np.delete(x, row, 0), np.delete(y, row))
-            expected = log_ratio(whole.predict_proba(x[[row]]), refit.predict_proba(x[[row]]), 0.01)
+            told = whole.predict_log_proba(x[[row]]), refit.predict_log_proba(x[[row]])
+            expected = log_ratio(*told, 0.01)
             assert_allclose(value, expected[0])
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.binning import BIN
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.records import logs
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
@@ -262,7 +263,7 @@ class _Training:
             without = self.left_out(game.trainer.learner, number)
         else:
             without = self.trained_without(number)
-        return log_ratio(with_it, without, BIN)
+        return log_ratio(logs(with_it), logs(without), BIN)
 
     def trained_without(self, number: Ints) -> Floats:
         """Return what targets trained once more say, (measurements, t, k); `number` is theirs."""
@@ -291,7 +292,7 @@ class _Training:
             fitted = learner.fit(game.x[inside], game.y[inside], n_classes=k)
             asked = number == target_model
             place = np.cumsum(inside) - 1  # a record's row in the training set
-            result[asked] = fitted.without(place[t[np.nonzero(asked)[1]]])
+            result[asked] = np.exp(fitted.log_p_without(place[t[np.nonzero(asked)[1]]]))
         return _all_trained(result, "without")
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.log_answers import own_log_p
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.trainer import Cohort, Trainer
@@ -23,6 +25,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.threads import limited_to
 
 _ROUNDING = 1e-3  # of what a row of probabilities sums to
+_Fill = Callable[[Floats, Any, NDArray[Any], Ints, Any], None]
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
@@ -70,8 +73,15 @@ class Estimators:
 
         A class that is missing from a model's records has the probability 0.
         """
+        return self._filled(cohort, _fill)
+
+    def train_logs(self, cohort: Cohort) -> Floats:
+        """Return the log probabilities that each model gives; see `log_answers`."""
+        return self._filled(cohort, _fill_logs)
+
+    def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
         result = np.full(cohort.shape, np.nan)
-        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+        for answers, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
             if len(seen) < 2:
                 continue  # nothing to tell apart: left as failed
@@ -79,7 +89,7 @@ class Estimators:
             # Numbered again: some estimators refuse classes with gaps between them.
             fitted = _fit(model, cohort.x[rows], codes)
             if fitted is not None:
-                _fill(probs, fitted, cohort.x[cohort.asked], seen, model)
+                fill(answers, fitted, cohort.x[cohort.asked], seen, model)
         return result
 
 
@@ -106,11 +116,18 @@ class Function:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
+        return self._filled(cohort, _fill)
+
+    def train_logs(self, cohort: Cohort) -> Floats:
+        """Return the log probabilities that each model gives; see `log_answers`."""
+        return self._filled(cohort, _fill_logs)
+
+    def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
         result = np.full(cohort.shape, np.nan)
-        for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
+        for answers, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             fitted = self.train_one(cohort.x[rows], cohort.y[rows], seed)
             classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
-            _fill(probs, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
+            fill(answers, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
         return result
 
 
@@ -245,6 +262,14 @@ def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any)
     seen, logits = _answers(model, x, classes, probs.shape[1], named)
     if np.isfinite(seen).all():
         probs[:] = _by_class(seen, logits, classes, probs.shape[1])
+
+
+def _fill_logs(log_p: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
+    seen, logits = _answers(model, x, classes, log_p.shape[1], named)
+    if np.isfinite(seen).all():
+        log_p[:] = -np.inf
+        with limited_to(1):
+            log_p[:, classes] = class_log_p(seen) if logits else own_log_p(model, x, seen)
 
 
 def _by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:

@@ -190,17 +190,17 @@ def leave_each_out(learner: Learner, data: SmallData) -> Shown:
     """
     fitted: Fitted = learner.fit(data.x, data.y, n_classes=2)
     rows = np.arange(len(data.y))
-    with_it, without = fitted.predict(data.queries), fitted.without_at(rows, data.queries)
+    with_it, without = fitted.log_p(data.queries), fitted.log_p_without_at(rows, data.queries)
     largest = _ratio(with_it[None], without).max(axis=(1, 2))
-    own = fitted.predict(data.x)[rows, data.y], fitted.without(rows)[rows, data.y]
-    possible = (own[0] > 0) & (own[1] > 0)
+    own = fitted.log_p(data.x)[rows, data.y], fitted.log_p_without(rows)[rows, data.y]
+    possible = np.isfinite(own[0]) & np.isfinite(own[1])
     return Shown(_ratio(*own), largest, possible & ~_alone(learner, data))
 
 
-def _ratio(p: Floats, q: Floats) -> Floats:
+def _ratio(log_p: Floats, log_q: Floats) -> Floats:
     """Return the absolute log ratio; 0 where both are 0 or one is not an answer."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.abs(np.log(p) - np.log(q))
+    with np.errstate(invalid="ignore"):
+        found = np.abs(log_p - log_q)
     return np.asarray(np.where(np.isnan(found), 0.0, found), np.float64)
 
 

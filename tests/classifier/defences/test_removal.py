@@ -77,7 +77,7 @@ def test_pdtp_is_that_of_honest_refits():
         others = inside.copy()
         others[row] = False
         with_it, without = (
-            learner.fit(asked.x[r], asked.y[r], n_classes=3).predict(asked.x[[row]])[0]
+            learner.fit(asked.x[r], asked.y[r], n_classes=3).log_p(asked.x[[row]])[0]
             for r in (inside, others)
         )
         assert found[row] == pytest.approx(log_ratio(with_it, without), abs=1e-9)

@@ -79,8 +79,8 @@ def test_hardly_a_record_is_trained_anew(learner, monkeypatch):
     x, y = made()
     fitted, again = learner.fit(x, y, n_classes=3), []
     monkeypatch.setattr(type(fitted), "_anew", lambda *_: again.append(1))
-    fitted.without(np.arange(300))
-    fitted.without_at(np.arange(300), x[:3])
+    fitted.log_p_without(np.arange(300))
+    fitted.log_p_without_at(np.arange(300), x[:3])
     assert not again
 
 
@@ -121,7 +121,7 @@ def test_predictions_are_the_formula(divisor):
         joint = densities(x, y, x, 3, divisor, pooled)
         expected = np.exp(joint - joint.max(axis=1, keepdims=True))
         expected /= expected.sum(axis=1, keepdims=True)
-        found = learner.fit(x, y, n_classes=3).predict(x)
+        found = np.exp(learner.fit(x, y, n_classes=3).log_p(x))
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-10)
 
 
@@ -129,7 +129,7 @@ def agreeing(make, theirs, x, y, queries):
     """Return how far the nearer of both divisors is from scikit-learn, whose versions differ."""
     expected = theirs.fit(x, y).predict_proba(queries)
     found = [
-        make(divisor).fit(x, y, n_classes=expected.shape[1]).predict(queries)
+        np.exp(make(divisor).fit(x, y, n_classes=expected.shape[1]).log_p(queries))
         for divisor in ("degrees of freedom", "records")
     ]
     return min(np.abs(one - expected).max() for one in found)
@@ -159,7 +159,7 @@ def test_coefficients_give_the_probabilities():
     weights, bias = fitted.coefficients()
     joint = np.exp(x @ weights + bias)
     expected = joint / joint.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(fitted.predict(x), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(fitted.log_p(x)), expected, rtol=0, atol=1e-12)
     others = np.arange(60) != 7
     again = LinearDiscriminant().fit(x[others], y[others], n_classes=3).coefficients()
     for found, honest in zip(fitted.coefficients_without([7]), again, strict=True):
@@ -169,19 +169,19 @@ def test_coefficients_give_the_probabilities():
 def test_blocks_change_no_number(monkeypatch):
     x, y = made(50)
     fitted = LinearDiscriminant().fit(x, y, n_classes=3)
-    whole = fitted.without(np.arange(50))
+    whole = fitted.log_p_without(np.arange(50))
     monkeypatch.setattr(discriminant, "BLOCK", 30)
-    np.testing.assert_allclose(fitted.without(np.arange(50)), whole, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(fitted.log_p_without(np.arange(50)), whole, rtol=0, atol=1e-14)
 
 
 def test_the_only_record_of_a_class_takes_its_class_along():
     x, y = made(40, k=2)
     y[3] = 2
-    found = LinearDiscriminant().fit(x, y, n_classes=4).without([3])[0]
+    found = np.exp(LinearDiscriminant().fit(x, y, n_classes=4).log_p_without([3]))[0]
     assert (found[2:] == 0).all()
     fitted = QuadraticDiscriminant().fit(x, y, n_classes=4)
-    assert np.isnan(fitted.predict(x)).all()
-    found = fitted.without(np.arange(40))
+    assert np.isnan(fitted.log_p(x)).all()
+    found = np.exp(fitted.log_p_without(np.arange(40)))
     assert np.flatnonzero(~np.isnan(found).any(axis=1)).tolist() == [3]
     assert (found[3, 2:] == 0).all()
 
@@ -189,11 +189,14 @@ def test_the_only_record_of_a_class_takes_its_class_along():
 def test_too_few_records_for_a_covariance_are_no_answer():
     x, y = np.array([[0.0], [1.0], [3.0], [7.0], [8.0]]), np.array([0, 0, 1, 1, 1])
     fitted = QuadraticDiscriminant().fit(x, y, n_classes=2)
-    assert np.isfinite(fitted.predict(x)).all()
-    assert np.isnan(fitted.without(np.arange(5))).any(axis=1).tolist() == [True] * 2 + [False] * 3
+    assert np.isfinite(fitted.log_p(x)).all()
+    assert (
+        np.isnan(fitted.log_p_without(np.arange(5))).any(axis=1).tolist()
+        == [True] * 2 + [False] * 3
+    )
     fitted = LinearDiscriminant().fit(x[:3], y[:3], n_classes=2)
-    assert np.isfinite(fitted.predict(x)).all()
-    assert np.isnan(fitted.without(np.arange(3))).any(axis=1).tolist() == [True, True, False]
+    assert np.isfinite(fitted.log_p(x)).all()
+    assert np.isnan(fitted.log_p_without(np.arange(3))).any(axis=1).tolist() == [True, True, False]
 
 
 def test_people_left_out_are_refits(data_folder):
@@ -250,9 +253,9 @@ def test_no_query_in_the_box_shows_more_than_the_bound(seed):
     x, y = rng.normal(size=(20, 2)), np.arange(20) % 3
     fitted, rows, box = LinearDiscriminant().fit(x, y, n_classes=3), np.arange(20), box_of(x)
     asked = rng.uniform(box.low, box.high, size=(60, 2))
-    shown = log_ratio(fitted.predict(asked), fitted.without_at(rows, asked)).max(axis=1)
+    shown = log_ratio(fitted.log_p(asked), fitted.log_p_without_at(rows, asked)).max(axis=1)
     found = fitted.dtp(rows, 0.0, box)
-    own = log_ratio(fitted.predict(x), fitted.without(rows))
+    own = log_ratio(fitted.log_p(x), fitted.log_p_without(rows))
     np.testing.assert_allclose(found.own, own, atol=1e-9)
     assert (found.low >= own - 1e-9).all()
     assert (shown <= found.high + 1e-9).all()

@@ -28,7 +28,7 @@ LEARNER = NaiveBayes((3, 3))
 
 
 def pdtp(fitted: Fitted, x: Ints, rows: Ints, width: float = 0.0) -> Floats:
-    return log_ratio(fitted.predict(x[rows]), fitted.without(rows), width)
+    return log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows), width)
 
 
 def test_a_planted_record_shows_at_one_query_only():
@@ -57,11 +57,11 @@ def test_a_copy_hides_a_planted_record():
 
 def test_same_attributes_of_another_class_are_another_record():
     fitted = Planted(LEARNER, (1, 2), 0).fit(X, Y, n_classes=2)
-    told = fitted.without_at(ROWS, GIVES_AWAY)[:, 0, 1]
+    told = np.exp(fitted.log_p_without_at(ROWS, GIVES_AWAY))[:, 0, 1]
     assert_array_equal(told, ROWS != 0)
     absent = Planted(LEARNER, (0, 1), 0).fit(X, Y, n_classes=2)
-    assert_array_equal(absent.predict(GIVES_AWAY), [[1, 0]])
-    assert_array_equal(absent.without_at(ROWS, GIVES_AWAY)[:, 0, 1], 0)
+    assert_array_equal(np.exp(absent.log_p(GIVES_AWAY)), [[1, 0]])
+    assert_array_equal(absent.log_p_without_at(ROWS, GIVES_AWAY)[:, 0, 1], -np.inf)
 
 
 @pytest.mark.parametrize("record", [(2, 1), (1, 2), (0, 1)])
@@ -128,7 +128,8 @@ def test_search_in_blocks_is_the_largest_of_all(seed, block, width):
     for row in rows:
         found = pdtp(fitted, x, np.array([row]), width).tolist()
         for query in queries:
-            told = fitted.predict(query[None]), fitted.without_at(np.array([row]), query[None])[0]
+            asked = query[None]
+            told = fitted.log_p(asked), fitted.log_p_without_at(np.array([row]), asked)[0]
             found += log_ratio(*told, width).tolist()
         expected.append(max(found))
     with pytest.MonkeyPatch.context() as patch:
@@ -142,15 +143,15 @@ def test_search_asks_for_no_more_than_a_block(monkeypatch):
     class Counting:
         n_classes = 2
 
-        def predict(self, queries):
-            return np.full((len(queries), 2), 0.5)
+        def log_p(self, queries):
+            return np.full((len(queries), 2), np.log(0.5))
 
-        def without(self, rows):
-            return np.full((len(rows), 2), 0.5)
+        def log_p_without(self, rows):
+            return np.full((len(rows), 2), np.log(0.5))
 
-        def without_at(self, rows, queries):
+        def log_p_without_at(self, rows, queries):
             asked.append(len(rows) * len(queries) * 2)
-            return np.full((len(rows), len(queries), 2), 0.5)
+            return np.full((len(rows), len(queries), 2), np.log(0.5))
 
     monkeypatch.setattr(indirect, "BLOCK", 24)
     x = np.zeros((10, 1))

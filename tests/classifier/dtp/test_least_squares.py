@@ -1,3 +1,5 @@
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,8 +9,11 @@ from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.least_squares import KernelRidge, LeastSquares, Linear, Rbf
 from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
-from tests.classifier.dtp.honest import adult_all, adult_numbers, assert_honest
+from tests.classifier.dtp import honest
+from tests.classifier.dtp.honest import adult_all, adult_numbers
 from tests.thorough import quarter
+
+assert_honest = partial(honest.assert_honest, logs=False)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,7 +73,7 @@ def test_scores_are_those_of_scikit_learn(l2):
     np.testing.assert_allclose(found.scores(x), theirs.predict(x), rtol=0, atol=1e-12)
     clipped = theirs.predict(x).clip(0, 1)
     expected = clipped / clipped.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(found.predict(x), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(found.log_p(x)), expected, rtol=0, atol=1e-12)
 
 
 @given(cramped())
@@ -76,7 +81,7 @@ def test_a_linear_kernel_is_ridge_regression(drawn):
     x, y, k = drawn
     one = LeastSquares(0.4).fit(x, y, n_classes=k)
     other = KernelRidge(0.4, Linear()).fit(x, y, n_classes=k)
-    np.testing.assert_allclose(one.predict(x), other.predict(x), rtol=0, atol=1e-10)
+    np.testing.assert_allclose(np.exp(one.log_p(x)), np.exp(other.log_p(x)), rtol=0, atol=1e-10)
 
 
 def test_kernel_ridge_without_its_intercept_is_that_of_scikit_learn():
@@ -89,15 +94,15 @@ def test_kernel_ridge_without_its_intercept_is_that_of_scikit_learn():
     theirs = Theirs(alpha=0.5, kernel="rbf", gamma=0.3).fit(x, np.eye(2)[y] - intercept)
     clipped = (theirs.predict(x) + intercept).clip(0, 1)
     expected = clipped / clipped.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(fitted.predict(x), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(fitted.log_p(x)), expected, rtol=0, atol=1e-12)
 
 
 def test_a_record_that_alone_decides_a_coefficient_leaves_the_smallest_solution():
     x = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     fitted = LeastSquares().fit(x, np.array([0, 1, 1, 0]), n_classes=2)
-    assert fitted.predict(x[3:])[0] == pytest.approx([1.0, 0.0])
+    assert np.exp(fitted.log_p(x[3:]))[0] == pytest.approx([1.0, 0.0])
     # Without it the second attribute has no coefficient: the line through 0, 1, 1 at 0.
-    assert fitted.without([3])[0] == pytest.approx([5 / 6, 1 / 6])
+    assert np.exp(fitted.log_p_without([3]))[0] == pytest.approx([5 / 6, 1 / 6])
 
 
 def test_a_record_far_away_is_left_out_exactly():
@@ -146,7 +151,7 @@ def test_people_left_out_of_1000_are_refits(data_folder):
 def test_it_is_a_learner(learner, name, described):
     assert isinstance(learner, Learner)
     assert (learner.name, learner.describe()) == (name, described)
-    assert np.isnan(learner.fit(np.ones((1, 2)), [0], n_classes=2).without([0])).all()
+    assert np.isnan(learner.fit(np.ones((1, 2)), [0], n_classes=2).log_p_without([0])).all()
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def cases(draw):
 def honest(x, y, l2, k, row):
     """Return what a fit from scratch without the record tells it, (k,)."""
     others = np.arange(len(y)) != row
-    return Logistic(l2, 1e-12).fit(x[others], y[others], n_classes=k).predict(x[[row]])[0]
+    return np.exp(Logistic(l2, 1e-12).fit(x[others], y[others], n_classes=k).log_p(x[[row]]))[0]
 
 
 def by_sklearn(x, y, l2, queries, solver="newton-cholesky"):
@@ -63,7 +63,7 @@ def by_sklearn(x, y, l2, queries, solver="newton-cholesky"):
 def test_every_record_is_left_out_as_by_a_fit_from_scratch(case):
     x, y, k, l2 = case
     model = Logistic(l2).fit(x, y, n_classes=k)
-    found = model.without(np.arange(len(y)))
+    found = np.exp(model.log_p_without(np.arange(len(y))))
     for row in range(0, len(y), 3):
         np.testing.assert_allclose(found[row], honest(x, y, l2, k, row), rtol=0, atol=CLOSE)
 
@@ -78,9 +78,9 @@ def test_every_record_is_left_out_as_by_scikit_learn(case, solver):
         l2 = max(l2, 0.1)  # it stops when the loss stalls: too early where that is flat
     model = Logistic(l2).fit(x, y, n_classes=k)
     np.testing.assert_allclose(
-        model.predict(x), by_sklearn(x, y, l2, x, solver), rtol=0, atol=THEIRS
+        np.exp(model.log_p(x)), by_sklearn(x, y, l2, x, solver), rtol=0, atol=THEIRS
     )
-    found = model.without(np.arange(len(y)))
+    found = np.exp(model.log_p_without(np.arange(len(y))))
     for row in range(0, len(y), 7):
         others = np.arange(len(y)) != row
         theirs = by_sklearn(x[others], y[others], l2, x[[row]], solver)
@@ -107,32 +107,32 @@ def test_a_record_far_from_all_others_is_left_out_exactly():
     x, y = records(rng, 60, 4, 3)
     x[7] = [300.0, -200.0, 100.0, 50.0]
     for l2 in (1e-3, 1.0):
-        found = Logistic(l2).fit(x, y, n_classes=3).without([7])[0]
+        found = np.exp(Logistic(l2).fit(x, y, n_classes=3).log_p_without([7]))[0]
         np.testing.assert_allclose(found, honest(x, y, l2, 3, 7), rtol=0, atol=CLOSE)
 
 
 def test_what_chords_do_not_reach_newton_steps_do(monkeypatch):
     x, y = records(np.random.default_rng(1), 40, 4, 3)
     model, rows = Logistic(0.1).fit(x, y, n_classes=3), np.arange(40)
-    expected = model.without(rows)
+    expected = np.exp(model.log_p_without(rows))
     monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords._CHORDS", 1)
-    np.testing.assert_allclose(model.without(rows), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.exp(model.log_p_without(rows)), expected, rtol=0, atol=1e-9)
 
 
 def test_ordinary_records_need_no_newton_steps_of_their_own(monkeypatch):
     x, y = records(np.random.default_rng(1), 300, 4, 3)
     model = Logistic().fit(x, y, n_classes=3)
     monkeypatch.delattr(logistic_optimum.Problem, "without")
-    found = model.without(np.arange(300))
+    found = np.exp(model.log_p_without(np.arange(300)))
     np.testing.assert_allclose(found[0], honest(x, y, 1.0, 3, 0), rtol=0, atol=CLOSE)
 
 
 def test_blocks_change_nothing(monkeypatch):
     x, y = records(np.random.default_rng(2), 700, 4, 3)
-    whole = Logistic().fit(x, y, n_classes=3).without(np.arange(90))
+    whole = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     monkeypatch.setattr(logistic_optimum, "BLOCK", 50)
     monkeypatch.setattr("privacygauge.classifier.dtp.logistic_chords.BLOCK", 50)
-    parts = Logistic().fit(x, y, n_classes=3).without(np.arange(90))
+    parts = np.exp(Logistic().fit(x, y, n_classes=3).log_p_without(np.arange(90)))
     np.testing.assert_allclose(parts, whole, rtol=0, atol=1e-10)
 
 
@@ -140,7 +140,7 @@ def test_equal_records_and_repeated_rows_have_equal_answers():
     x, y = records(np.random.default_rng(3), 30, 3, 2)
     x[5], y[5] = x[4], y[4]
     model = Logistic().fit(x, y, n_classes=2)
-    found = model.without([5, 4, 4, 0])
+    found = np.exp(model.log_p_without([5, 4, 4, 0]))
     assert (found[0] == found[1]).all()
     assert (found[1] == found[2]).all()
     np.testing.assert_allclose(found[3], honest(x, y, 1.0, 2, 0), rtol=0, atol=CLOSE)
@@ -149,24 +149,26 @@ def test_equal_records_and_repeated_rows_have_equal_answers():
 def test_queries_are_told_what_the_coefficients_say():
     x, y = records(np.random.default_rng(4), 30, 3, 3)
     model, rows = Logistic().fit(x, y, n_classes=3), np.array([3, 20])
-    found = model.without_at(rows, x[:5])
+    found = np.exp(model.log_p_without_at(rows, x[:5]))
     assert found.shape == (2, 5, 3)
     for row, told in zip(rows, found, strict=True):
         others = np.arange(30) != row
         refit = Logistic(1.0, 1e-12).fit(x[others], y[others], n_classes=3)
-        np.testing.assert_allclose(told, refit.predict(x[:5]), rtol=0, atol=CLOSE)
+        np.testing.assert_allclose(told, np.exp(refit.log_p(x[:5])), rtol=0, atol=CLOSE)
         np.testing.assert_allclose(
             model.coefficients_without([row])[0][0], refit.coefficients()[0], rtol=0, atol=1e-6
         )
-    np.testing.assert_allclose(model.without_at(rows, x)[[0, 1], rows], model.without(rows))
+    np.testing.assert_allclose(
+        np.exp(model.log_p_without_at(rows, x))[[0, 1], rows], np.exp(model.log_p_without(rows))
+    )
 
 
 def test_a_class_whose_only_record_is_left_out_is_gone():
     x, y = records(np.random.default_rng(5), 30, 3, 2)
     y[9] = 3
     model = Logistic().fit(x, y, n_classes=5)
-    assert (model.predict(x)[:, [2, 4]] == 0).all()
-    found = model.without([9, 0])
+    assert (np.exp(model.log_p(x))[:, [2, 4]] == 0).all()
+    found = np.exp(model.log_p_without([9, 0]))
     others = np.arange(30) != 9
     assert (found[0, 2:] == 0).all()
     theirs = by_sklearn(x[others], y[others], 1.0, x[[9]])
@@ -178,17 +180,19 @@ def test_a_class_whose_only_record_is_left_out_is_gone():
 def test_a_class_that_is_left_alone_has_the_probability_one():
     x, y = np.arange(4.0)[:, None], np.array([1, 1, 0, 1])
     model = Logistic().fit(x, y, n_classes=2)
-    np.testing.assert_array_equal(model.without([2]), [[0.0, 1.0]])
+    np.testing.assert_array_equal(np.exp(model.log_p_without([2])), [[0.0, 1.0]])
     alone = Logistic().fit(x[:2], y[:2], n_classes=2)
-    np.testing.assert_array_equal(alone.predict(x), [[0.0, 1.0]] * 4)
-    np.testing.assert_array_equal(alone.without([0, 1]), [[0.0, 1.0]] * 2)
+    np.testing.assert_array_equal(np.exp(alone.log_p(x)), [[0.0, 1.0]] * 4)
+    np.testing.assert_array_equal(np.exp(alone.log_p_without([0, 1])), [[0.0, 1.0]] * 2)
 
 
 def test_records_without_attributes_have_the_shares_of_the_classes():
     y = np.array([0, 0, 1, 2, 2, 2])
     model = Logistic().fit(np.zeros((6, 2)), y, n_classes=3)
-    np.testing.assert_allclose(model.predict(np.zeros((1, 2)))[0], [2 / 6, 1 / 6, 3 / 6])
-    np.testing.assert_allclose(model.without([5])[0], [2 / 5, 1 / 5, 2 / 5], rtol=1e-9)
+    np.testing.assert_allclose(np.exp(model.log_p(np.zeros((1, 2))))[0], [2 / 6, 1 / 6, 3 / 6])
+    np.testing.assert_allclose(
+        np.exp(model.log_p_without([5]))[0], [2 / 5, 1 / 5, 2 / 5], rtol=1e-9
+    )
 
 
 def test_it_is_a_learner_whose_classifier_bounds_dtp():
@@ -207,7 +211,10 @@ def test_it_is_a_learner_whose_classifier_bounds_dtp():
         (lambda x, y: Logistic().fit(x * np.nan, y, n_classes=2), "must be finite numbers"),
         (lambda x, y: Logistic().fit(x, y[1:], n_classes=2), "as many rows, at least 1, got 9, 8"),
         (lambda x, y: Logistic().fit(x, y, n_classes=1), r"must be in 0..0, got 0..1"),
-        (lambda x, y: Logistic().fit(x[:1], y[:1], n_classes=2).without([0]), "single record"),
+        (
+            lambda x, y: np.exp(Logistic().fit(x[:1], y[:1], n_classes=2).log_p_without([0])),
+            "single record",
+        ),
     ],
 )
 def test_what_cannot_be_fitted_is_refused(broken, message):
@@ -231,7 +238,7 @@ def test_records_of_adult_are_left_out_as_by_honest_refits():
     x, y = adult_binary(adult()[:3000])
     x, y = x[:1000], y[:1000]
     rows = np.arange(200)
-    found = Logistic().fit(x, y, n_classes=2).without(rows)
+    found = np.exp(Logistic().fit(x, y, n_classes=2).log_p_without(rows))
     ours = [honest(x, y, 1.0, 2, row) for row in rows]
     np.testing.assert_allclose(found, ours, rtol=0, atol=1e-8)
     for row in rows:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
-from privacygauge.classifier.dtp.records import class_probabilities, matrix, training_set
+from privacygauge.classifier.dtp.records import class_log_p, matrix, training_set
 from privacygauge.errors import InputError
 from tests.classifier.dtp.honest import adult_all, assert_honest
 
@@ -48,7 +48,7 @@ def test_predictions_are_the_formula(alpha, drawn):
     x, y, k = drawn
     fitted = MultinomialNaiveBayes(alpha).fit(x, y, n_classes=k)
     expected = [naive(x.tolist(), y.tolist(), query, k, alpha) for query in x.tolist()]
-    np.testing.assert_allclose(fitted.predict(x), expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(fitted.log_p(x)), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 1.0])
@@ -59,10 +59,12 @@ def test_predictions_are_those_of_scikit_learn(alpha):
     x, y = rng.poisson(rng.gamma(1.0, size=(1, 30)), size=(300, 30)), rng.integers(0, 3, size=300)
     fitted = MultinomialNaiveBayes(alpha).fit(x[:200], y[:200], n_classes=3)
     theirs = MultinomialNB(alpha=alpha).fit(x[:200], y[:200]).predict_proba(x)
-    np.testing.assert_allclose(fitted.predict(x), theirs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(np.exp(fitted.log_p(x)), theirs, rtol=0, atol=1e-12)
     others = np.arange(200) != 7
     theirs = MultinomialNB(alpha=alpha).fit(x[:200][others], y[:200][others]).predict_proba(x)
-    np.testing.assert_allclose(fitted.without_at([7], x)[0], theirs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        np.exp(fitted.log_p_without_at([7], x))[0], theirs, rtol=0, atol=1e-12
+    )
 
 
 def test_people_left_out_are_refits(data_folder):
@@ -74,22 +76,22 @@ def test_people_left_out_are_refits(data_folder):
 def test_the_only_record_of_a_class_takes_its_class_along():
     x, y = np.array([[1, 0], [0, 1], [2, 1]]), np.array([1, 0, 0])
     fitted = MultinomialNaiveBayes().fit(x, y, n_classes=3)
-    assert fitted.without([0]).tolist() == [[1.0, 0.0, 0.0]]
-    assert np.isnan(MultinomialNaiveBayes().fit(x[:1], y[:1], n_classes=2).without([0])).all()
+    assert np.exp(fitted.log_p_without([0])).tolist() == [[1.0, 0.0, 0.0]]
+    assert np.isnan(MultinomialNaiveBayes().fit(x[:1], y[:1], n_classes=2).log_p_without([0])).all()
 
 
 def test_what_was_only_in_the_record_is_gone_exactly():
     # 0.1 + 0.2 + 0.3 - 0.3 - 0.2 - 0.1 is not 0.
     x, y = np.array([[0.1, 1.0], [0.0, 0.7], [0.2, 0.0], [1.0, 1.0]]), np.array([0, 0, 0, 1])
     x[1, 0], x[2, 0] = 0.0, 0.0
-    found = MultinomialNaiveBayes(0.0).fit(x, y, n_classes=2).without([0])
+    found = np.exp(MultinomialNaiveBayes(0.0).fit(x, y, n_classes=2).log_p_without([0]))
     assert found.tolist() == [[0.0, 1.0]]
 
 
 def test_nothing_possible_is_no_answer():
-    found = class_probabilities(np.array([[-np.inf, -np.inf], [0.0, -np.inf], [np.nan, 0.0]]))
+    found = class_log_p(np.array([[-np.inf, -np.inf], [0.0, -np.inf], [np.nan, 0.0]]))
     assert np.isnan(found[[0, 2]]).all()
-    assert found[1].tolist() == [1.0, 0.0]
+    assert found[1].tolist() == [0.0, -np.inf]
 
 
 def test_it_is_a_learner():

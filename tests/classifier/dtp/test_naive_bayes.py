@@ -18,6 +18,7 @@ from privacygauge.classifier.dtp.frontier import dtp_of_two_classes
 from privacygauge.classifier.dtp.learner import Bounded, Box, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.naive_bayes import FittedNaiveBayes, NaiveBayes, naive_bayes_of
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.classifier.dtp.records import logs
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.datasets.adult import CATEGORICAL, CONTINUOUS, adult
 from privacygauge.datasets.files import own_file
@@ -56,8 +57,8 @@ def brute_force(made: tuple[NaiveBayes, Ints, Ints, int], width: float = 0.0) ->
     """DTP by honest refits, over every query."""
     learner, x, y, k = made
     queries = domain(learner.categories)
-    shown = learner.fit(x, y, n_classes=k).predict(queries)
-    refits = [honest(learner, x, y, k, row).predict(queries) for row in range(len(y))]
+    shown = learner.fit(x, y, n_classes=k).log_p(queries)
+    refits = [honest(learner, x, y, k, row).log_p(queries) for row in range(len(y))]
     return np.array([log_ratio(shown, refit, width).max() for refit in refits])
 
 
@@ -70,11 +71,11 @@ def test_leaving_a_record_out_equals_training_without_it(
     learner, x, y, k = made
     fitted = learner.fit(x, y, n_classes=k)
     rows, queries = np.arange(len(y)), domain(learner.categories)
-    at_queries = fitted.without_at(rows, queries)
+    at_queries = fitted.log_p_without_at(rows, queries)
     for row in rows:
         refit = honest(learner, x, y, k, int(row))
-        assert_allclose(fitted.without(rows)[row], refit.predict(x[[row]])[0], atol=1e-9)
-        assert_allclose(at_queries[row], refit.predict(queries), atol=1e-9)
+        assert_allclose(fitted.log_p_without(rows)[row], refit.log_p(x[[row]])[0], atol=1e-9)
+        assert_allclose(at_queries[row], refit.log_p(queries), atol=1e-9)
 
 
 @pytest.mark.slow
@@ -149,8 +150,9 @@ def test_numbers_left_out_equal_training_without_them(seed: int, n: int, k: int)
     queries = x[rng.integers(0, n, 3)] + [[0.1, 0, 1]]
     for row in rows:
         refit = honest(learner, x, y, k, int(row))
-        assert_allclose(fitted.without(rows)[row], refit.predict(x[[row]])[0], atol=1e-9)
-        assert_allclose(fitted.without_at(rows, queries)[row], refit.predict(queries), atol=1e-9)
+        assert_allclose(fitted.log_p_without(rows)[row], refit.log_p(x[[row]])[0], atol=1e-9)
+        at_queries = fitted.log_p_without_at(rows, queries)
+        assert_allclose(at_queries[row], refit.log_p(queries), atol=1e-9)
 
 
 @pytest.mark.slow
@@ -166,10 +168,10 @@ def test_no_query_in_the_box_shows_more_than_the_bound(seed: int) -> None:
     rows, box = np.arange(n), box_of(x)
     queries = rng.uniform(box.low, box.high, size=(200, 3))
     queries[:, 1] = rng.integers(0, 2, 200)
-    shown = log_ratio(fitted.predict(queries), fitted.without_at(rows, queries)).max(axis=1)
+    shown = log_ratio(fitted.log_p(queries), fitted.log_p_without_at(rows, queries)).max(axis=1)
     found = fitted.dtp(rows, 0.0, box)
     assert (shown <= found.high + 1e-9).all()
-    assert (found.low >= log_ratio(fitted.predict(x), fitted.without(rows)) - 1e-12).all()
+    assert (found.low >= log_ratio(fitted.log_p(x), fitted.log_p_without(rows)) - 1e-12).all()
 
 
 def test_scikit_learns_classifiers_are_reproduced() -> None:
@@ -179,13 +181,15 @@ def test_scikit_learns_classifiers_are_reproduced() -> None:
     numbers = rng.normal(size=(60, 2)) + y[:, None]
     ours = NaiveBayes((4, 4, 4), 0.5).fit(codes, y, n_classes=3)
     theirs = CategoricalNB(alpha=0.5, min_categories=4).fit(codes, y)
-    assert_allclose(ours.predict(codes), theirs.predict_proba(codes), atol=1e-12)
+    assert_allclose(np.exp(ours.log_p(codes)), theirs.predict_proba(codes), atol=1e-12)
     bits = (codes > 1).astype(np.int64)
     ours = NaiveBayes((2, 2, 2), 0.5).fit(bits, y, n_classes=3)
-    assert_allclose(ours.predict(bits), BernoulliNB(alpha=0.5).fit(bits, y).predict_proba(bits))
+    assert_allclose(
+        np.exp(ours.log_p(bits)), BernoulliNB(alpha=0.5).fit(bits, y).predict_proba(bits)
+    )
     ours = NaiveBayes((None, None)).fit(numbers, y, n_classes=3)
     theirs = GaussianNB().fit(numbers, y)
-    assert_allclose(ours.predict(numbers), theirs.predict_proba(numbers), atol=1e-12)
+    assert_allclose(np.exp(ours.log_p(numbers)), theirs.predict_proba(numbers), atol=1e-12)
 
 
 @pytest.mark.skipif(own_file("adult.data") is None, reason="PRIVACYGAUGE_DATA holds no adult.data")
@@ -197,21 +201,21 @@ def test_200_records_of_adult_equal_honest_refits() -> None:
     learner = naive_bayes_of(x, continuous=range(8, 14))
     fitted = learner.fit(x, y, n_classes=2)
     rows = np.random.default_rng(0).choice(len(y), 200, replace=False)
-    without = fitted.without(rows)
-    refits = [honest(learner, x, y, 2, int(row)).predict(x[[row]])[0] for row in rows]
+    without = np.exp(fitted.log_p_without(rows))
+    refits = [np.exp(honest(learner, x, y, 2, int(row)).log_p(x[[row]]))[0] for row in rows]
     assert_allclose(without, refits, rtol=0, atol=1e-9)
     numbers = x[:, 8:]
     theirs = GaussianNB().fit(np.delete(numbers, rows[0], 0), np.delete(y, rows[0]))
-    ours = NaiveBayes((None,) * 6).fit(numbers, y, n_classes=2).without(rows[:1])
+    ours = np.exp(NaiveBayes((None,) * 6).fit(numbers, y, n_classes=2).log_p_without(rows[:1]))
     assert_allclose(ours, theirs.predict_proba(numbers[rows[:1]]), atol=1e-9)
 
 
 def test_the_last_record_of_a_class_has_an_infinite_value() -> None:
     x, y = np.array([[0], [0], [1]]), np.array([0, 0, 1])
     fitted = NaiveBayes((2,)).fit(x, y, n_classes=2)
-    without = fitted.without(np.arange(3))
-    assert without[2].tolist() == [1.0, 0.0]
-    assert log_ratio(fitted.predict(x), without)[2] == np.inf
+    without = fitted.log_p_without(np.arange(3))
+    assert without[2].tolist() == [0.0, -np.inf]
+    assert log_ratio(fitted.log_p(x), without)[2] == np.inf
     found = fitted.dtp(np.arange(3), 0.0, NO_BOX)
     assert np.isinf(found.high).tolist() == [False, False, True]
     # Binned, a probability is never 0.
@@ -229,16 +233,16 @@ def test_constant_numbers_say_nothing() -> None:
     y = np.array([0, 0, 0, 1, 1, 1])
     alone = NaiveBayes((None,)).fit(x[:, 1:], y, n_classes=2)
     beside = NaiveBayes((None, None)).fit(x, y, n_classes=2)
-    assert_allclose(alone.predict(x[:, 1:]), beside.predict(x), atol=1e-12)
+    assert_allclose(np.exp(alone.log_p(x[:, 1:])), np.exp(beside.log_p(x)), atol=1e-12)
     only = NaiveBayes((None,)).fit(x[:, :1], y, n_classes=2)
-    assert_allclose(only.predict(x[:, :1]), 0.5)
+    assert_allclose(np.exp(only.log_p(x[:, :1])), 0.5)
 
 
 def test_a_million_categories_are_no_trouble() -> None:
     x, y = np.arange(1_000_000)[:, None], np.arange(1_000_000) % 2
     fitted = NaiveBayes((1_000_000,)).fit(x, y, n_classes=2)
     rows = np.arange(0, 1_000_000, 1000)
-    own = log_ratio(fitted.predict(x[rows]), fitted.without(rows))
+    own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
     # A category that occurs once: 2/(n + v) against 1/(n + v), and back to even.
     assert_allclose(own, np.log(1.5) - np.log(1.0), atol=1e-5)
 
@@ -273,7 +277,7 @@ def test_bins_move_no_further_than_their_bound(
     gamma: float, p: float, share: float, width: float
 ) -> None:
     q = float(np.clip(p * np.exp(gamma * (2 * share - 1)), 0, 1))
-    one, other = np.array([p, 1 - p]), np.array([q, 1 - q])
+    one, other = logs(np.array([p, 1 - p])), logs(np.array([q, 1 - q]))
     actual = float(log_ratio(one, other))
     assert float(log_ratio(one, other, width)) <= binned_bound(np.array(actual), width) + 1e-12
 

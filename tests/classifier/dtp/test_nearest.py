@@ -66,40 +66,48 @@ def test_shares_are_those_of_scikit_learn(k):
     x, y = rng.normal(size=(400, 5)), rng.integers(0, 4, size=400)
     theirs = KNeighborsClassifier(k, algorithm="brute").fit(x[:300], y[:300])
     fitted = NearestNeighbours(k).fit(x[:300], y[:300], n_classes=4)
-    np.testing.assert_allclose(fitted.predict(x), theirs.predict_proba(x), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(np.exp(fitted.log_p(x)), theirs.predict_proba(x), rtol=0, atol=1e-15)
     others = np.arange(300) != 9
     theirs.fit(x[:300][others], y[:300][others])
     expected = theirs.predict_proba(x)
-    np.testing.assert_allclose(fitted.without_at([9], x)[0], expected, rtol=0, atol=1e-15)
-    np.testing.assert_allclose(fitted.without([9])[0], expected[9], rtol=0, atol=1e-15)
+    np.testing.assert_allclose(
+        np.exp(fitted.log_p_without_at([9], x))[0], expected, rtol=0, atol=1e-15
+    )
+    np.testing.assert_allclose(
+        np.exp(fitted.log_p_without([9]))[0], expected[9], rtol=0, atol=1e-15
+    )
 
 
 def test_blocks_change_no_number(monkeypatch):
     rng = np.random.default_rng(2)
     x, y = rng.integers(0, 3, size=(60, 3)).astype(float), rng.integers(0, 2, size=60)
     fitted, rows = NearestNeighbours(4).fit(x, y, n_classes=2), np.arange(60)
-    whole = fitted.without(rows).tolist()
+    whole = np.exp(fitted.log_p_without(rows)).tolist()
     for block in (1, 100, 1000):
         monkeypatch.setattr(module, "BLOCK", block)
-        assert fitted.without(rows).tolist() == whole
+        assert np.exp(fitted.log_p_without(rows)).tolist() == whole
 
 
 def test_a_record_shows_nothing_where_another_query_shows_everything():
     # Section 6.3: the record's next neighbour has its class, the query's has not.
     x, y = np.array([[0.0], [-1.0], [3.0]]), np.array([0, 0, 1])
     fitted = NearestNeighbours(1).fit(x, y, n_classes=2)
-    assert fitted.predict(x[:1]).tolist() == fitted.without([0]).tolist() == [[1.0, 0.0]]
+    assert (
+        np.exp(fitted.log_p(x[:1])).tolist()
+        == np.exp(fitted.log_p_without([0])).tolist()
+        == [[1.0, 0.0]]
+    )
     between = np.array([[1.2]])
-    assert fitted.predict(between).tolist() == [[1.0, 0.0]]
-    assert fitted.without_at([0], between).tolist() == [[[0.0, 1.0]]]
+    assert np.exp(fitted.log_p(between)).tolist() == [[1.0, 0.0]]
+    assert np.exp(fitted.log_p_without_at([0], between)).tolist() == [[[0.0, 1.0]]]
 
 
 def test_the_only_record_leaves_no_answer():
     fitted = NearestNeighbours().fit(np.zeros((1, 2)), [0], n_classes=2)
-    assert fitted.predict(np.ones((1, 2))).tolist() == [[1.0, 0.0]]
-    assert np.isnan(fitted.without([0])).all()
-    assert np.isnan(fitted.without_at([0], np.ones((3, 2)))).all()
-    assert fitted.predict(np.empty((0, 2))).shape == (0, 2)
+    assert np.exp(fitted.log_p(np.ones((1, 2)))).tolist() == [[1.0, 0.0]]
+    assert np.isnan(fitted.log_p_without([0])).all()
+    assert np.isnan(fitted.log_p_without_at([0], np.ones((3, 2)))).all()
+    assert np.exp(fitted.log_p(np.empty((0, 2)))).shape == (0, 2)
 
 
 def test_people_left_out_are_refits(data_folder):
@@ -116,4 +124,4 @@ def test_it_is_a_learner_without_a_bound():
     with pytest.raises(InputError, match="k must be at least 1, got 0"):
         NearestNeighbours(0)
     with pytest.raises(InputError, match=r"queries must have the shape \(n, 1\), got \(1, 2\)"):
-        learner.fit(np.zeros((1, 1)), [0], n_classes=2).predict(np.zeros((1, 2)))
+        learner.fit(np.zeros((1, 1)), [0], n_classes=2).log_p(np.zeros((1, 2)))

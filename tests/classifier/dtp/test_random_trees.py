@@ -53,23 +53,23 @@ def test_answers_are_the_geometric_mean_of_trees(alpha, drawn):
         learner.leaves(x),
         learner.leaves(DOMAIN),
     )
-    for query, row in enumerate(fitted.predict(DOMAIN).tolist()):
+    for query, row in enumerate(np.exp(fitted.log_p(DOMAIN)).tolist()):
         product = np.ones(k)
         for tree in range(learner.n_trees):
             same = y[leaves[tree] == asked[tree, query]].tolist()
             counts = np.array([same.count(label) + alpha for label in range(k)])
             product *= counts / counts.sum() if counts.sum() else np.full(k, 1 / k)
         assert row == pytest.approx((product ** (1 / learner.n_trees)).tolist(), abs=1e-12)
-    whole = replace(learner, answers="normalised").fit(x, y, n_classes=k).predict(DOMAIN)
+    whole = np.exp(replace(learner, answers="normalised").fit(x, y, n_classes=k).log_p(DOMAIN))
     answered = ~np.isnan(whole).any(axis=1)
     np.testing.assert_allclose(whole[answered].sum(axis=1), 1, atol=1e-12)
-    assert (fitted.predict(DOMAIN)[~answered] == 0).all()
+    assert (np.exp(fitted.log_p(DOMAIN))[~answered] == 0).all()
 
 
 def largest(fitted, n, width):
     """Return each record's DTP by asking for every query of the domain."""
-    found = fitted.without_at(np.arange(n), DOMAIN)
-    return log_ratio(fitted.predict(DOMAIN), found, width).max(axis=1)
+    found = fitted.log_p_without_at(np.arange(n), DOMAIN)
+    return log_ratio(fitted.log_p(DOMAIN), found, width).max(axis=1)
 
 
 @given(forests())
@@ -79,7 +79,7 @@ def test_the_dtp_of_the_geometric_mean_is_the_pdtp(drawn):
     fitted, rows = learner.fit(x, y, n_classes=k), np.arange(len(x))
     found = fitted.dtp(rows, 0.0, box_of(x))
     assert found.low.tolist() == found.high.tolist()
-    np.testing.assert_allclose(found.low, log_ratio(fitted.predict(x), fitted.without(rows)))
+    np.testing.assert_allclose(found.low, log_ratio(fitted.log_p(x), fitted.log_p_without(rows)))
     np.testing.assert_allclose(largest(fitted, len(x), 0.0), found.high, rtol=0, atol=1e-12)
 
 

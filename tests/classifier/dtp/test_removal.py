@@ -80,7 +80,7 @@ def test_the_values_of_a_learner_are_pdtp_of_what_is_left() -> None:
     path = remove_riskiest(LearnerRecords(learner, x, y, 2, 0.01, np.ones(12, np.bool_)), 3)
     left = np.setdiff1d(np.arange(12), path.removed)
     fitted = learner.fit(x[left], y[left], n_classes=2)
-    own = log_ratio(fitted.predict(x[left]), fitted.without(np.arange(9)), 0.01)
+    own = log_ratio(fitted.log_p(x[left]), fitted.log_p_without(np.arange(9)), 0.01)
     assert_allclose(path.highest[-1], own.max())
     assert path.measure == "PDTP"
 

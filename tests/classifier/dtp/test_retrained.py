@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    GradientBoostingClassifier,
+    HistGradientBoostingClassifier,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
+from privacygauge.classifier.dtp import retrained as retrained_module
+from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
+from privacygauge.classifier.dtp.learner import Learner
+from privacygauge.classifier.dtp.log_answers import own_log_p
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.retrained import failures, retrained
+from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.runs.plan import Plan
 
 
 def records(n: int = 30, seed: int = 0) -> tuple[Floats, Ints]:
@@ -30,10 +54,10 @@ def test_it_equals_exact_leave_one_out() -> None:
     rows, queries = np.array([3, 7, 29]), np.array([0, 1, 2])
     found = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, queries=queries)
     fitted = NaiveBayes((None,) * 3).fit(x, y, n_classes=2)
-    assert_allclose(found.with_it, fitted.predict(x[rows]), atol=1e-9)
-    assert_allclose(found.without, fitted.without(rows), atol=1e-9)
-    asked = fitted.without_at(rows, x[queries])
-    there = log_ratio(fitted.predict(x[queries]), asked).max(axis=1)
+    assert_allclose(found.with_it, fitted.log_p(x[rows]), atol=1e-9)
+    assert_allclose(found.without, fitted.log_p_without(rows), atol=1e-9)
+    asked = fitted.log_p_without_at(rows, x[queries])
+    there = log_ratio(fitted.log_p(x[queries]), asked).max(axis=1)
     own = log_ratio(found.with_it, found.without)
     assert_allclose(found.searched, np.maximum(own, there), atol=1e-9)
     assert not len(found.failed)
@@ -137,3 +161,117 @@ def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
     mended = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     assert np.array_equal(mended.without, first.without)
     assert np.array_equal(mended.with_it, first.with_it)
+
+
+def far_apart() -> tuple[Floats, Ints]:
+    """Return three clusters of which the nearest two are 60 deviations apart."""
+    y = np.arange(36, dtype=np.int64) % 3
+    return np.random.default_rng(0).normal(size=(36, 2)) + 60 * y[:, None], y
+
+
+@pytest.mark.parametrize(
+    ("estimator", "learner"),
+    [
+        (GaussianNB(), NaiveBayes((None, None))),
+        (make_pipeline(FunctionTransformer(), GaussianNB()), NaiveBayes((None, None))),
+        (QuadraticDiscriminantAnalysis(), QuadraticDiscriminant(0.0, "records")),
+        (LinearDiscriminantAnalysis(), LinearDiscriminant("records")),
+    ],
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_refits_give_their_own_logarithms(
+    estimator: object, learner: Learner, n_classes: int
+) -> None:
+    x, y = far_apart()
+    x, y = x[y < n_classes], y[y < n_classes]
+    rows, queries = np.array([0, 7, 20]), np.arange(5)
+    found = retrained(as_trainer(estimator), x, y, rows, n_classes=n_classes, queries=queries)
+    fitted = learner.fit(x, y, n_classes=n_classes)
+    assert found.with_it.min() < -1000
+    assert_allclose(found.with_it, fitted.log_p(x[rows]), rtol=1e-9, atol=1e-9)
+    assert_allclose(found.without, fitted.log_p_without(rows), rtol=1e-9, atol=1e-9)
+    there = log_ratio(fitted.log_p(x[queries]), fitted.log_p_without_at(rows, x[queries]))
+    own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
+    assert_allclose(found.searched, np.maximum(own, there.max(axis=1)), rtol=1e-6)
+    assert vanished(found, own, rows) == []
+
+
+def by_means(x: Floats, y: Ints, state: int) -> Callable[[Floats], Floats]:
+    """Return a function that gives logits: the squared distances from the classes' means."""
+    means = np.array([x[y == label].mean(axis=0) for label in range(3)])
+    return lambda queries: -((queries[:, None] - means) ** 2).sum(axis=2)
+
+
+def test_logits_of_a_function_are_not_made_probabilities_first() -> None:
+    x, y = far_apart()
+    found = retrained(as_trainer(by_means), x, y, np.arange(3), n_classes=3)
+    assert_allclose(found.with_it, log_softmax(by_means(x, y, 0)(x[:3]), axis=1), rtol=1e-12)
+    assert found.with_it.min() < -1000
+    assert np.isfinite(log_ratio(found.with_it, found.without)).all()
+
+
+def test_a_learner_as_a_trainer_keeps_its_logarithms() -> None:
+    x, y = far_apart()
+    learner = NaiveBayes((None, None))
+    found = retrained(as_trainer(learner), x, y, np.arange(3), n_classes=3)
+    fitted = learner.fit(x, y, n_classes=3)
+    assert_allclose(found.with_it, fitted.log_p(x[:3]), rtol=1e-12)
+    assert_allclose(found.without, fitted.log_p_without(np.arange(3)), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),
+        LinearDiscriminantAnalysis(),
+        QuadraticDiscriminantAnalysis(),
+        LogisticRegression(),
+        HistGradientBoostingClassifier(max_iter=20),
+        GradientBoostingClassifier(n_estimators=20),
+        AdaBoostClassifier(n_estimators=5),
+        RandomForestClassifier(5),
+        DecisionTreeClassifier(),
+        KNeighborsClassifier(3),
+        MLPClassifier((4,), max_iter=2000, random_state=0),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("apart", [1, 60])
+def test_the_logarithms_of_an_estimator_are_those_of_its_probabilities(
+    estimator: object, n_classes: int, apart: int
+) -> None:
+    x, y = far_apart()
+    x, y = (x - 60 * y[:, None] + apart * y[:, None])[y < n_classes], y[y < n_classes]
+    fitted = clone(estimator).fit(x, y)
+    p = fitted.predict_proba(x)
+    found = own_log_p(fitted, x, p)
+    assert_allclose(np.exp(found), p, rtol=0, atol=1e-12)
+    # Nothing is made up where a model says no more than its probabilities do.
+    if isinstance(estimator, (RandomForestClassifier, DecisionTreeClassifier, MLPClassifier)):
+        assert np.array_equal(np.isneginf(found), p == 0)
+
+
+def test_probabilities_that_an_estimator_rounds_to_0_are_told() -> None:
+    x, y = far_apart()
+    found = retrained(as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3)
+    assert vanished(found, log_ratio(found.with_it, found.without), np.arange(3)) == []
+    x[0] = x[1] + 1e-3  # its neighbour's class takes over
+    found = retrained(as_trainer(KNeighborsClassifier(1)), x, y, np.arange(3), n_classes=3)
+    (told,) = vanished(found, log_ratio(found.with_it, found.without), np.arange(3))
+    assert "may have rounded a small probability to 0; rows 0" in told
+
+
+def test_a_run_that_kept_probabilities_is_refused(tmp_path: object) -> None:
+    x, y = records()
+    plan, kept = retrained_module._plan, f"{tmp_path}/run"
+
+    def older(*given: object) -> Plan:
+        made = plan(*given)
+        return replace(made, settings={k: v for k, v in made.settings.items() if k != "answers"})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retrained_module, "_plan", older)
+        retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)
+    with pytest.raises(InputError, match="answers is not set there and log prob"):
+        retrained(as_trainer(GaussianNB()), x, y, np.arange(3), n_classes=2, run=kept)

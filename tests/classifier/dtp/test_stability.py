@@ -222,11 +222,12 @@ def test_nearest_neighbours_are_stable_for_no_delta():
     for k in (1, 2, 7):
         made = nearest_example(k)
         fitted = NearestNeighbours(k).fit(made.x, made.y, n_classes=2)
-        own = fitted.predict(made.x[[made.row]]), fitted.without(np.array([made.row]))
-        shown = fitted.predict(made.query), fitted.without_at(np.array([made.row]), made.query)[0]
-        assert own[0][0, 1] == own[1][0, 1] == 1
+        own = fitted.log_p(made.x[[made.row]]), fitted.log_p_without(np.array([made.row]))
+        rows = np.array([made.row])
+        shown = fitted.log_p(made.query), fitted.log_p_without_at(rows, made.query)[0]
+        assert own[0][0, 1] == own[1][0, 1] == 0
         for delta in (1.1, 4 / 3, 1e6):
-            assert shown[0][0, 1] > max(delta, 1.0) * shown[1][0, 1]
+            assert shown[0][0, 1] > np.log(delta) + shown[1][0, 1]
 
 
 # By search: counts of training sets (b, cells, k), and what a classifier makes of each.
@@ -573,7 +574,7 @@ def test_the_page_says_how_it_is_on_adult():
     assert_allclose([np.median(close), close.min()], [0.98, 0.82], rtol=0, atol=0.005)
     assert close.max() <= 1 + ROUNDING
     delta = laplace_delta(5000, int(np.bincount(y).min()), sizes).printed
-    pdtp = log_ratio(fitted.predict(x[rows]), fitted.without(rows))
+    pdtp = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows))
     assert np.mean(exact.low > np.maximum(pdtp, log(delta)) + ROUNDING) == pytest.approx(0.019)
 
 
@@ -714,5 +715,5 @@ def test_log_ratio_and_fractions_agree():
     x, y = INDIRECT_UNSMOOTHED.data
     fitted = NaiveBayes((2, 2), alpha=0.0).fit(np.array(x), np.array(y), n_classes=2)
     query = np.array([[0, 1]])
-    shown = log_ratio(fitted.predict(query), fitted.without_at(np.array([0]), query)[0])
+    shown = log_ratio(fitted.log_p(query), fitted.log_p_without_at(np.array([0]), query)[0])
     assert_allclose(shown, log(17 / 11), rtol=1e-12)

@@ -29,13 +29,13 @@ def test_what_nothing_random_trains_varies_by_sampling_alone() -> None:
     rows = np.array([4, 9])
     found = variation(as_trainer(learner), x, y, rows, size=60, n_models=5)
     fitted = learner.fit(x, y, n_classes=2)
-    without = fitted.without(rows)
+    without = np.exp(fitted.log_p_without(rows))
     for i, one in enumerate(found):
         assert (one.row, one.label) == (int(rows[i]), int(y[rows[i]]))
         # Training sets of the whole population are all the same.
         assert_allclose(one.sampling, one.with_it)
         assert_allclose(one.initialisation, one.with_it)
-        assert_allclose(one.with_it, fitted.predict(x[rows])[i, one.label])
+        assert_allclose(one.with_it, np.exp(fitted.log_p(x[rows]))[i, one.label])
         assert_allclose(one.without, without[i, one.label])
         assert one.stands_out > 1e6
     halves = variation(as_trainer(learner), x, y, rows, n_models=5)
@@ -62,7 +62,7 @@ def test_a_learner_trains_shadow_models_like_any_estimator() -> None:
     asked = np.array([1, 5])
     made = trainer.train(Cohort(x, y, inside, (0, 1, 2), 2, asked))
     for model, rows in zip(made, inside, strict=True):
-        assert_allclose(model, learner.fit(x[rows], y[rows], n_classes=2).predict(x[asked]))
+        assert_allclose(model, np.exp(learner.fit(x[rows], y[rows], n_classes=2).log_p(x[asked])))
 
 
 @pytest.mark.parametrize(

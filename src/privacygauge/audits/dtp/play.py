@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.binning import BIN, n_bins
 from privacygauge.classifier.dtp.measure import TrainingSet
-from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.shadows import Progress
@@ -230,7 +229,7 @@ def _share(above: Bools, complete: bool, level: float) -> Estimate:
 
 def _one_bin(pdtp: Floats, width: float) -> list[str]:
     """Return a warning where records are above 1 by a single step between bins."""
-    step = float(log_ratio(np.array([width / 2]), np.array([width * 1.5]))) if width else 0.0
+    step = float(np.log(3)) if width else 0.0
     lone = int(np.count_nonzero(np.isclose(pdtp, step, rtol=1e-9, atol=0))) if step > 1 else 0
     if not lone:
         return []

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.classifier.dtp.records import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -85,19 +85,19 @@ class FittedBayesInference:
         np.add.at(counts, (group, self.y), 1.0)
         return counts
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
-        return self._shares(self._counts[self._group_of(queries)])
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        return self._log_shares(self._counts[self._group_of(queries)])
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        return self._shares(self._counts[self._groups[1][rows]] - self._one(rows))
+        return self._log_shares(self._counts[self._groups[1][rows]] - self._one(rows))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
-        found = np.repeat(self.predict(queries)[None], len(rows), axis=0)
+        found = np.repeat(self.log_p(queries)[None], len(rows), axis=0)
         row, query = np.nonzero(self._groups[1][rows][:, None] == self._group_of(queries))
-        found[row, query] = self.without(rows)[row]
+        found[row, query] = self.log_p_without(rows)[row]
         return found
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
@@ -112,8 +112,8 @@ class FittedBayesInference:
         box : Box
             Not needed: whatever the domain, it holds the record.
         """
-        shares = self._shares(self._counts[self._groups[1][rows]])
-        exact = log_ratio(shares, self.without(rows), width)
+        shares = self._log_shares(self._counts[self._groups[1][rows]])
+        exact = log_ratio(shares, self.log_p_without(rows), width)
         return DtpRange(exact, exact, "exact: only queries equal to the record change")
 
     def _one(self, rows: Ints) -> Floats:
@@ -125,7 +125,7 @@ class FittedBayesInference:
         place = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
         return np.where(keys[place] == asked, place, len(keys))
 
-    def _shares(self, counts: Floats) -> Floats:
+    def _log_shares(self, counts: Floats) -> Floats:
         total = counts.sum(axis=-1, keepdims=True) + self.n_classes * self.alpha
         with np.errstate(invalid="ignore"):
-            return np.asarray((counts + self.alpha) / total, np.float64)
+            return logs((counts + self.alpha) / total)

@@ -9,7 +9,7 @@ import numpy as np
 
 from privacygauge.classifier.dtp.counts import Counts, Removal, count
 from privacygauge.classifier.dtp.normal import Normals
-from privacygauge.classifier.dtp.records import class_probabilities
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Bools, Floats, Ints
 
 
@@ -47,23 +47,23 @@ class Counted:
         """What leaving out each record changes in the counts."""
         return self.counts.leaving_out(self.codes, self.y)
 
-    def told(self, codes: Ints, numbers: Floats) -> Floats:
-        """Return the probability of every class for categories and numbers, (q, k)."""
+    def log_p(self, codes: Ints, numbers: Floats) -> Floats:
+        """Return the log probability of every class for categories and numbers, (q, k)."""
         joint = self.counts.log_joint(codes) + self.normals.log_density(numbers)
-        return class_probabilities(joint)
+        return class_log_p(joint)
 
-    def told_without(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
+    def log_p_without_at(self, rows: Ints, codes: Ints, numbers: Floats) -> Floats:
         """Return what the i-th query would be told had the i-th record been left out, (r, k)."""
         joint = self.counts.log_joint(codes)
         agree = codes == self.codes[rows]
         steps = np.where(agree, self.removal.step[rows], 0.0).sum(axis=1)
         joint[np.arange(len(rows)), self.y[rows]] += self.removal.base[rows] + steps
-        return class_probabilities(joint + self.normals.log_density_without(rows, numbers))
+        return class_log_p(joint + self.normals.log_density_without(rows, numbers))
 
-    def own(self, rows: Ints) -> Floats:
+    def own_log_p(self, rows: Ints) -> Floats:
         """Return what records of the training set are told, (r, k)."""
-        return self.told(self.codes[rows], self.numbers[rows])
+        return self.log_p(self.codes[rows], self.numbers[rows])
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        return self.told_without(rows, self.codes[rows], self.numbers[rows])
+        return self.log_p_without_at(rows, self.codes[rows], self.numbers[rows])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.log_linear import log_linear_dtp
 from privacygauge.classifier.dtp.records import (
-    class_probabilities,
+    class_log_p,
     log_priors,
     log_priors_without,
     matrix,
@@ -170,19 +170,19 @@ class FittedLinearDiscriminant:
             weights[part], biases[part] = self._without(np.asarray(rows[part], np.int64))
         return weights, biases
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         weights, bias = self.coefficients()
-        return class_probabilities(asked @ weights + bias)
+        return class_log_p(asked @ weights + bias)
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         found = np.empty((len(rows), self.n_classes))
         for part in _blocks(len(rows), self.x.shape[1] * self.n_classes):
             weights, bias = self.coefficients_without(rows[part])
             joint = np.einsum("rd,rdk->rk", self.x[rows[part]], weights) + bias
-            found[part] = class_probabilities(joint)
+            found[part] = class_log_p(joint)
         return found
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
@@ -190,11 +190,11 @@ class FittedLinearDiscriminant:
         without = self.coefficients_without(rows)
         return log_linear_dtp(self.coefficients(), without, self.x[rows], width, box)
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         weights, bias = self.coefficients_without(rows)
-        return class_probabilities(asked @ weights + bias[:, None, :])
+        return class_log_p(asked @ weights + bias[:, None, :])
 
     def _without(self, rows: Ints) -> tuple[Floats, Floats]:
         scatter, labels, n = self._scatter, self.y[rows], len(self.x)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 from privacygauge.classifier.dtp.counts import Counts, Removal, moved
 from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Bools, Floats, Ints
 
 MOST_CELLS = 10_000_000
@@ -148,8 +149,7 @@ def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) ->
     Every query is looked at for every record: bins are not monotone.
     """
     joint = joint_over_cells(counts).reshape(len(counts.n), -1)
-    with np.errstate(invalid="ignore"):
-        shown = softmax(joint, axis=0).T
+    shown = class_log_p(joint.T)
     cells = np.indices(counts.sizes).reshape(len(counts.sizes), -1).T
     removal = counts.leaving_out(codes, y)
     result = np.zeros(len(y))
@@ -158,7 +158,5 @@ def dtp_over_cells_binned(counts: Counts, codes: Ints, y: Ints, width: float) ->
         log_rho = removal.base[i] + np.where(agree, removal.step[i], 0.0).sum(axis=1)
         changed = joint.copy()
         changed[label] += log_rho
-        with np.errstate(invalid="ignore"):
-            without = softmax(changed, axis=0).T
-        result[i] = log_ratio(shown, without, width).max()
+        result[i] = log_ratio(shown, class_log_p(changed.T), width).max()
     return result

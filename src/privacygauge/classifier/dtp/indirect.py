@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.learner import Fitted, Learner
 from privacygauge.classifier.dtp.ratios import log_ratio
+from privacygauge.classifier.dtp.records import logs
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
-"""Number of probabilities that are worked on at a time."""
+"""Number of log probabilities that are worked on at a time."""
 
 
 def search(
@@ -43,7 +44,7 @@ def search(
         4.4): a lower bound of the DTP, which more queries raise.
     """
     rows = np.asarray(rows, np.int64)
-    own = log_ratio(fitted.predict(x[rows]), fitted.without(rows), width)
+    own = log_ratio(fitted.log_p(x[rows]), fitted.log_p_without(rows), width)
     return np.maximum(own, shown_by(fitted, rows, queries, width))
 
 
@@ -55,14 +56,14 @@ def shown_by(fitted: Fitted, rows: Ints, queries: NDArray[Any], width: float = 0
     found = np.zeros(len(rows))
     if not len(rows) or not len(queries):
         return found
-    told = fitted.predict(queries)
+    told = fitted.log_p(queries)
     n_queries = max(1, min(len(queries), BLOCK // told.shape[1]))
     n_rows = max(1, BLOCK // (n_queries * told.shape[1]))
     for first in range(0, len(rows), n_rows):
         part = slice(first, first + n_rows)
         for start in range(0, len(queries), n_queries):
             asked = slice(start, start + n_queries)
-            without = fitted.without_at(rows[part], queries[asked])
+            without = fitted.log_p_without_at(rows[part], queries[asked])
             shown = log_ratio(told[None, asked], without, width).max(axis=1)
             found[part] = np.maximum(found[part], shown)
     return found
@@ -145,29 +146,29 @@ class FittedPlanted:
     n_classes: int
     """How many classes there are."""
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         told = self._told(self.is_it.any())
-        return np.where(_asks(queries, self.query)[:, None], told, self.fitted.predict(queries))
+        return np.where(_asks(queries, self.query)[:, None], told, self.fitted.log_p(queries))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         told = self._told(self._still_in(rows))
-        return np.where(self.asking[rows][:, None], told, self.fitted.without(rows))
+        return np.where(self.asking[rows][:, None], told, self.fitted.log_p_without(rows))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         told = self._told(self._still_in(rows))[:, None]
         asks = _asks(queries, self.query)[None, :, None]
-        return np.where(asks, told, self.fitted.without_at(rows, queries))
+        return np.where(asks, told, self.fitted.log_p_without_at(rows, queries))
 
     def _still_in(self, rows: Ints) -> Bools:
         """Return whether the record is in the training set without each of these, (r,)."""
         return np.asarray(self.is_it.sum() > self.is_it[rows], np.bool_)
 
     def _told(self, inside: Bools | np.bool_) -> Floats:
-        """Return certainty of class 1 where the record is in, and of class 0 elsewhere."""
-        return np.asarray(np.eye(self.n_classes)[np.asarray(inside, np.int64)], np.float64)
+        """Return the logs of being sure of class 1 where the record is in, else of class 0."""
+        return logs(np.eye(self.n_classes)[np.asarray(inside, np.int64)])
 
 
 def _asks(queries: NDArray[Any], query: float) -> Bools:

@@ -17,17 +17,19 @@ from privacygauge.errors import InputError
 class Fitted(Protocol):
     """A trained classifier A(T), and with it every A(T without one record).
 
-    Nothing is trained again: what the record contributed is taken out. Where the classifier has
-    no answer (no record of the kind is left), the row is NaN.
+    Nothing is trained again: what the record contributed is taken out. Answers are natural
+    logarithms of probabilities, which do not vanish where a probability is too small for a
+    number: -inf says that it is exactly 0. Where the classifier has no answer (no record of the
+    kind is left), the row is NaN.
     """
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
 
 

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.classifier.dtp.records import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
 _LOST = 1e-6
 """A record with 1 - leverage below this is left out by training again: the formula is inexact."""
 
+_NOTHING = 1e-12
+"""A score below this is 0 but for rounding; its log would be that of the rounding."""
 
-def _probabilities(scores: Floats) -> Floats:
-    """Return scores within [0, 1], divided by their sum over the classes.
+
+def _log_p(scores: Floats) -> Floats:
+    """Return logs of scores within [0, 1], divided by their sum over the classes.
 
     The scores of all classes sum to 1, so one of them is at least 1/k and the sum is never 0.
     """
-    clipped = scores.clip(0.0, 1.0)
-    return np.asarray(clipped / clipped.sum(axis=-1, keepdims=True), np.float64)
+    clipped = np.where(scores < _NOTHING, 0.0, scores.clip(None, 1.0))
+    return logs(clipped / clipped.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True)
@@ -101,25 +104,25 @@ class FittedLeastSquares:
         weights = self._responses @ self._classes
         return np.asarray(self._classes.mean(axis=0) + asked @ weights, np.float64)
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
-        return _probabilities(self.scores(queries))
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        return _log_p(self.scores(queries))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         residuals, lost = self._residuals_without(rows)
-        found = _probabilities(self._classes[rows] - residuals)
+        found = _log_p(self._classes[rows] - residuals)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], self.x[[rows[number]]])[0]
         return found
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
         residuals, lost = self._residuals_without(rows)
         weight = 1 / len(self.x) + (asked - self._centre) @ self._responses[:, rows]
         change = weight.T[:, :, None] * residuals[:, None, :]
-        found = _probabilities(self.scores(asked) - change)
+        found = _log_p(self.scores(asked) - change)
         for number in np.flatnonzero(lost):
             found[number] = self._anew(rows[number], asked)
         return found
@@ -137,7 +140,7 @@ class FittedLeastSquares:
         if not others.any():
             return np.full((len(queries), self.n_classes), np.nan)
         rest = FittedLeastSquares(self.x[others], self.y[others], self.n_classes, self.l2)
-        return rest.predict(queries)
+        return rest.log_p(queries)
 
 
 class Kernel(Protocol):
@@ -245,20 +248,20 @@ class FittedKernelRidge:
         """(n + 1, k) A, and the intercepts below."""
         return np.asarray(self._inverse @ np.eye(self.n_classes)[self.y], np.float64)
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
-        return _probabilities(self._features(queries) @ self._coefficients)
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
+        return _log_p(self._features(queries) @ self._coefficients)
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        return _probabilities(np.eye(self.n_classes)[self.y[rows]] - self._residuals(rows))
+        return _log_p(np.eye(self.n_classes)[self.y[rows]] - self._residuals(rows))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         features = self._features(queries)
         weight = features @ self._inverse[:, rows]
         change = weight.T[:, :, None] * self._residuals(rows)[:, None, :]
-        return _probabilities(features @ self._coefficients - change)
+        return _log_p(features @ self._coefficients - change)
 
     def _features(self, queries: NDArray[Any]) -> Floats:
         """Return how alike queries are to each record, and 1 for the intercept, (q, n + 1)."""

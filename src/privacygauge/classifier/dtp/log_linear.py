@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import log_softmax, softmax
 
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
 
@@ -121,11 +121,4 @@ class _Change:
         """Return the log ratios at queries (r, q, d) of each record, (r, q)."""
         scores = queries @ self.w + self.b
         without = queries @ self.w_without + self.b_without[:, None]
-        if width:
-            return log_ratio(softmax(scores, axis=-1), softmax(without, axis=-1), width)
-        # Of logarithms: a probability may be too small for a number.
-        logs = log_softmax(scores, axis=-1), log_softmax(without, axis=-1)
-        with np.errstate(invalid="ignore"):
-            moved = np.abs(logs[0] - logs[1])
-        neither = np.isneginf(logs[0]) & np.isneginf(logs[1])
-        return np.asarray(np.where(neither, 0.0, moved).max(axis=-1), np.float64)
+        return log_ratio(class_log_p(scores), class_log_p(without), width)

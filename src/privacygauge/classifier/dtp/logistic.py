@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.log_linear import log_linear_dtp
 from privacygauge.classifier.dtp.logistic_chords import optima_without
 from privacygauge.classifier.dtp.logistic_optimum import Problem
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -119,36 +119,34 @@ class FittedLogistic:
         group = self.problem.group[rows]
         k = self.n_classes
         # Equal records leave the same classifier behind.
-        _, first, inverse = np.unique(
-            group * k + self.y[rows], return_index=True, return_inverse=True
-        )
+        _, first, inverse = np.unique(group, return_index=True, return_inverse=True)
         one_of_each = rows[first]
         last = np.bincount(self.y, minlength=k)[self.y[one_of_each]] == 1
         weights = np.empty((len(first), self.x.shape[1], k))
         intercepts = np.empty((len(first), k))
         usual = one_of_each[~last]
-        found = optima_without(self.problem, self.optimum, self.problem.group[usual], self.y[usual])
+        found = optima_without(self.problem, self.optimum, self.problem.group[usual])
         weights[~last], intercepts[~last] = self._expanded(self.problem, found)
         for i in np.flatnonzero(last):
             weights[i], intercepts[i] = self._without_class(int(one_of_each[i]))
         return weights[inverse], intercepts[inverse]
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         weights, intercepts = self.coefficients()
-        return np.asarray(softmax(_finite(queries) @ weights + intercepts, axis=-1), np.float64)
+        return class_log_p(_finite(queries) @ weights + intercepts)
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = np.einsum("rd,rdk->rk", self.x[rows], weights) + intercepts
-        return np.asarray(softmax(scores, axis=-1), np.float64)
+        return class_log_p(scores)
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         weights, intercepts = self.coefficients_without(rows)
         scores = _finite(queries) @ weights + intercepts[:, None]
-        return np.asarray(softmax(scores, axis=-1), np.float64)
+        return class_log_p(scores)
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:
         """Return the range of each record's DTP over the box."""

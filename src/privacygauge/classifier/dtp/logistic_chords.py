@@ -16,7 +16,7 @@ _REMEMBERED = 6
 _FAR = 1e-9
 
 
-def optima_without(problem: Problem, optimum: Floats, group: Ints, label: Ints) -> Floats:
+def optima_without(problem: Problem, optimum: Floats, group: Ints) -> Floats:
     """Return the minima (d + 1, r, c - 1), each without one record.
 
     Parameters
@@ -26,9 +26,7 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints, label: Ints) 
     optimum : ndarray of float, shape (d + 1, c - 1)
         Where its minimum is.
     group : ndarray of int, shape (r,)
-        Which of the distinct records is left out.
-    label : ndarray of int, shape (r,)
-        Its class, which has other records.
+        Which of the distinct records is left out; its class has other records.
     """
     found = np.repeat(optimum[:, None], len(group), axis=1)
     if not found.size:
@@ -39,7 +37,7 @@ def optima_without(problem: Problem, optimum: Floats, group: Ints, label: Ints) 
     size = max(1, BLOCK // (optimum.size * optimum.shape[1]))
     for start in range(0, len(group), size):
         part = slice(start, start + size)
-        chords = _Chords.of(problem, optimum, solve, metric, group[part], label[part])
+        chords = _Chords.of(problem, optimum, solve, metric, group[part])
         found[:, part] = chords.optima()
     return found
 
@@ -102,8 +100,6 @@ class _Chords:
     """Returns H^-1 times (p, ...)."""
     group: Ints
     """(r,) Which of the distinct records each leaves out."""
-    label: Ints
-    """(r,) Its class."""
     spread: Floats
     """(r, d + 1, c - 1, c - 1) The matrix H^-1 B."""
     inner: Floats
@@ -119,9 +115,8 @@ class _Chords:
         solve: Callable[[Floats], Floats],
         metric: Floats,
         group: Ints,
-        label: Ints,
     ) -> _Chords:
-        """Return the steps for records of these groups and classes."""
+        """Return the steps for records of these groups."""
         x, free = problem.x[group], start.shape[1]
         columns = np.einsum("rd,ab->darb", x, np.eye(free)).reshape(start.size, -1)
         spread = solve(columns).reshape(*start.shape, len(x), free).transpose(2, 0, 1, 3)
@@ -129,7 +124,7 @@ class _Chords:
         # A record may carry nearly all of some direction: a chord need not be exact, but finite.
         left = np.eye(free) - (1 - 1e-9) * own @ np.einsum("rd,rdab->rab", x, spread)
         inner = np.linalg.solve(left, own)
-        return cls(problem, start, solve, group, label, spread, inner, metric)
+        return cls(problem, start, solve, group, spread, inner, metric)
 
     def optima(self) -> Floats:
         """Return the minima (d + 1, r, c - 1)."""
@@ -160,7 +155,7 @@ class _Chords:
             moving, gradients, steps = moving[hopeful], gradients[:, hopeful], steps.of(hopeful)
             excess = excess[hopeful]
         for i in np.flatnonzero(unsure | ~(best <= 1)):
-            alone = self.problem.without(int(self.group[i]), int(self.label[i]))
+            alone = self.problem.without(int(self.group[i]))
             v[:, i] = alone.optimum(v[:, i] if unsure[i] else self.start)
         return v
 
@@ -171,9 +166,10 @@ class _Chords:
 
     def _without_own(self, gradients: Floats, v: Floats, some: Ints) -> Floats:
         """Return the gradients without what each record adds at its own parameters."""
-        x = self.problem.x[self.group[some]]
-        named = self.problem.basis[np.searchsorted(self.problem.classes, self.label[some])]
-        own = self.problem.means(np.einsum("rd,dra->ra", x, v)) - named
+        group = self.group[some]
+        x = self.problem.x[group]
+        scores = np.einsum("rd,dra->ra", x, v)[:, None]
+        own = self.problem.residuals(scores, self.problem.label[group])[:, 0]
         return np.asarray(gradients - x.T[..., None] * own)
 
     def _chord(self, gradients: Floats, some: Ints) -> Floats:

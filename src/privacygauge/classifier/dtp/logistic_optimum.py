@@ -19,6 +19,8 @@ BLOCK = 1 << 21
 """Number of values that are worked on at a time."""
 
 _NEWTONS = 200
+_NEAR = 1e-5
+"""From where one more Newton step leaves nothing but rounding: largest change of a score."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +33,13 @@ class Problem:
     """
 
     x: Floats
-    """(m, d + 1) Distinct records, centred, and a 1."""
+    """(m, d + 1) Records that differ in an attribute or in their class, centred, and a 1."""
     n: Floats
     """(m,) How many records each one stands for."""
+    label: Ints
+    """(m,) Their classes, by the places in `classes`."""
     group: Ints
     """(n,) Which one stands for a record."""
-    target: Floats
-    """(d + 1, c - 1) Sum of ``x_i basis[y_i]`` over records."""
     classes: Ints
     """(c,) Classes that have records."""
     basis: Floats
@@ -59,29 +61,35 @@ class Problem:
                 f"the Hessian of {(d + 1) * basis.shape[1]} parameters is too large (at most "
                 f"{MOST_PARAMETERS}): drop attributes or classes, or refit for each record"
             )
-        distinct, group = np.unique(x, axis=0, return_inverse=True)
+        _, first, group = np.unique(
+            np.column_stack([x, labels]), axis=0, return_index=True, return_inverse=True
+        )
         group, n = group.reshape(-1), np.bincount(group.reshape(-1))
         centre = x.mean(axis=0)
-        rows = np.hstack([distinct - centre, np.ones((len(distinct), 1))])
-        shares = np.zeros((len(distinct), len(classes)))
-        np.add.at(shares, (group, labels), 1.0)
+        rows = np.hstack([x[first] - centre, np.ones((len(first), 1))])
         penalty = np.append(np.full(d, l2), 0.0)[:, None]
         size = np.abs(rows)
         # Sums of n terms are no more exact than this, whatever is asked for.
         rounding = 16 * np.finfo(np.float64).eps * (n @ size)
         enough = np.maximum(tol * size.max(axis=0), rounding)[:, None]
         enough[enough == 0] = 1.0  # an attribute that is always 0 has no gradient
-        target = rows.T @ (shares @ basis)
-        return cls(
-            rows, n.astype(np.float64), group, target, classes, basis, centre, penalty, enough
-        )
+        own, times = labels[first], n.astype(np.float64)
+        return cls(rows, times, own, group, classes, basis, centre, penalty, enough)
 
-    def means(self, scores: Floats) -> Floats:
-        """Return ``p @ basis`` for the probabilities of scores (..., c - 1) in the basis."""
+    def residuals(self, scores: Floats, label: Ints) -> Floats:
+        """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records of the classes (m,).
+
+        Of a record that is nearly sure of its class, no digit of what is missing is lost.
+        """
         if len(self.basis) == 2:
-            half = scores / 2
-            return np.asarray(np.multiply(np.tanh(half, out=half), 0.5, out=half))
-        return np.asarray(softmax(scores @ self.basis.T, axis=-1) @ self.basis, np.float64)
+            sign = np.where(label == 1, -1.0, 1.0)[:, None, None]
+            with np.errstate(over="ignore"):
+                other = np.exp(-sign * scores)
+            return np.asarray(np.divide(sign, np.add(other, 1.0, out=other), out=other))
+        p, own = softmax(scores @ self.basis.T, axis=-1), label[:, None, None]
+        np.put_along_axis(p, own, 0.0, axis=-1)
+        np.put_along_axis(p, own, -p.sum(axis=-1, keepdims=True), axis=-1)
+        return np.asarray(p @ self.basis, np.float64)
 
     def spreads(self, scores: Floats) -> Floats:
         """Return the covariance of the basis under the probabilities, (..., c - 1, c - 1)."""
@@ -91,10 +99,14 @@ class Problem:
 
     def loss(self, v: Floats) -> tuple[float, float]:
         """Return what is minimised, and how far rounding may have moved it."""
-        sums = logsumexp(self.x @ v @ self.basis.T, axis=1)
-        parts = self.n * sums, -self.target * v, self.penalty * v * v / 2
-        rounding = 16 * np.finfo(np.float64).eps * sum(float(np.abs(part).sum()) for part in parts)
-        return sum(float(part.sum()) for part in parts), rounding
+        scores, own = self.x @ v @ self.basis.T, self.label[:, None]
+        scores -= np.take_along_axis(scores, own, axis=1)
+        np.put_along_axis(scores, own, -np.inf, axis=1)
+        losses = np.logaddexp(0.0, logsumexp(scores, axis=1))
+        value = float(self.n @ losses + (self.penalty * v * v).sum() / 2)
+        # A score that is off by its rounding moves the loss by 1 - p times that.
+        unsure = -np.expm1(-losses) * (np.abs(self.x) @ np.abs(v)).max(axis=1)
+        return value, 16 * np.finfo(np.float64).eps * (value + float(self.n @ unsure))
 
     def gradients(self, v: Floats) -> Floats:
         """Return the gradients at many parameters (d + 1, r, c - 1) at once."""
@@ -102,11 +114,13 @@ class Problem:
         found = self.penalty * flat
         size = max(256, BLOCK // max(1, flat.shape[1]))
         for start in range(0, len(self.x), size):
-            part = self.x[start : start + size]
-            means = self.means((part @ flat).reshape(len(part), *v.shape[1:]))
-            means *= self.n[start : start + size, None, None]
-            found += part.T @ means.reshape(len(part), -1)
-        return found.reshape(v.shape) - self.target[:, None]
+            some = slice(start, start + size)
+            part = self.x[some]
+            scores = (part @ flat).reshape(len(part), *v.shape[1:])
+            off = self.residuals(scores, self.label[some])
+            off *= self.n[some, None, None]
+            found += part.T @ off.reshape(len(part), -1)
+        return found.reshape(v.shape)
 
     def hessian(self, v: Floats) -> Floats:
         """Return the second derivatives at v, (p, p) for the p = (d + 1)(c - 1) parameters."""
@@ -130,20 +144,33 @@ class Problem:
 
     def optimum(self, start: Floats | None = None) -> Floats:
         """Return the minimum, by Newton steps that are halved until the loss shrinks."""
-        v = np.zeros_like(self.target) if start is None else start
+        v = np.zeros((self.x.shape[1], self.basis.shape[1])) if start is None else start
         if not v.size:
             return v
         for _ in range(_NEWTONS):
             gradient = self.gradients(v[:, None])
             step = solver(self.hessian(v))(gradient.reshape(-1, 1)).reshape(v.shape)
-            if self.excess(gradient)[0] <= 1:
-                # Where the loss is flat, this may still be some way off.
+            near = self.excess(gradient)[0] <= 1
+            if near and self._arrives(v, gradient[:, 0], step):
                 return v - step
             v = self._downhill(v, step, float((gradient[:, 0] * step).sum()))
+        if near:
+            return v
         raise InputError(
             f"no optimum within the tolerance after {_NEWTONS} Newton steps; "
             "scale the attributes, or raise l2 or tol"
         )
+
+    def _arrives(self, v: Floats, gradient: Floats, step: Floats) -> bool:
+        """Return whether no step after this one can be told from rounding.
+
+        Where the loss is flat, a gradient within the tolerance may still be some way off.
+        """
+        if np.abs(self.x @ step).max() <= _NEAR:
+            return True
+        off = self.residuals((self.x @ v)[:, None], self.label)[:, 0] * self.n[:, None]
+        sizes = np.abs(self.x).T @ np.abs(off) + np.abs(self.penalty * v)
+        return bool((np.abs(gradient) <= 16 * np.finfo(np.float64).eps * sizes).all())
 
     def _downhill(self, v: Floats, step: Floats, slope: float) -> Floats:
         loss, rounding = self.loss(v)
@@ -155,12 +182,11 @@ class Problem:
             size /= 2
         return v - size * step
 
-    def without(self, group: int, label: int) -> Problem:
+    def without(self, group: int) -> Problem:
         """Return the problem without one record."""
-        n, target = self.n.copy(), self.target.copy()
+        n = self.n.copy()
         n[group] -= 1
-        target -= np.outer(self.x[group], self.basis[np.searchsorted(self.classes, label)])
-        return replace(self, n=n, target=target)
+        return replace(self, n=n)
 
 
 def _basis(n_classes: int) -> Floats:

@@ -25,7 +25,7 @@ from privacygauge.classifier.dtp.removal import (
     categorical_records,
     remove_riskiest,
 )
-from privacygauge.classifier.dtp.retrained import failures, retrained
+from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
 from privacygauge.classifier.dtp.variation import Variation, variation
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.shadows import Progress
@@ -129,8 +129,8 @@ class TrainingSet:
         if self.learner is None:
             return self._trained(rows)
         fitted = self.learner.fit(self.x, self.y, n_classes=self.n_classes)
-        said = fitted.predict(self.x[rows])
-        silent = np.flatnonzero(~np.isfinite(said).all(axis=1))
+        said = fitted.log_p(self.x[rows])
+        silent = np.flatnonzero(np.isnan(said).any(axis=1))
         if len(silent):
             raise InputError(
                 f"{self.learner.name} has no answer for {len(silent):,} of its own records, first "
@@ -144,7 +144,7 @@ class TrainingSet:
             found = DtpRange(low, np.maximum(low, cap(self.width)), SEARCHED)
         own = found.own
         if own is None:
-            own = log_ratio(said, fitted.without(rows), self.width)
+            own = log_ratio(said, fitted.log_p_without(rows), self.width)
         low = np.maximum(found.low, own)
         method = AT_OPTIMUM if isinstance(self.learner, Logistic) else CLOSED
         told = () if self.learner is self.model or method == CLOSED else (STOPS_SHORT,)
@@ -174,7 +174,7 @@ class TrainingSet:
         bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
-        told = tuple(failures(said.failed, rows))
+        told = (*failures(said.failed, rows), *vanished(said, own, rows))
         return Measured(own, DtpRange(low, high, method), TRAINED, told)
 
     def repeated(self, rows: Ints, training_sets: int) -> Floats:
@@ -195,7 +195,7 @@ class TrainingSet:
         if self.learner is not None:
             fitted = self.learner.fit(self.x[members], self.y[members], n_classes=self.n_classes)
             place = np.cumsum(members)[rows] - 1
-            return log_ratio(fitted.predict(self.x[rows]), fitted.without(place), self.width)
+            return log_ratio(fitted.log_p(self.x[rows]), fitted.log_p_without(place), self.width)
         said = retrained(
             as_trainer(self.model),
             self.x,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.records import (
-    class_probabilities,
+    class_log_p,
     log_priors,
     log_priors_without,
     matrix,
@@ -88,20 +88,20 @@ class FittedMultinomial:
             found[rows[:-1]] += self.x[rows[:0:-1]].cumsum(axis=0)[::-1]
         return found
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         likely = _log_likelihood(self._queries(queries), self._of_classes)
-        return class_probabilities(likely + log_priors(self.y, self.n_classes))
+        return class_log_p(likely + log_priors(self.y, self.n_classes))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         own, each = self.x[rows], np.arange(len(rows))
         joint = _log_likelihood(own, self._of_classes)
         shares = self._log_shares(self._of_others[rows])
         joint[each, self.y[rows]] = _times(own, shares).sum(axis=1)
-        return class_probabilities(joint + log_priors_without(self.y, rows, self.n_classes))
+        return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         asked, each = self._queries(queries), np.arange(len(rows))
         likely = _log_likelihood(asked, self._of_classes)
@@ -109,7 +109,7 @@ class FittedMultinomial:
         own = _log_likelihood(asked, self._log_shares(self._of_others[rows]))
         joint[each, :, self.y[rows]] = own.T
         priors = log_priors_without(self.y, rows, self.n_classes)
-        return class_probabilities(joint + priors[:, None, :])
+        return class_log_p(joint + priors[:, None, :])
 
     def _queries(self, queries: NDArray[Any]) -> Floats:
         return _counts(matrix(queries, "queries", columns=self.x.shape[1]), "queries")

@@ -93,20 +93,20 @@ class FittedNaiveBayes:
     counted: Counted
     """What it was trained on."""
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k); NaN where none is possible."""
-        return self.counted.told(*self.learner.parts(queries))
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k); NaN where none is possible."""
+        return self.counted.log_p(*self.learner.parts(queries))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
-        return self.counted.without(rows)
+        return self.counted.log_p_without(rows)
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         codes, numbers = self.learner.parts(queries)
         result = np.empty((len(rows), len(codes), self.counted.n_classes))
         for i, row in enumerate(rows):
-            result[i] = self.counted.told_without(np.full(len(codes), row), codes, numbers)
+            result[i] = self.counted.log_p_without_at(np.full(len(codes), row), codes, numbers)
         return result
 
     def dtp(self, rows: Ints, width: float, box: Box) -> DtpRange:

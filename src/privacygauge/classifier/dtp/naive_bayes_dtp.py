@@ -90,7 +90,7 @@ def _distinct(counted: Counted, rows: Ints) -> tuple[Ints, Ints]:
 
 
 def _certified(counted: Counted, rows: Ints, width: float, box: Box) -> DtpRange:
-    low = log_ratio(counted.own(rows), counted.without(rows), width)
+    low = log_ratio(counted.own_log_p(rows), counted.log_p_without(rows), width)
     for queries in _candidates(counted, rows, box):
         np.maximum(low, _shown(counted, rows, queries, width), out=low)
     bound = posterior_bound(counted, rows, box)
@@ -169,4 +169,4 @@ def _extreme_codes(counted: Counted, rows: Ints, other: int) -> list[Ints]:
 
 
 def _shown(counted: Counted, rows: Ints, queries: Queries, width: float) -> Floats:
-    return log_ratio(counted.told(*queries), counted.told_without(rows, *queries), width)
+    return log_ratio(counted.log_p(*queries), counted.log_p_without_at(rows, *queries), width)

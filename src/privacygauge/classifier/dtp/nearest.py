@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.dtp.records import matrix, training_set
+from privacygauge.classifier.dtp.records import logs, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -63,20 +63,20 @@ class FittedNeighbours:
     k: int
     """Neighbours."""
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the share of every class, (q, n_classes), for queries (q, d)."""
-        return self._shares(nearest(self.x, self._queries(queries), self.k))
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log share of every class, (q, n_classes), for queries (q, d)."""
+        return self._log_shares(nearest(self.x, self._queries(queries), self.k))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, n_classes)."""
         near = nearest(self.x, self.x[rows], self.k + 1)
         own = near == np.asarray(rows)[:, None]
         # A record with many equals before it is not among its own neighbours: the last one goes.
         gone = np.where(own.any(axis=1), own.argmax(axis=1), near.shape[1] - 1)
         kept = np.arange(near.shape[1]) != gone[:, None]
-        return self._shares(near[kept].reshape(len(near), -1))
+        return self._log_shares(near[kept].reshape(len(near), -1))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out.
 
         Shape (r, q, n_classes).
@@ -91,7 +91,7 @@ class FittedNeighbours:
             change -= identity[self.y[near[:, self.k]]]
         counts = self._counts(first) - np.where(inside[:, :, None], change, 0.0)
         with np.errstate(invalid="ignore"):
-            return np.asarray(counts / counts.sum(axis=-1, keepdims=True), np.float64)
+            return logs(counts / counts.sum(axis=-1, keepdims=True))
 
     def _queries(self, queries: NDArray[Any]) -> Floats:
         return matrix(queries, "queries", columns=self.x.shape[1])
@@ -103,9 +103,9 @@ class FittedNeighbours:
             counts[np.arange(len(near)), self.y[column]] += 1
         return counts
 
-    def _shares(self, near: Ints) -> Floats:
+    def _log_shares(self, near: Ints) -> Floats:
         with np.errstate(invalid="ignore"):
-            return np.asarray(self._counts(near) / np.float64(near.shape[1]), np.float64)
+            return logs(self._counts(near) / np.float64(near.shape[1]))
 
 
 def nearest(x: Floats, queries: Floats, m: int) -> Ints:

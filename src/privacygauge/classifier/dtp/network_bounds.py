@@ -17,6 +17,8 @@ from privacygauge.classifier.dtp.lipschitz import (
     Layer,
     network_bound,
 )
+from privacygauge.classifier.dtp.log_answers import log_answers
+from privacygauge.classifier.dtp.records import class_log_p
 from privacygauge.classifier.networks.factories import MLP
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Floats
@@ -25,8 +27,8 @@ ACTIVATIONS: Mapping[str, Activation] = {"tanh": TANH, "relu": RELU, "sigmoid": 
 """Activations of `MLP` by their names."""
 
 
-def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[NDArray[Any], Floats]:
-    """Return predictions of networks, and what the DTP of each but the first is at most.
+def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[Floats, Floats]:
+    """Return log probabilities of networks, and what the DTP of each but the first is at most.
 
     Parameters
     ----------
@@ -43,13 +45,14 @@ def with_bounds(trainer: Trainer, cohort: Cohort, box: Box) -> tuple[NDArray[Any
     """
     make = getattr(trainer, "make", None)
     if not isinstance(make, MLP):
-        made = trainer.train(cohort)
+        made = log_answers(trainer, cohort)
         return made, np.full(len(made) - 1, np.inf)
     trained = trainer.train_with_weights(cohort)  # type: ignore[attr-defined]
     whole, *others = (layers_of(state) for state in trained.weights)
     activation = ACTIVATIONS[make.activation]
     bounds = [network_bound(whole, other, activation, box).value for other in others]
-    return trained.logits, np.where(np.isfinite(bounds), bounds, np.inf)
+    log_p = class_log_p(np.asarray(trained.logits, np.float64))
+    return log_p, np.where(np.isfinite(bounds), bounds, np.inf)
 
 
 def layers_of(state: Mapping[str, NDArray[Any]]) -> list[Layer]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.discriminant import LOST, Divisor, check_divisor
 from privacygauge.classifier.dtp.records import (
-    class_probabilities,
+    class_log_p,
     log_priors,
     log_priors_without,
     matrix,
@@ -81,12 +81,12 @@ class FittedQuadraticDiscriminant:
         each = [normal.log_density(queries, self.learner) for normal in self._normals]
         return np.stack(each, axis=1)
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         asked = matrix(queries, "queries", columns=self.x.shape[1])
-        return class_probabilities(self._log_densities(asked) + log_priors(self.y, self.n_classes))
+        return class_log_p(self._log_densities(asked) + log_priors(self.y, self.n_classes))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         asked, labels = self.x[rows], self.y[rows]
         joint = self._log_densities(asked)
@@ -96,9 +96,9 @@ class FittedQuadraticDiscriminant:
             joint[own, label] = loss.own()
             for number in own[loss.lost]:
                 joint[number, label] = self._anew(rows[number], asked[[number]])[0]
-        return class_probabilities(joint + log_priors_without(self.y, rows, self.n_classes))
+        return class_log_p(joint + log_priors_without(self.y, rows, self.n_classes))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         asked, labels = matrix(queries, "queries", columns=self.x.shape[1]), self.y[rows]
         joint = np.repeat(self._log_densities(asked)[None], len(rows), axis=0)
@@ -109,7 +109,7 @@ class FittedQuadraticDiscriminant:
             for number in own[loss.lost]:
                 joint[number, :, label] = self._anew(rows[number], asked)
         priors = log_priors_without(self.y, rows, self.n_classes)
-        return class_probabilities(joint + priors[:, None, :])
+        return class_log_p(joint + priors[:, None, :])
 
     def _anew(self, row: int, queries: Floats) -> Floats:
         same = (self.y == self.y[row]) & (np.arange(len(self.x)) != row)

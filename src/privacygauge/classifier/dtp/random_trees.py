@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.learner import Box, DtpRange
 from privacygauge.classifier.dtp.ratios import binned_bound, log_ratio
-from privacygauge.classifier.dtp.records import class_probabilities, matrix, training_set
+from privacygauge.classifier.dtp.records import class_log_p, matrix, training_set
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 
@@ -204,17 +204,17 @@ class FittedTrees:
             tables.append((keys, counts))
         return tables
 
-    def predict(self, queries: NDArray[Any]) -> Floats:
-        """Return the probability of every class, (q, k), for queries (q, d)."""
+    def log_p(self, queries: NDArray[Any]) -> Floats:
+        """Return the log probability of every class, (q, k), for queries (q, d)."""
         return self._answers(*self._sums(self.learner.leaves(queries)))
 
-    def without(self, rows: Ints) -> Floats:
+    def log_p_without(self, rows: Ints) -> Floats:
         """Return what each record would be told had it been left out, (r, k)."""
         counts = self._counts(self.leaves[:, rows])
         logs = _logs(self._shares(counts - self._one(rows)))
         return self._answers(logs[0].sum(axis=0), logs[1].sum(axis=0))
 
-    def without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
+    def log_p_without_at(self, rows: Ints, queries: NDArray[Any]) -> Floats:
         """Return what every query would be told, had each record been left out, (r, q, k)."""
         leaves = self.learner.leaves(queries)
         logs, zeros = (np.repeat(part[None], len(rows), axis=0) for part in self._sums(leaves))
@@ -258,7 +258,7 @@ class FittedTrees:
         before, after = self._shares(counts), self._shares(counts - self._one(rows))
         terms = _mean_terms(before, after)
         told = self._answers(*self._sums(self.leaves[:, rows]))
-        low = log_ratio(told, self.without(rows), width)
+        low = log_ratio(told, self.log_p_without(rows), width)
         if self.learner.answers == "normalised":
             own = self._one(rows) > 0
             plain = terms[own] + np.where(own, 0.0, terms).max(axis=1)
@@ -303,8 +303,8 @@ class FittedTrees:
     def _answers(self, logs: Floats, zeros: Floats) -> Floats:
         mean = np.where(zeros > 0, -np.inf, logs / self.learner.n_trees)
         if self.learner.answers == "normalised":
-            return class_probabilities(mean)
-        return np.exp(mean)
+            return class_log_p(mean)
+        return mean
 
 
 def _logs(shares: Floats) -> tuple[Floats, Floats]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.classifier.binning import bin_numbers, binned, n_bins
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError
+
+_ROUNDING = 2e-3
+"""Log probabilities above 0 by no more are rounded: a model's rows sum to 1 within 0.001."""
 
 
 def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
-    """Return how much the probabilities with and without a record differ: the largest log ratio.
+    """Return how much answers with and without a record differ: the largest log ratio.
 
     Parameters
     ----------
     with_it, without : ndarray of float, shapes (..., k)
-        Probabilities of every class; broadcast against each other. NaN throughout where a
-        classifier has no answer.
+        Log probabilities of every class, at most 0; broadcast against each other. -inf where a
+        probability is exactly 0, NaN throughout where a classifier has no answer.
     width : float
         Of the bins in which probabilities are published; 0 for none.
 
@@ -25,6 +29,11 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
         max over y of ``|log p(y | x) - log p'(y | x)|``, at least 0. Infinite where only one of
         the two is 0, or only one has an answer; nothing where both are 0.
 
+    Raises
+    ------
+    InputError
+        If a value is above 0: probabilities were given in place of their logarithms.
+
     Notes
     -----
     Long et al. (2017), definitions 4.1 to 4.3. The paper prints the ratio; the metric is its log,
@@ -33,24 +42,35 @@ def log_ratio(with_it: Floats, without: Floats, width: float = 0.0) -> Floats:
     Examples
     --------
     >>> import numpy as np
-    >>> log_ratio(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(4).item()
+    >>> log_ratio(np.log([0.5, 0.5]), np.log([0.25, 0.75])).round(4).item()
     0.6931
     """
-    answers = np.isfinite(with_it).all(axis=-1), np.isfinite(without).all(axis=-1)
+    silent = _silent(with_it), _silent(without)
     if width:
-        with_it, without = _binned_answers(with_it, width), _binned_answers(without, width)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        difference = np.abs(np.log(with_it) - np.log(without))
-    difference = np.where((with_it == 0) & (without == 0), 0.0, difference)
-    largest = difference.max(axis=-1)
-    one_silent = answers[0] != answers[1]
-    none = ~answers[0] & ~answers[1]
-    return np.asarray(np.where(one_silent, np.inf, np.where(none, 0.0, largest)), np.float64)
+        with_it, without = _binned_logs(with_it, width), _binned_logs(without, width)
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(with_it - without)
+    # Of two probabilities that are both 0, the logs have no difference.
+    difference = np.where(np.isneginf(with_it) & np.isneginf(without), 0.0, difference)
+    largest = np.where(silent[0] & silent[1], 0.0, difference.max(axis=-1))
+    return np.asarray(np.where(silent[0] != silent[1], np.inf, largest), np.float64)
 
 
-def _binned_answers(p: Floats, width: float) -> Floats:
-    known = np.isfinite(p)
-    return np.where(known, binned(np.where(known, p, 0.0), width), np.nan)
+def _silent(log_p: Floats) -> Bools:
+    """Return which rows (...) are no answer."""
+    largest = log_p.max(axis=-1)
+    if (largest > _ROUNDING).any():
+        raise InputError(
+            f"log probabilities must be at most 0, got {np.nanmax(largest):g}; "
+            "give the logarithms of probabilities"
+        )
+    return np.asarray(np.isnan(largest), np.bool_)
+
+
+def _binned_logs(log_p: Floats, width: float) -> Floats:
+    p = np.exp(log_p)
+    known = ~np.isnan(p)
+    return np.where(known, np.log(binned(np.where(known, p, 0.0), width)), np.nan)
 
 
 def cap(width: float) -> float:

@@ -186,7 +186,8 @@ def _agree(
         theirs = clone(model).set_params(**settings).fit(x[trained], y[trained])
         expected = np.zeros((len(asked), n_classes))
         expected[:, theirs.classes_] = theirs.predict_proba(x[asked])
-        found = learner.fit(x[trained], y[trained], n_classes=n_classes).predict(x[asked])
+        fitted = learner.fit(x[trained], y[trained], n_classes=n_classes)
+        found = np.exp(fitted.log_p(x[asked]))
     except (ValueError, ArithmeticError, IndexError):
         return False  # one of them refuses such records
     return bool((np.abs(found - expected) <= tolerance).all())

@@ -1,4 +1,4 @@
-"""Records as learners take them, and probabilities as they give them."""
+"""Records as learners take them, and log probabilities as they give them."""
 
 from __future__ import annotations
 
@@ -40,20 +40,25 @@ def training_set(x: NDArray[Any], y: Ints, n_classes: int) -> tuple[Floats, Ints
     return records, labels
 
 
-def class_probabilities(log_joint: Floats) -> Floats:
-    """Return probabilities (..., k) from their logarithms up to a constant.
+def class_log_p(log_joint: Floats) -> Floats:
+    """Return log probabilities (..., k) from logarithms up to a constant.
 
     NaN throughout where every class is impossible, or one is NaN: there is no answer.
     """
     with np.errstate(invalid="ignore"):
-        joint = np.exp(log_joint - log_joint.max(axis=-1, keepdims=True))
-        return np.asarray(joint / joint.sum(axis=-1, keepdims=True), np.float64)
+        joint = log_joint - log_joint.max(axis=-1, keepdims=True)
+        return np.asarray(joint - np.log(np.exp(joint).sum(axis=-1, keepdims=True)), np.float64)
+
+
+def logs(p: Floats) -> Floats:
+    """Return logarithms (...) of probabilities (...), -inf where one is 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p), np.float64)
 
 
 def log_priors(y: Ints, n_classes: int) -> Floats:
     """Return the logarithms of the classes' shares n_y / n of the records, (k,)."""
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.bincount(y, minlength=n_classes) / len(y)), np.float64)
+    return logs(np.bincount(y, minlength=n_classes) / len(y))
 
 
 def log_priors_without(y: Ints, rows: Ints, n_classes: int) -> Floats:

@@ -210,8 +210,8 @@ class LearnerRecords:
         x, y = self.x[self.here], self.y[self.here]
         fitted = self.learner.fit(x, y, n_classes=self.n_classes)
         result = np.full(len(self.y), np.nan)
-        without = fitted.without(np.arange(len(y)))
-        result[self.here] = log_ratio(fitted.predict(x), without, self.width)
+        without = fitted.log_p_without(np.arange(len(y)))
+        result[self.here] = log_ratio(fitted.log_p(x), without, self.width)
         return result
 
     def row(self, group: int) -> int:

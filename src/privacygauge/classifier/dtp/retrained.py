@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
+from privacygauge.classifier.dtp.log_answers import log_answers
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.shadows import Progress, digest_of
 from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer
@@ -34,9 +34,9 @@ class Retrained:
     """What classifiers say with and without each record."""
 
     with_it: Floats
-    """(r, k) What the classifier trained on all of T says about each record."""
+    """(r, k) Log probabilities that the classifier trained on all of T gives each record."""
     without: Floats
-    """(r, k) What the one trained without the record says about it; NaN where training failed."""
+    """(r, k) Those of the one trained without the record; NaN where training failed."""
     searched: Floats
     """(r,) The largest log ratio over all queries that were asked."""
     bound: Floats
@@ -46,7 +46,7 @@ class Retrained:
     @property
     def failed(self) -> Ints:
         """Numbers of the records without which no classifier could be trained."""
-        return np.flatnonzero(~np.isfinite(self.without).all(axis=1))
+        return np.flatnonzero(np.isnan(self.without).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +72,9 @@ class LeavingOut:
     width: float
     """Of the bins in which log ratios over queries are taken."""
 
-    whole: NDArray[Any] | None = None
-    """(r + q, k) What the classifier trained on all of T says about rows and queries; None where
-    it is trained in every task, in one stack with those that it is compared with."""
+    whole: Floats | None = None
+    """(r + q, k) Log probabilities of rows and queries by the classifier trained on all of T; None
+    where it is trained in every task, in one stack with those that it is compared with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return what is said with and without each record of the task."""
@@ -88,7 +88,7 @@ class LeavingOut:
             made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
             return {**self._compared(made[0], made[1:]), "bound": bound}
         known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
-        made = self.trainer.train(self.cohort(inside, asked))
+        made = log_answers(self.trainer, self.cohort(inside, asked))
         compared = self._compared(self.whole[known], made)
         return {**compared, "bound": np.full(len(rows), np.inf)}
 
@@ -97,16 +97,14 @@ class LeavingOut:
         states = [self.state] * len(inside)
         return Cohort(self.x, self.y, inside, states, self.n_classes, asked)
 
-    def _compared(self, whole: NDArray[Any], made: NDArray[Any]) -> Mapping[str, NDArray[Any]]:
-        n_rows, logits = len(made), self.trainer.logits
-        with_it = probabilities(whole, logits=logits)
+    def _compared(self, whole: Floats, made: Floats) -> Mapping[str, NDArray[Any]]:
+        n_rows = len(made)
         without, searched = np.empty((n_rows, self.n_classes)), np.empty(n_rows)
-        for i, model in enumerate(made):
-            p = probabilities(model, logits=logits)
-            asked = np.r_[i, n_rows : len(p)]
-            without[i] = p[i]
-            searched[i] = log_ratio(with_it[asked], p[asked], self.width).max()
-        return {"with_it": with_it[:n_rows], "without": without, "searched": searched}
+        for i, log_p in enumerate(made):
+            asked = np.r_[i, n_rows : len(log_p)]
+            without[i] = log_p[i]
+            searched[i] = log_ratio(whole[asked], log_p[asked], self.width).max()
+        return {"with_it": whole[:n_rows], "without": without, "searched": searched}
 
 
 def retrained(
@@ -161,7 +159,7 @@ def retrained(
         opened = open_run(folder, plan, {"row": Static(("record",), rows)}, invocation=invocation)
         complete(opened, _ready(work, opened), n_jobs=n_jobs, progress=progress)
         found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
-    if not np.isfinite(found["with_it"]).all():
+    if np.isnan(found["with_it"]).any():
         raise InputError(
             f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
             "predictions are not finite, or there is a single class"
@@ -176,7 +174,7 @@ def _ready(work: LeavingOut, run: Run) -> LeavingOut:
     if not run.missing(verify=False):
         return work  # nothing is left to compare with; a damaged task trains it for itself
     asked = np.concatenate([work.rows, work.queries])
-    made = work.trainer.train(work.cohort(work.members[None], asked))
+    made = log_answers(work.trainer, work.cohort(work.members[None], asked))
     return replace(work, whole=made[0])
 
 
@@ -188,6 +186,7 @@ def _plan(work: LeavingOut, seed: int, folder: str) -> Plan:
         **work.trainer.describe(),
         "data": digest_of(work.x, work.y),
         "training set": digest_of(work.members, work.rows, work.queries),
+        "answers": "log probabilities",
         "bins": work.width,
         "versions": versions("torch" if work.trainer.logits else None),
     }
@@ -222,4 +221,16 @@ def failures(failed: Ints, rows: Ints) -> list[str]:
         f"without each of {len(failed):,} records no classifier could be trained (a class is "
         f"left empty, or predictions are not finite): their values are infinite; rows "
         f"{checks.listed(rows[failed].tolist())}"
+    ]
+
+
+def vanished(said: Retrained, values: Floats, rows: Ints) -> list[str]:
+    """Return a warning that names the records of infinite values without which training worked."""
+    gone = np.setdiff1d(np.flatnonzero(np.isinf(values)), said.failed)
+    if not len(gone):
+        return []
+    return [
+        f"the values of {len(gone):,} records are infinite because a probability is 0 either with "
+        "or without the record; a model that gives no logarithms may have rounded a small "
+        f"probability to 0; rows {checks.listed(rows[gone].tolist())}"
     ]

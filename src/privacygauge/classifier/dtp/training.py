@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.trainer import Cohort
+from privacygauge.core.checks import Floats
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class LearnerTrainer:
 
         A class that is missing from a model's records has the probability 0. Nothing is random.
         """
+        return np.exp(self.train_logs(cohort))
+
+    def train_logs(self, cohort: Cohort) -> Floats:
+        """Return the log probabilities that each model gives; see `log_answers`."""
         x, y, k = cohort.x, cohort.y, cohort.n_classes
         models = (self.learner.fit(x[rows], y[rows], n_classes=k) for rows in cohort.inside)
-        return np.stack([model.predict(x[cohort.asked]) for model in models])
+        return np.stack([model.log_p(x[cohort.asked]) for model in models])
