@@ -102,7 +102,7 @@ def test_page_register_and_limits_follow_the_ranking_where_it_decides():
     assert report.verdict.gauge.rule.startswith("The ranking decided")
     line = line_of(f.to_json(), "memguard")
     assert line.number.value == pytest.approx(1 - np.sqrt((1 - 0.797) / 2))
-    assert "by ranking" in line.number.label
+    assert "best threshold" in line.number.label
     for metric in ("accuracy", "accuracy-left"):
         limits = parsed_limits([f"{metric}=0.6"], METRICS)
         assert len(exceeded(report, limits)) == 1

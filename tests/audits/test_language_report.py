@@ -105,7 +105,9 @@ def chance(unit, low=0.45, value=0.5):
         replace(e, accuracy=accuracy, auc=flat, best_accuracy=flat, tpr_at_fpr=())
         for e in unit.evaluations
     )
-    headline = replace(unit.headline, attack=evaluations[0], accuracy=accuracy, epsilon=nothing)
+    headline = replace(
+        unit.headline, attack=evaluations[0], accuracy=accuracy, auc=flat, epsilon=nothing
+    )
     return replace(unit, evaluations=evaluations, headline=headline)
 
 

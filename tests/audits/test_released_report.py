@@ -86,6 +86,7 @@ def harmless(found):
     )
     headline = replace(
         found.headline,
+        auc=chance,
         attack=evaluations[0],
         accuracy=chance,
         auc=chance,

@@ -111,7 +111,7 @@ def ranked_pairs(auc: Estimate) -> str:
 
 def right_of(found: Reached) -> str:
     """Return what a number on the scale of balanced accuracies is."""
-    return "Right guesses, by ranking," if found.by_ranking else "Right guesses"
+    return "Right at the best threshold" if found.by_ranking else "Right guesses"
 
 
 def advantage_of(accuracy: Estimate) -> Estimate:
