@@ -107,7 +107,8 @@ def _found(f: HoldoutBounds) -> str:
     begin = (
         f"With {several(f.queries, 'submission')} to {several(f.n, 'example')} of "
         f"{count(f.classes)} classes, an honest team whose submissions are all "
-        f"{percent(f.accuracy)} right gains up to {points(honest.value)} points, merely because the best score is chosen"
+        f"{percent(f.accuracy)} right gains up to {points(honest.value)} points, merely "
+        "because the best score is chosen"
     )
     if strongest is None:
         return (
