@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -313,6 +314,13 @@ def test_hostile_words_are_text(name):
         assert "\u202e" not in form
         assert "\x1b" not in form
     assert "<script" not in page
+
+
+@each
+def test_of_one_thing_there_is_no_plural(name):
+    page = " ".join(Page(render.page(of(name))).text)
+    things = "accounts|attacks|examples|nearest others|submissions|tests|times|records"
+    assert not re.search(rf"(?<![\d.,/%-])(?<!of )1 ({things})\b", " ".join(page.split()))
 
 
 @each

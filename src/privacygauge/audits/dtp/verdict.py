@@ -149,10 +149,10 @@ def _meaning(above: bool) -> str:
 def _sampled(f: DtpAudit) -> tuple[str, ...]:
     if f.complete:
         return ()
-    share = f.share_above
+    share, left = f.share_above, f.n_train - len(f.rows)
     return (
-        f"{count(f.n_train - len(f.rows))} records were not measured. If those that were are a "
-        f"random sample, {percent_estimate(share)} of all have a PDTP above 1 "
+        f"{n_records(left)} {'was' if left == 1 else 'were'} not measured. If those that were are "
+        f"a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
         f"({rate(share.level)} interval, n = {count(share.n)}, {share.method}).",
     )
 

@@ -29,7 +29,7 @@ from privacygauge.audits.holdout_words import (
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
 from privacygauge.report.document import estimate_dict
-from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate
+from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate, several
 from privacygauge.report.values import (
     About,
     Block,
@@ -74,18 +74,22 @@ def report(f: HoldoutBounds) -> Report:
         "Reuse of a test set: what submissions can buy",
         about=About(
             f"A test set of {count(f.n)} hidden labels behind {plain(f.guard)}, by formulas",
-            f"How much better can the best of {count(f.queries)} submissions look than it is, by "
+            f"How much better can the best of {several(f.queries, 'submission')} look than it "
+            "is, by "
             "luck or by an attack on the scores?",
             "scores of submissions, and no model",
             "test-set-reuse",
         ),
-        intro=f"{count(f.n)} examples, {count(f.classes)} classes, {count(f.queries)} submissions"
+        intro=f"{several(f.n, 'example')}, {count(f.classes)} classes, "
+        f"{several(f.queries, 'submission')}"
         f"{_accounts(f)}, answered by {f.guard}. A point is a percentage point of accuracy.",
         origin=f.origin,
         verdict=verdict(f),
         measures=_measures(f),
         sections=(
-            Section("bias", f"What {count(f.queries)} submissions buy", _bias(f), "What they buy"),
+            Section(
+                "bias", f"What {several(f.queries, 'submission')} buy", _bias(f), "What they buy"
+            ),
             Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
             Section("check", "Do the formulas hold?", (_check(f),)),
             Section("rates", "Rates", _rates(f)),
@@ -192,7 +196,7 @@ def _bias(f: HoldoutBounds) -> tuple[Block, ...]:
             "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
             "what is allowed. Between an attack and the guarantee nothing is known; honest "
             "selection counts from another accuracy, and the guarantee does not cover it.",
-            f"At {count(f.queries)} submissions, in points: {told}.",
+            f"At {several(f.queries, 'submission')}, in points: {told}.",
             lambda: plot_curves(f),
         ),
     )
@@ -256,8 +260,8 @@ def _allowed_table(f: HoldoutBounds, head: str) -> Table:
             )
             for a in f.allowed
         ),
-        f"Either so many submissions to {count(f.n)} examples, or so many examples for "
-        f"{count(f.queries)} submissions.",
+        f"Either so many submissions to {several(f.n, 'example')}, or so many examples for "
+        f"{several(f.queries, 'submission')}.",
     )
 
 
@@ -268,7 +272,7 @@ def _asked_table(f: HoldoutBounds) -> Table:
         "What was asked about",
         (Column("Asked about"), Column("", prose=True)),
         (
-            ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
+            ("Test set", f"{several(f.n, 'example')}, {count(f.classes)} classes"),
             ("Submissions", f"{count(f.queries)}{_accounts(f)}"),
             ("Guard", f"{f.guard}, {fixed(f.nats, 0)} nats in all answers"),
             ("Draws per label", f"{fixed(f.per_label, 1)} ({_closed_form(f)})"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
-from privacygauge.report.numbers import Shown, count, percent, plain, rate
+from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 SAFE = Grade("safe against any attack", Severity.NOTHING)
@@ -86,27 +86,29 @@ def submissions(number: int | None) -> str:
 
 
 def _headline(f: HoldoutBounds, found: Grade) -> str:
-    k, most = count(f.queries), points(f.allowed_bias)
+    k, most = several(f.queries, "submission"), points(f.allowed_bias)
     honest = points(f.bias("honest_best_of_k").value)
     gain = "" if f.strongest is None else _gain(f.strongest.value)
     if found == WORN:
         attacker = f", an attacker {gain}" if gain else ""
-        return f"Too many submissions: {k} gain an honest team up to {honest} points{attacker}"
+        gained = f"{count(f.queries)} gain an honest team up to {honest} points"
+        return f"Too many submissions: {gained}{attacker}"
     if found == SAFE:
-        return f"Safe: no attack gains more than {most} points with {k} submissions"
+        return f"Safe: no attack gains more than {most} points with {k}"
     if found == UNKNOWN:
         return f"To be measured: no formula says what attacks gain behind {plain(f.guard)}"
     if found == SOUND:
-        return f"No known attack gains more than {gain} points with {k} submissions"
-    return f"Open to attack: {k} submissions can buy {gain} points without any model"
+        return f"No known attack gains more than {gain} points with {k}"
+    return f"Open to attack: {k} can buy {gain} points without any model"
 
 
 def _found(f: HoldoutBounds) -> str:
     honest, strongest = f.bias("honest_best_of_k"), f.strongest
     begin = (
-        f"With {count(f.queries)} submissions to {count(f.n)} examples of {count(f.classes)} "
-        f"classes, an honest team whose submissions are all {percent(f.accuracy)} right gains up "
-        f"to {points(honest.value)} points, merely because the best score is chosen"
+        f"With {several(f.queries, 'submission')} to {several(f.n, 'example')} of "
+        f"{count(f.classes)} classes, an honest team whose submissions are all "
+        f"{percent(f.accuracy)} right gains up to {points(honest.value)} points, merely "
+        "because the best score is chosen"
     )
     if strongest is None:
         return (

@@ -57,7 +57,7 @@ def report(f: LeaderboardAudit) -> Report:
         "leaderboard",
         "A leaderboard's history",
         about=About(
-            f"A leaderboard's history of {count(len(f.submissions.accounts))} submissions",
+            f"A leaderboard's history of {several(len(f.submissions.accounts), 'submission')}",
             "Are there submissions that honest work would hardly make?",
             f"nobody attacked here; looked at: {f.evidence}",
             "test-set-reuse",
@@ -178,7 +178,7 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
     )
     if f.copies is not None and f.near_copies is not None:
         note += (
-            f" {count(f.copies)} submissions repeat an earlier one exactly, "
+            f" {several(f.copies, 'submission')} repeat an earlier one exactly, "
             f"{count(f.shared_copies or 0)} of them another account's; {count(f.near_copies)} more "
             "differ from another account's on at most one point in a hundred. Public baselines "
             "look like this, so these are counted and not tested."
@@ -189,7 +189,8 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
             "Scores in the order of time",
             "Dots: submissions; crosses: those in a finding. Where the best so far stays near the "
             "curve of noise alone, luck explains it. The Ladder is what it would have shown.",
-            f"The best score is {percent(s.best[-1], 2)}, it rose {count(f.rises)} times; noise "
+            f"The best score is {percent(s.best[-1], 2)}, it rose "
+            f"{several(f.rises, 'time')}; noise "
             f"alone gives {percent(s.noise[-1], 2)}.",
             lambda: plot_history(f),
         ),

@@ -92,8 +92,9 @@ def _found(f: LeaderboardAudit) -> tuple[str, ...]:
         return ("No test could be made; what each would need is listed below.",)
     if not f.findings:
         return (
-            f"{count(len(f.tests))} tests on {count(len(f.submissions.accounts))} submissions by "
-            f"{count(f.n_accounts)} accounts found nothing that honest work would hardly make "
+            f"{several(len(f.tests), 'test')} on "
+            f"{several(len(f.submissions.accounts), 'submission')} by "
+            f"{several(f.n_accounts, 'account')} found nothing that honest work would hardly make "
             f"(all tests together at {rate(f.level)}).",
         )
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
@@ -142,7 +143,7 @@ def _shown(f: LeaderboardAudit) -> tuple[str, ...]:
     if f.ladder_rises is None:
         return ()
     return (
-        f"The best score rose {count(f.rises)} times; a Ladder ({f.ladder}) would have shown "
+        f"The best score rose {several(f.rises, 'time')}; a Ladder ({f.ladder}) would have shown "
         f"{count(f.ladder_rises)} of the rises.",
     )
 

@@ -53,8 +53,8 @@ def report(f: VulnerableRecords, top: int) -> Report:
             "nobody attacked",
             "record-vulnerability",
         ),
-        intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. The score is the "
-        f"mean distance to the {count(f.k)} nearest other records ({f.distance.title}).",
+        intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. A score is a "
+        f"record's mean distance to its {_nearest(f)} ({f.distance.title}).",
         origin=f.origin,
         verdict=_verdict(f),
         measures=_measures(f),
@@ -91,7 +91,7 @@ def _gauge(f: VulnerableRecords) -> Gauge:
     drawn = np.quantile(f.scores, np.linspace(0, 1, n), method="nearest")
     told = "Each line is a record" if n == len(f) else f"Each line is one of {n} quantiles"
     return Gauge(
-        f"Mean distance of a record to its {count(f.k)} nearest others",
+        f"Mean distance of a record to its {_nearest(f)}",
         Shown(fixed(mean, 3)),
         low=mean,
         value=mean,
@@ -105,6 +105,10 @@ def _gauge(f: VulnerableRecords) -> Gauge:
     )
 
 
+def _nearest(f: VulnerableRecords) -> str:
+    return "nearest other" if f.k == 1 else f"{count(f.k)} nearest others"
+
+
 def _highest(f: VulnerableRecords) -> float:
     return float(f.scores[f.order[0]])
 
@@ -115,7 +119,7 @@ def _measures(f: VulnerableRecords) -> tuple[Measure, ...]:
     return (
         Measure(
             "vulnerability",
-            f"Mean distance of a record to its {count(f.k)} nearest others",
+            f"Mean distance of a record to its {_nearest(f)}",
             mean,
             Shown(fixed(mean, 3)),
             f"{f.distance.title}, mean over all {count(len(f))} records",

@@ -23,6 +23,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
     tpr_estimate,
 )
 from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
@@ -71,8 +72,9 @@ def _intro(f: WorstCaseComparison) -> str:
     return (
         f"{count(canaries.n_targets)} canaries and {count(ordinary.n_targets)} ordinary records in "
         f"{count(canaries.n_models)} models "
-        f"{which if f.defended else f'that were trained {how(f.none)}'}; {count(f.n_attacks)} "
-        f"attacks. Small figures are {rate(f.level)} intervals, wide enough to hold together."
+        f"{which if f.defended else f'that were trained {how(f.none)}'}; "
+        f"{several(f.n_attacks, 'attack')}. Small figures are {rate(f.level)} intervals, wide "
+        "enough to hold together."
     )
 
 
