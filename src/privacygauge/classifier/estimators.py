@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -48,6 +48,8 @@ class Estimators:
     """Returns an untrained classifier from a random state."""
     label: str = ""
     """What reports call it; default: the callable's own name."""
+    least: int = 2
+    """Fewest classes that a model is trained on; with fewer its training counts as failed."""
 
     @property
     def name(self) -> str:
@@ -68,18 +70,18 @@ class Estimators:
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
 
-        A class that is missing from a model's records has the probability 0.
+        A class that is missing from a model's records has the probability 0. A record without
+        an answer is NaN.
         """
-        result = np.full(cohort.shape, np.nan)
+        result, queries = np.full(cohort.shape, np.nan), cohort.x[cohort.asked]
         for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
-            if len(seen) < 2:
+            if len(seen) < self.least:
                 continue  # nothing to tell apart: left as failed
             model = _one_thread(self.make(seed))
             # Numbered again: some estimators refuse classes with gaps between them.
             fitted = _fit(model, cohort.x[rows], codes)
-            if fitted is not None:
-                _fill(probs, fitted, cohort.x[cohort.asked], seen, model)
+            _fill(probs, fitted, queries, seen, model)
         return result
 
 
@@ -106,11 +108,11 @@ class Function:
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`."""
-        result = np.full(cohort.shape, np.nan)
+        result, queries = np.full(cohort.shape, np.nan), cohort.x[cohort.asked]
         for probs, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             fitted = self.train_one(cohort.x[rows], cohort.y[rows], seed)
             classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
-            _fill(probs, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
+            _fill(probs, fitted, queries, np.asarray(classes, np.int64), fitted)
         return result
 
 
@@ -161,6 +163,21 @@ def as_trainer(model: object) -> Trainer:
     )
 
 
+def as_given(model: object) -> Trainer:
+    """Return a trainer of the very algorithm that was given, for training with one record less.
+
+    As `as_trainer`, but the random states that an estimator was given stay, in the steps of a
+    pipeline too; those left open are drawn. A single class is trained on where the estimator
+    takes one.
+    """
+    trainer = as_trainer(model)
+    if not isinstance(trainer, Estimators):
+        return trainer
+    make = trainer.make
+    kept = replace(make, keeps=True) if isinstance(make, _Copies) else make
+    return replace(trainer, make=kept, least=1)
+
+
 def answers_of(model: object, x: NDArray[Any], n_classes: int) -> dict[str, Floats]:
     """Return what a trained model, or a function, says of every record.
 
@@ -194,17 +211,18 @@ class _Copies:
     """Untrained copies of an estimator, with a random state of their own where they take one."""
 
     estimator: Any
+    keeps: bool = False
+    """Whether random states that are not None stay as they are."""
 
     def __call__(self, random_state: int) -> ProbabilisticClassifier:
         from sklearn.base import clone
 
-        copy: ProbabilisticClassifier = _with_state(clone(self.estimator), random_state)
-        return copy
-
-
-def _with_state(estimator: Any, random_state: int) -> Any:
-    names = [key for key in estimator.get_params() if key.split("__")[-1] == "random_state"]
-    return estimator.set_params(**dict.fromkeys(names, random_state)) if names else estimator
+        copy: Any = clone(self.estimator)
+        for key, value in copy.get_params().items():
+            if key.split("__")[-1] == "random_state" and not (self.keeps and value is not None):
+                copy.set_params(**{key: random_state})
+        made: ProbabilisticClassifier = copy
+        return made
 
 
 def _one_thread(model: Any) -> Any:
@@ -232,8 +250,8 @@ def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
 
 def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
     seen, logits = _answers(model, x, classes, probs.shape[1], named)
-    if np.isfinite(seen).all():
-        probs[:] = _by_class(seen, logits, classes, probs.shape[1])
+    known = np.isfinite(seen).all(axis=1)
+    probs[known] = _by_class(seen[known], logits, classes, probs.shape[1])
 
 
 def _by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
@@ -266,7 +284,8 @@ def _answers(
 
 def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
     """Return whether finite rows are logits, which may be all above 0 where `non_negative`."""
-    if not np.isfinite(seen).all() or (np.abs(seen.sum(axis=1) - 1) <= _ROUNDING).all():
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    if (np.abs(seen.sum(axis=1) - 1) <= _ROUNDING).all():
         return False
     if not non_negative and seen.min() >= 0:
         raise InputError(

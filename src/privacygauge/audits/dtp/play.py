@@ -129,10 +129,11 @@ def audit_dtp(
     )
     names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
-    path, skipped = task.removal(remove, order) if remove else (None, ())
+    path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
-    repeated = task.repeated(chosen, training_sets) if training_sets else None
+    learner = measured.learner
+    repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
     averaged = () if repeated is None else repeated.T
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = Origin(
@@ -148,7 +149,7 @@ def audit_dtp(
             *_lone(labels, names),
             *_sampled(len(chosen), len(labels), level),
             *_one_bin(measured.pdtp, bin_width),
-            *(() if task.learner else unchecked_code(run)),
+            *unchecked_code(run),
         ),
         {**versions(), "model": task.name, **(provenance or {})},
     )

@@ -73,8 +73,8 @@ class LeavingOut:
     """Of the bins in which log ratios over queries are taken."""
 
     whole: NDArray[Any] | None = None
-    """(r + q, k) What the classifier trained on all of T says about rows and queries; None where
-    it is trained in every task, in one stack with those that it is compared with."""
+    """(r + q, k) What the classifier trained on all of T says about rows and queries; None for
+    networks, which are trained in every task, in one stack with those they are compared with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return what is said with and without each record of the task."""
@@ -82,15 +82,32 @@ class LeavingOut:
         inside = np.tile(self.members, (len(rows), 1))
         inside[np.arange(len(rows)), rows] = False
         asked = np.concatenate([rows, self.queries])
-        if self.whole is None:
+        if isinstance(self.trainer, Stacking):
             everyone = np.vstack([self.members, inside])
             box = box_of(self.x[self.members])
             made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
             return {**self._compared(made[0], made[1:]), "bound": bound}
-        known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
-        made = self.trainer.train(self.cohort(inside, asked))
-        compared = self._compared(self.whole[known], made)
+        if self.whole is None:  # a damaged task of a finished run
+            said = self.trainer.train(self.cohort(self.members[None], asked))[0]
+        else:
+            said = self.whole[np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]]
+        compared = self._compared(said, self._refits(self.cohort(inside, asked)))
         return {**compared, "bound": np.full(len(rows), np.inf)}
+
+    def _refits(self, cohort: Cohort) -> NDArray[Any]:
+        """Return what each model says; NaN where its algorithm refuses the records that are left.
+
+        Without the record a class or a category may be gone, or too few records may be left.
+        """
+        try:
+            return self.trainer.train(cohort)
+        except InputError:
+            raise
+        except (ValueError, IndexError):
+            if len(cohort) == 1:
+                return np.full(cohort.shape, np.nan)
+            each = (self._refits(cohort[i : i + 1]) for i in range(len(cohort)))
+            return np.concatenate(list(each))
 
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
         """Return models that all have the same random state."""
@@ -219,7 +236,7 @@ def failures(failed: Ints, rows: Ints) -> list[str]:
     if not len(failed):
         return []
     return [
-        f"without each of {len(failed):,} records no classifier could be trained (a class is "
-        f"left empty, or predictions are not finite): their values are infinite; rows "
-        f"{checks.listed(rows[failed].tolist())}"
+        f"without each of {len(failed):,} records the classifier cannot be trained, or has no "
+        "answer (a class or a category is gone, or predictions are not finite): their values are "
+        f"infinite; rows {checks.listed(rows[failed].tolist())}"
     ]
