@@ -152,7 +152,7 @@ def as_trainer(model: object) -> Trainer:
         )
     required = n_required(model)
     if required == 1:
-        _require_probabilities(model(0))
+        _require_probabilities(_made_by(model))
         return Estimators(model)
     if required == 3:
         return Function(model)
@@ -329,10 +329,20 @@ def _no_probabilities(model: object) -> str:
     )
 
 
+def _made_by(model: Callable[[int], object]) -> object:
+    try:
+        return model(0)
+    except TypeError as error:
+        raise InputError(f"{_called(model)} takes no random state: {error}") from error
+
+
 def n_required(function: Callable[..., Any]) -> int:
     """Return how many arguments a callable must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:
+        raise InputError(f"{error}: give a function of your own around it") from error
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 

@@ -59,9 +59,10 @@ def audit_dtp(
     Parameters
     ----------
     model : Learner, estimator, callable or Trainer
-        How the classifier is trained. For a learner, and for scikit-learn's naive Bayes,
-        logistic regression, discriminant analysis and nearest neighbours, leaving a record out
-        needs no training; anything else is trained once more for each record.
+        How the classifier is trained. A learner leaves records out without training. So do
+        scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, where refits of
+        the riskiest records and of some at random agree; anything else is trained once more for
+        each record, as it was given: a random state of its own stays.
     x : array_like, shape (n, d)
         The training set.
     y : array_like of int, shape (n,)
@@ -123,6 +124,11 @@ def audit_dtp(
     features, labels = require_records(x, y)
     if len(np.unique(labels)) < 2:
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
+    if remove >= len(labels):
+        raise InputError(
+            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
+            f"records has to stay, got {remove:,}"
+        )
     chosen = _rows(rows, len(labels))
     task = TrainingSet(
         model, features, labels, bin_width, queries, seed, run, n_jobs, progress, invocation
@@ -171,6 +177,7 @@ def audit_dtp(
         tuple(_mean(values, False, level, "training sets") for values in averaged),
         path,
         task.variation(riskiest, vary) if vary else (),
+        measured.checked,
     )
 
 
