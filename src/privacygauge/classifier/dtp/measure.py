@@ -115,7 +115,7 @@ class TrainingSet:
         if kinds == 3:
             first, second = self.x[rng.integers(n, size=(2, each))]
             asked.append(first + rng.random((each, 1)) * (second - first))
-        return np.vstack(asked)
+        return np.vstack(asked).astype(self.x.dtype)  # what is asked changes no type of number
 
     def measured(self, rows: Ints) -> Measured:
         """Return PDTP and DTP of records (r,)."""
@@ -289,7 +289,11 @@ class TrainingSet:
 def _refitted(unsure: Bools) -> str:
     """Return how many records a shortcut cannot answer for, in words; empty for none."""
     n = int(np.count_nonzero(unsure))
-    return f"; {n:,} further records were refitted, where ties or a rare value decide" if n else ""
+    return (
+        f"; {n:,} further records were refitted, where ties, rare values or rounding decide"
+        if n
+        else ""
+    )
 
 
 def _limits(unsure: Bools, some_left_out: bool) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.dtp import unsure
 from privacygauge.classifier.dtp.discriminant import LinearDiscriminant
 from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.multinomial import MultinomialNaiveBayes
@@ -40,7 +41,7 @@ class Shortcut:
     """Does what the estimator does."""
     unsure: Bools
     """(n,) Records that only a refit can answer for: without them the estimator may refuse the
-    others, or it answers by an order of ties that is its own."""
+    others, an order of ties of its own may decide, or too few digits are left."""
     settled: Callable[[NDArray[Any]], Bools] = _all
     """Which queries (q, d) no order of ties decides, (q,)."""
 
@@ -72,11 +73,11 @@ def recognised(model: object, x: NDArray[Any], y: Ints) -> Shortcut | None:
     x = np.asarray(x)
     if candidates is None or x.ndim != 2 or x.dtype.kind not in "biuf" or not np.isfinite(x).all():
         return None
-    alone = _lone(x, y)
+    numbers, alone = x.astype(np.float64), unsure.lone(x, y)
     with warnings.catch_warnings():
         # What an estimator warns of in a trial it will warn of again when it is used.
         warnings.simplefilter("ignore")
-        for shortcut in candidates(vars(model), x, y):
+        for shortcut in candidates(vars(model), numbers, y):
             if _agree(model, shortcut, x, y):
                 return replace(shortcut, unsure=shortcut.unsure | alone)
     return None
@@ -96,16 +97,6 @@ def _kind(model: object) -> str:
     return f"{type(model).__module__}.{type(model).__qualname__}"
 
 
-def _lone(x: NDArray[Any], y: Ints) -> Bools:
-    """Return the records without which a class is empty, or all others are equal, (n,)."""
-    alone = np.bincount(y)[y] == 1
-    for row in (0, 1):  # all others equal one of these
-        differs = (x != x[row]).any(axis=1)
-        if np.count_nonzero(differs) <= 1:
-            alone = alone | differs
-    return np.asarray(alone, np.bool_)
-
-
 def _is(parameters: _Parameters, expected: _Parameters) -> bool:
     """Return whether all these parameters, as far as the version has them, are as expected."""
     return all(parameters.get(name, value) == value for name, value in expected.items())
@@ -121,9 +112,8 @@ def _categorical(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
         sizes = np.maximum(top.astype(np.int64) + 1, least).tolist()
         # Without the only record of the last category there is one category less.
         last = (x == top) & (top >= least)
-        unsure = (last & (last.sum(axis=0) == 1)).any(axis=1)
-        learner = NaiveBayes(tuple(sizes), given["alpha"])
-        yield Shortcut(learner, unsure)
+        refitted = (last & (last.sum(axis=0) == 1)).any(axis=1)
+        yield Shortcut(NaiveBayes(tuple(sizes), given["alpha"]), refitted)
 
 
 def _bernoulli(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
@@ -133,51 +123,37 @@ def _bernoulli(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
 
 def _multinomial(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
     if _is(given, _OWN_SHARES) and np.ndim(given["alpha"]) == 0 and x.min() >= 0:
-        yield Shortcut(MultinomialNaiveBayes(float(given["alpha"])), ~_all(x))
+        alpha = float(given["alpha"])
+        yield Shortcut(MultinomialNaiveBayes(alpha), unsure.of_multinomial(x, y, alpha))
 
 
 def _gaussian(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
     if _is(given, {"priors": None, "var_smoothing": 1e-9}):
-        yield Shortcut(NaiveBayes((None,) * x.shape[1]), ~_all(x))
+        yield Shortcut(NaiveBayes((None,) * x.shape[1]), unsure.of_gaussian(x, y))
 
 
 def _linear_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
     usual = {"solver": "svd", "priors": None, "shrinkage": None, "tol": 1e-4}
     if _is(given, {**usual, "covariance_estimator": None}):
+        refitted = unsure.of_linear(x, y, given["tol"])
         # The divisor is another one from version 1.9 on; the trial tells.
         for divisor in ("records", "degrees of freedom"):
-            yield Shortcut(LinearDiscriminant(divisor), ~_all(x))
+            yield Shortcut(LinearDiscriminant(divisor), refitted)
 
 
 def _quadratic_discriminant(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
     usual = {"solver": "svd", "priors": None, "shrinkage": None, "covariance_estimator": None}
     if _is(given, usual):
-        unsure = _near_singular(x, y, given["reg_param"], given["tol"])
+        refitted = unsure.of_quadratic(x, y, given["reg_param"], given["tol"])
         for divisor in ("records", "degrees of freedom"):
-            yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), unsure)
-
-
-def _near_singular(x: NDArray[Any], y: Ints, reg: float, least: float) -> Bools:
-    """Return the records without which a class's covariance may be refused as singular, (n,)."""
-    unsure = np.zeros(len(y), np.bool_)
-    for label in np.unique(y):
-        own = np.flatnonzero(y == label)
-        left = len(own) - 1
-        if left <= x.shape[1]:
-            unsure[own] = True
-            continue
-        u, s, _ = np.linalg.svd(x[own] - x[own].mean(axis=0), full_matrices=False)
-        # What a record takes from the smallest variance is at most its leverage.
-        kept = np.maximum(1 - (left + 1) / left * (u**2).sum(axis=1), 0)
-        unsure[own] = (1 - reg) * s.min() ** 2 * kept / (left + 1) + reg <= 2 * least
-    return unsure
+            yield Shortcut(QuadraticDiscriminant(given["reg_param"], divisor), refitted)
 
 
 def _neighbours(given: _Parameters, x: NDArray[Any], y: Ints) -> _Found:
     euclidean = given["metric"] == "euclidean" or _is(given, {"metric": "minkowski", "p": 2})
     k = given["n_neighbors"]
     if euclidean and len(x) > k and _is(given, {"weights": "uniform", "metric_params": None}):
-        clear = partial(_clear, x.astype(np.float64), y, k)
+        clear = partial(_clear, x, y, k)
         yield Shortcut(NearestNeighbours(k), ~clear(x), clear)
 
 
