@@ -182,7 +182,7 @@ class TrainingSet:
         some_left_out = len(queries) < len(self.queries)
         return Measured(
             pdtp,
-            DtpRange(low, high, quick.dtp.method + _limits(unsure, some_left_out)),
+            DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
             f"{quick.method}; {checked}{_refitted(unsure)}",
             tuple(failures(said.failed, rows[again])),
             shortcut.learner,
@@ -296,7 +296,8 @@ def _refitted(unsure: Bools) -> str:
     )
 
 
-def _limits(unsure: Bools, some_left_out: bool) -> str:
-    """Return what the range of DTP does not cover, in words."""
-    refitted = "; of refitted records, queries that were tried" if unsure.any() else ""
-    return refitted + ("; none at which ties decide" if some_left_out else "")
+def _over_all(method: str, unsure: Bools, some_left_out: bool) -> str:
+    """Return how DTP over all queries was found where some records were refitted."""
+    if unsure.any() and method != SEARCHED:
+        method += "; for refitted records from queries that were tried"
+    return method + ("; queries that ties decide were left out" if some_left_out else "")
