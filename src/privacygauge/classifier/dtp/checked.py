@@ -31,7 +31,8 @@ class Checked:
 
     def __str__(self) -> str:
         """Return the finding in words."""
-        return f"{self.agree} of {self.n} refits agree (largest difference {self.largest:.1g})"
+        largest = f"{self.largest:.1g}" if np.isfinite(self.largest) else "infinite"
+        return f"{self.agree} of {self.n} refits agree (largest difference {largest})"
 
 
 def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
