@@ -74,7 +74,7 @@ def test_random_states_that_were_given_stay_where_the_algorithm_is_audited_as_gi
         make_pipeline(*steps),
         VotingClassifier([("a", steps[1])], voting="soft"),
     ):
-        a, b = trained(as_given(model), x, y, inside, seeds=(1, 2))
+        a, b = trained(as_given(as_trainer(model)), x, y, inside, seeds=(1, 2))
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, clone(model).fit(x, y).predict_proba(x))
         a, b = trained(as_trainer(model), x, y, inside, seeds=(1, 2))
