@@ -65,7 +65,7 @@ def test_pdtp_is_that_of_honest_refits() -> None:
     x, y = records()
     for model, method in ((GaussianNB(), CLOSED), (DecisionTreeClassifier(max_depth=2), TRAINED)):
         found = audit_dtp(model, x, y, bin_width=0.01, rows=[3, 8, 11])
-        assert found.method == method
+        assert found.method.startswith(method)
         whole = type(model)(**model.get_params()).fit(x, y) if method == CLOSED else None
         for row, value in zip(found.rows, found.pdtp, strict=True):
             if whole is None:

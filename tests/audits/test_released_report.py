@@ -89,7 +89,6 @@ def harmless(found):
         auc=chance,
         attack=evaluations[0],
         accuracy=chance,
-        auc=chance,
         epsilon=replace(nothing, low=0.0),
     )
     corrected = replace(found.corrected, risks=(nothing,) * len(found.risks), copies=nothing)

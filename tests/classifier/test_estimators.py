@@ -3,14 +3,21 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from privacygauge.classifier.estimators import Estimators, Function, answers_of, as_trainer
+from privacygauge.classifier.estimators import (
+    Estimators,
+    Function,
+    answers_of,
+    as_given,
+    as_trainer,
+)
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.errors import InputError
 
@@ -56,6 +63,24 @@ def test_every_random_state_inside_a_pipeline_is_set():
     a, b, c = trained(as_trainer(model), x, y, inside, seeds=(1, 1, 2))
     np.testing.assert_array_equal(a, b)
     assert (a != c).any()
+
+
+def test_random_states_that_were_given_stay_where_the_algorithm_is_audited_as_given():
+    x, y = data()
+    inside = np.ones((2, 60), bool)
+    steps = (StandardScaler(), RandomForestClassifier(5, random_state=7))
+    for model in (
+        steps[1],
+        make_pipeline(*steps),
+        VotingClassifier([("a", steps[1])], voting="soft"),
+    ):
+        a, b = trained(as_given(as_trainer(model)), x, y, inside, seeds=(1, 2))
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, clone(model).fit(x, y).predict_proba(x))
+        a, b = trained(as_trainer(model), x, y, inside, seeds=(1, 2))
+        assert (a != b).any()
+    a, b = trained(as_given(RandomForestClassifier(5)), x, y, inside, seeds=(1, 2))
+    assert (a != b).any()
 
 
 def test_a_class_that_is_missing_from_a_subset_has_probability_0():

@@ -136,6 +136,19 @@ def test_a_category_of_ones_own_is_warned_of(table, capsys):
         (("--fail-above", "auc=1"), "no metric 'auc'; there are pdtp, mean"),
         (("--model", "logistic", "--l2", "0"), "l2 must be above 0"),
         (("--remove", "1", "--order", "other"), "order must be"),
+        (
+            ("--remove", "80"),
+            "remove must be at most 79, because one of the 80 records has to stay",
+        ),
+        (("--model", "models.py"), "--model must be one of naive-bayes, bayes-inference"),
+        (("--model", "nowhere.py:tree"), "nowhere.py does not exist"),
+        (("--model", "string:digits"), "a model must be an estimator with fit and predict_proba"),
+        (("--model", "builtins:max"), "no signature found for builtin"),
+        (("--model", "builtins:len"), "len takes no random state"),
+        (("--model", "logistic", "--alpha", "0.5"), "--alpha goes with naive-bayes"),
+        (("--model", "random-forest", "--alpha", "2"), "random-forest does not have it"),
+        (("--model", "lda", "--l2", "2"), "--l2 goes with logistic, least-squares; lda"),
+        (("--neighbours", "3"), "--neighbours goes with nearest; naive-bayes"),
     ],
 )
 def test_bad_input_is_one_line_and_code_2(table, capsys, options, message):

@@ -6,7 +6,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -51,6 +51,8 @@ class Estimators:
     """Returns an untrained classifier from a random state."""
     label: str = ""
     """What reports call it; default: the callable's own name."""
+    least: int = 2
+    """Fewest classes that a model is trained on; with fewer its training counts as failed."""
 
     @property
     def name(self) -> str:
@@ -71,7 +73,8 @@ class Estimators:
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the probabilities that each model gives the `asked` records; see `Trainer`.
 
-        A class that is missing from a model's records has the probability 0.
+        A class that is missing from a model's records has the probability 0. A record without
+        an answer is NaN.
         """
         return self._filled(cohort, _fill)
 
@@ -80,16 +83,15 @@ class Estimators:
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
-        result = np.full(cohort.shape, np.nan)
+        result, queries = np.full(cohort.shape, np.nan), cohort.x[cohort.asked]
         for answers, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             seen, codes = np.unique(cohort.y[rows], return_inverse=True)
-            if len(seen) < 2:
+            if len(seen) < self.least:
                 continue  # nothing to tell apart: left as failed
             model = _one_thread(self.make(seed))
             # Numbered again: some estimators refuse classes with gaps between them.
             fitted = _fit(model, cohort.x[rows], codes)
-            if fitted is not None:
-                fill(answers, fitted, cohort.x[cohort.asked], seen, model)
+            fill(answers, fitted, queries, seen, model)
         return result
 
 
@@ -123,11 +125,11 @@ class Function:
         return self._filled(cohort, _fill_logs)
 
     def _filled(self, cohort: Cohort, fill: _Fill) -> Floats:
-        result = np.full(cohort.shape, np.nan)
+        result, queries = np.full(cohort.shape, np.nan), cohort.x[cohort.asked]
         for answers, rows, seed in zip(result, cohort.inside, cohort.seeds, strict=True):
             fitted = self.train_one(cohort.x[rows], cohort.y[rows], seed)
             classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
-            fill(answers, fitted, cohort.x[cohort.asked], np.asarray(classes, np.int64), fitted)
+            fill(answers, fitted, queries, np.asarray(classes, np.int64), fitted)
         return result
 
 
@@ -167,7 +169,7 @@ def as_trainer(model: object) -> Trainer:
         )
     required = n_required(model)
     if required == 1:
-        _require_probabilities(model(0))
+        _require_probabilities(_made_by(model))
         return Estimators(model)
     if required == 3:
         return Function(model)
@@ -176,6 +178,21 @@ def as_trainer(model: object) -> Trainer:
         f"features, classes and a random state (and returns a trained model); {_called(model)} "
         f"takes {required} arguments"
     )
+
+
+def as_given(model: object) -> Trainer:
+    """Return a trainer of the very algorithm that was given, for training with one record less.
+
+    As `as_trainer`, but the random states that an estimator was given stay, in the steps of a
+    pipeline too; those left open are drawn. A single class is trained on where the estimator
+    takes one.
+    """
+    trainer = as_trainer(model)
+    if not isinstance(trainer, Estimators):
+        return trainer
+    make = trainer.make
+    kept = replace(make, keeps=True) if isinstance(make, _Copies) else make
+    return replace(trainer, make=kept, least=1)
 
 
 def answers_of(
@@ -222,17 +239,18 @@ class _Copies:
     """Untrained copies of an estimator, with a random state of their own where they take one."""
 
     estimator: Any
+    keeps: bool = False
+    """Whether random states that are not None stay as they are."""
 
     def __call__(self, random_state: int) -> ProbabilisticClassifier:
         from sklearn.base import clone
 
-        copy: ProbabilisticClassifier = _with_state(clone(self.estimator), random_state)
-        return copy
-
-
-def _with_state(estimator: Any, random_state: int) -> Any:
-    names = [key for key in estimator.get_params() if key.split("__")[-1] == "random_state"]
-    return estimator.set_params(**dict.fromkeys(names, random_state)) if names else estimator
+        copy: Any = clone(self.estimator)
+        for key, value in copy.get_params().items():
+            if key.split("__")[-1] == "random_state" and not (self.keeps and value is not None):
+                copy.set_params(**{key: random_state})
+        made: ProbabilisticClassifier = copy
+        return made
 
 
 def _one_thread(model: Any) -> Any:
@@ -260,16 +278,19 @@ def _fit(model: Any, x: NDArray[Any], codes: Ints) -> Any:
 
 def _fill(probs: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
     seen, logits = _answers(model, x, classes, probs.shape[1], named)
-    if np.isfinite(seen).all():
-        probs[:] = _by_class(seen, logits, classes, probs.shape[1])
+    known = np.isfinite(seen).all(axis=1)
+    probs[known] = _by_class(seen[known], logits, classes, probs.shape[1])
 
 
 def _fill_logs(log_p: Floats, model: Any, x: NDArray[Any], classes: Ints, named: Any) -> None:
     seen, logits = _answers(model, x, classes, log_p.shape[1], named)
-    if np.isfinite(seen).all():
-        log_p[:] = -np.inf
-        with limited_to(1):
-            log_p[:, classes] = class_log_p(seen) if logits else own_log_p(model, x, seen)
+    known = np.isfinite(seen).all(axis=1)
+    if not known.any():
+        return
+    with limited_to(1):
+        found = class_log_p(seen) if logits else own_log_p(model, x, seen)
+    log_p[known] = -np.inf
+    log_p[np.ix_(known, classes)] = found[known]
 
 
 def _by_class(seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
@@ -302,7 +323,8 @@ def _answers(
 
 def _are_logits(seen: Floats, name: str, *, non_negative: bool) -> bool:
     """Return whether finite rows are logits, which may be all above 0 where `non_negative`."""
-    if not np.isfinite(seen).all() or (np.abs(seen.sum(axis=1) - 1) <= _ROUNDING).all():
+    seen = seen[np.isfinite(seen).all(axis=1)]
+    if (np.abs(seen.sum(axis=1) - 1) <= _ROUNDING).all():
         return False
     if not non_negative and seen.min() >= 0:
         raise InputError(
@@ -346,10 +368,20 @@ def _no_probabilities(model: object) -> str:
     )
 
 
+def _made_by(model: Callable[[int], object]) -> object:
+    try:
+        return model(0)
+    except TypeError as error:
+        raise InputError(f"{_called(model)} takes no random state: {error}") from error
+
+
 def n_required(function: Callable[..., Any]) -> int:
     """Return how many arguments a callable must be given."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:
+        raise InputError(f"{error}: give a function of your own around it") from error
     return sum(p.kind in kinds and p.default is p.empty for p in parameters)
 
 

@@ -37,7 +37,7 @@ from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
-from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.runs.plan import Plan
@@ -119,6 +119,15 @@ def test_an_emptied_class_is_an_infinite_value_and_no_exception() -> None:
     assert failures(np.zeros(0, np.int64), np.array([4])) == []
 
 
+def test_a_single_class_is_trained_on_where_the_algorithm_takes_it() -> None:
+    x, y = records(9)
+    y = (np.arange(9) == 4) * 1
+    taken = retrained(as_given(GaussianNB()), x, y, np.array([4]), n_classes=2)
+    assert taken.without.tolist() == [[1.0, 0.0]]
+    refused = retrained(as_given(LogisticRegression()), x, y, np.arange(9), n_classes=2)
+    assert refused.failed.tolist() == [4]
+
+
 def test_one_class_alone_cannot_be_trained() -> None:
     x, _ = records()
     with pytest.raises(InputError, match="cannot be trained on all 30 records"):
@@ -156,6 +165,14 @@ def test_of_a_finished_run_nothing_is_trained_again(tmp_path: object) -> None:
         patch.setattr(GaussianNB, "fit", lambda *_: pytest.fail("trained"))
         again = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)
     assert np.array_equal(again.without, first.without)
+    # Without a folder nothing is written, and the numbers are the same.
+    told: list[tuple[int, int]] = []
+    here = retrained(
+        as_trainer(GaussianNB()), x, y, rows, n_classes=2, progress=lambda *at: told.append(at)
+    )
+    assert np.array_equal(here.without, first.without)
+    assert np.array_equal(here.searched, first.searched)
+    assert (told[0], told[-1]) == ((0, 5), (5, 5))
     # What was damaged since is made again, the same.
     next(Path(kept).rglob("without/c/0/0")).write_bytes(b"")
     mended = retrained(as_trainer(GaussianNB()), x, y, rows, n_classes=2, run=kept)

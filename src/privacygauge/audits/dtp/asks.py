@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,16 @@ ON_NUMBERS = ("logistic", "lda", "qda", "least-squares", "nearest")
 
 TRAINED = ("random-forest", "gradient-boosting", "network", "network-large")
 """Models that are trained again for every record."""
+
+MODELS = (*ON_CATEGORIES, *ON_NUMBERS, *TRAINED)
+"""Names of ``--model``."""
+
+HAVE: Mapping[str, tuple[float, tuple[str, ...]]] = {
+    "alpha": (1.0, ON_CATEGORIES),
+    "l2": (1.0, ("logistic", "least-squares")),
+    "neighbours": (5, ("nearest",)),
+}
+"""Settings that only some models have: the default, and which models."""
 
 ORDERS = ("recomputed", "initial")
 """Names of ``--order``."""
@@ -56,7 +67,7 @@ class DtpRequest(LabelledRecords):
         "gradient-boosting, network, network-large or a callable of your own (trained again "
         "without each record).",
         default="naive-bayes",
-        offers=(*ON_CATEGORIES, *ON_NUMBERS, *TRAINED),
+        offers=MODELS,
     )
     continuous: tuple[str, ...] = option(
         "--continuous",
@@ -69,18 +80,22 @@ class DtpRequest(LabelledRecords):
         "--alpha",
         "A",
         "Laplace smoothing of models on categories; 0 for none.",
-        default=1.0,
+        default=HAVE["alpha"][0],
         panel=SETTINGS,
     )
     l2: float = option(
         "--l2",
         "L",
         "Weight of the squared coefficients of logistic and least-squares.",
-        default=1.0,
+        default=HAVE["l2"][0],
         panel=SETTINGS,
     )
     neighbours: int = option(
-        "--neighbours", "K", "Number of neighbours of nearest.", default=5, panel=SETTINGS
+        "--neighbours",
+        "K",
+        "Number of neighbours of nearest.",
+        default=int(HAVE["neighbours"][0]),
+        panel=SETTINGS,
     )
     bin_width: float = option(
         "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
@@ -135,7 +150,17 @@ class DtpRequest(LabelledRecords):
         return self.model not in (*ON_CATEGORIES, *ON_NUMBERS)
 
     def check(self, jobs: int) -> None:
-        """Refuse columns of numbers where every number is one."""
+        """Refuse what is not a model, and settings that the model does not have."""
+        if self.model not in MODELS and ":" not in self.model:
+            raise InputError(
+                f"--model must be one of {', '.join(MODELS)}, or FILE.py:NAME or MODULE:NAME of "
+                f"your own, got {self.model!r}"
+            )
+        for name, (default, models) in HAVE.items():
+            if self.model not in models and getattr(self, name) != default:
+                raise InputError(
+                    f"--{name} goes with {', '.join(models)}; {self.model} does not have it"
+                )
         if self.continuous and self.model not in ON_CATEGORIES:
             raise InputError(
                 f"--continuous goes with {', '.join(ON_CATEGORIES)}; for {self.model} numbers are "

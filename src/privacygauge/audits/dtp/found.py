@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.dtp.checked import Checked
 from privacygauge.classifier.dtp.learner import DtpRange
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
@@ -61,6 +62,8 @@ class DtpAudit(Reported):
     """What removing the riskiest records does; None where it was not asked for."""
     variation: tuple[Variation, ...]
     """For the riskiest records: what else moves their predictions; empty where not asked for."""
+    checked: Checked | None = None
+    """How many refits agree with a shortcut that spared the others; None where none was tried."""
 
     def __post_init__(self) -> None:
         for name in ("rows", "ids", "labels", "pdtp"):

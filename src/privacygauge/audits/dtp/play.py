@@ -58,9 +58,10 @@ def audit_dtp(
     Parameters
     ----------
     model : Learner, estimator, callable or Trainer
-        How the classifier is trained. For a learner, and for scikit-learn's naive Bayes,
-        logistic regression, discriminant analysis and nearest neighbours, leaving a record out
-        needs no training; anything else is trained once more for each record.
+        How the classifier is trained. A learner leaves records out without training. So do
+        scikit-learn's naive Bayes, discriminant analysis and nearest neighbours, where refits of
+        the riskiest records and of some at random agree; anything else is trained once more for
+        each record, as it was given: a random state of its own stays.
     x : array_like, shape (n, d)
         The training set.
     y : array_like of int, shape (n,)
@@ -122,6 +123,11 @@ def audit_dtp(
     features, labels = require_records(x, y)
     if len(np.unique(labels)) < 2:
         raise InputError("at least two classes are needed: one class alone has nothing to tell")
+    if remove >= len(labels):
+        raise InputError(
+            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
+            f"records has to stay, got {remove:,}"
+        )
     chosen = _rows(rows, len(labels))
     task = TrainingSet(
         model,
@@ -137,10 +143,11 @@ def audit_dtp(
     )
     names = _names(class_names, task.n_classes)
     measured = task.measured(chosen)
-    path, skipped = task.removal(remove, order) if remove else (None, ())
+    path, skipped = task.removal(remove, order, measured.learner) if remove else (None, ())
     named = np.arange(len(labels)) if ids is None else checks.vector(ids, "ids", length=len(labels))
     complete = len(chosen) == len(labels)
-    repeated = task.repeated(chosen, training_sets) if training_sets else None
+    learner = measured.learner
+    repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
     origin = Origin(
         command,
@@ -152,7 +159,7 @@ def audit_dtp(
         warnings=(
             *(*warnings, *measured.warnings, *_lone(labels, names)),
             *(*_sampled(len(chosen), len(labels), level), *_one_bin(measured.pdtp, bin_width)),
-            *(() if task.learner else unchecked_code(run)),
+            *unchecked_code(run),
         ),
         provenance={**versions(), "model": task.name, **(provenance or {})},
     )
@@ -174,6 +181,7 @@ def audit_dtp(
         averages=_averages(repeated, level),
         removal=path,
         variation=task.variation(riskiest, vary) if vary else (),
+        checked=measured.checked,
     )
 
 

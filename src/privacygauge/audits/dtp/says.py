@@ -8,6 +8,7 @@ from privacygauge.audits.dtp import records, sections
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
+from privacygauge.classifier.dtp.checked import Checked
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats
@@ -281,6 +282,7 @@ def _data(f: DtpAudit) -> dict[str, Json]:
     return {
         "model": f.model,
         "method": f.method,
+        "refits": _refits(f.checked),
         "bin": float(f.width),
         "n_train": int(f.n_train),
         "n_measured": len(f.rows),
@@ -309,6 +311,13 @@ def _data(f: DtpAudit) -> dict[str, Json]:
         "variation": [_variation(v) for v in f.variation],
         "repeated": _repeated(f),
     }
+
+
+def _refits(checked: Checked | None) -> Json:
+    if checked is None:
+        return None
+    largest = finite(checked.largest)
+    return {"compared": checked.n, "agree": checked.agree, "largest_difference": largest}
 
 
 def _named(f: DtpAudit, i: int) -> dict[str, Json]:

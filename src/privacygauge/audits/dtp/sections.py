@@ -464,7 +464,8 @@ def _methods(f: DtpAudit) -> tuple[tuple[Content, ...], ...]:
         one = f.averages[0]
         rows.append(("Mean over training sets", _estimated(one, False), n_sets(one.n)))
     if f.removal is not None:
-        how = f"every value computed again after each removal; {_order(f.removal)}"
+        by = "" if f.checked is None else " by the shortcut, without further refits"
+        how = f"every value computed again after each removal{by}; {_order(f.removal)}"
         rows.append(("Removal", how, f"{count(len(f.removal.removed))} removals"))
     if f.variation:
         models = f"{count(len(f.variation[0].sampling))} models each"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.dtp.checked import Checked, compared, spots
 from privacygauge.classifier.dtp.indirect import shown_by
-from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Learner, box_of
+from privacygauge.classifier.dtp.learner import Bounded, DtpRange, Fitted, Learner, box_of
 from privacygauge.classifier.dtp.logistic import Logistic
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.ratios import binned_bound, cap, log_ratio
-from privacygauge.classifier.dtp.recognised import recognised
+from privacygauge.classifier.dtp.recognised import Shortcut, before_the_optimum, recognised
 from privacygauge.classifier.dtp.removal import (
     LearnerRecords,
     Order,
@@ -25,9 +26,9 @@ from privacygauge.classifier.dtp.removal import (
     categorical_records,
     remove_riskiest,
 )
-from privacygauge.classifier.dtp.retrained import failures, retrained, vanished
+from privacygauge.classifier.dtp.retrained import Retrained, failures, retrained, vanished
 from privacygauge.classifier.dtp.variation import Variation, variation
-from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.estimators import as_given, as_trainer
 from privacygauge.classifier.shadows import Progress
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -36,12 +37,7 @@ from privacygauge.errors import InputError
 
 CLOSED = "exact without training: what the record contributed is taken out"
 AT_OPTIMUM = "at the optimum with and without the record, from one factorised Hessian"
-TRAINED = "trained once more without each record, with the same random draws"
-STOPS_SHORT = (
-    "scikit-learn's solver stops short of the optimum of logistic regression, and at other points "
-    "with and without a record; measured is the optimum itself: give pg.learners.Logistic(l2) to "
-    "mean that, or a callable that returns the estimator to have it trained again as it is"
-)
+TRAINED = "trained once more without each record, with the same random states"
 FROM_WEIGHTS = "lower end from queries that were tried; certified bound from the networks' weights"
 SEARCHED = "lower end from queries that were tried; no upper bound is known but that of bins"
 
@@ -58,6 +54,10 @@ class Measured:
     """How the classifier without a record was had."""
     warnings: tuple[str, ...] = ()
     """What the reader has to know."""
+    learner: Learner | None = None
+    """What left records out without training; None where all were trained without."""
+    checked: Checked | None = None
+    """How many refits agree with the shortcut; None where the learner itself was asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +86,6 @@ class TrainingSet:
     """How to start the run again, kept in its folder."""
 
     @cached_property
-    def learner(self) -> Learner | None:
-        """What leaves records out without training, where there is such a thing."""
-        if isinstance(self.model, Learner):
-            return self.model
-        return recognised(self.model, self.x, self.y)
-
-    @cached_property
     def n_classes(self) -> int:
         """Number of classes."""
         return int(self.y.max()) + 1
@@ -100,7 +93,7 @@ class TrainingSet:
     @property
     def name(self) -> str:
         """What reports call the kind of model."""
-        return as_trainer(self.model).name if self.learner is None else self.learner.name
+        return as_trainer(self.model).name
 
     @cached_property
     def queries(self) -> NDArray[Any]:
@@ -122,63 +115,125 @@ class TrainingSet:
         if kinds == 3:
             first, second = self.x[rng.integers(n, size=(2, each))]
             asked.append(first + rng.random((each, 1)) * (second - first))
-        return np.vstack(asked)
+        return np.vstack(asked).astype(self.x.dtype)  # what is asked changes no type of number
 
     def measured(self, rows: Ints) -> Measured:
         """Return PDTP and DTP of records (r,)."""
-        if self.learner is None:
+        if isinstance(self.model, Learner):
+            fitted = self.model.fit(self.x, self.y, n_classes=self.n_classes)
+            return self._exact(self.model, fitted, rows, self.queries)
+        shortcut = recognised(self.model, self.x, self.y)
+        if shortcut is None or shortcut.unsure[rows].all():
             return self._trained(rows)
-        fitted = self.learner.fit(self.x, self.y, n_classes=self.n_classes)
+        return self._by_shortcut(shortcut, rows)
+
+    def _exact(
+        self, learner: Learner, fitted: Fitted, rows: Ints, queries: NDArray[Any]
+    ) -> Measured:
         said = fitted.log_p(self.x[rows])
         silent = np.flatnonzero(np.isnan(said).any(axis=1))
         if len(silent):
             raise InputError(
-                f"{self.learner.name} has no answer for {len(silent):,} of its own records, first "
+                f"{learner.name} has no answer for {len(silent):,} of its own records, first "
                 f"row {rows[silent[0]]}: a class has too few records, or a covariance has no "
                 "inverse; take a smoothed or regularised one"
             )
         if isinstance(fitted, Bounded):
             found = fitted.dtp(rows, self.width, box_of(self.x))
         else:
-            low = shown_by(fitted, rows, self.queries, self.width)
+            low = shown_by(fitted, rows, queries, self.width)
             found = DtpRange(low, np.maximum(low, cap(self.width)), SEARCHED)
         own = found.own
         if own is None:
             own = log_ratio(said, fitted.log_p_without(rows), self.width)
         low = np.maximum(found.low, own)
-        method = AT_OPTIMUM if isinstance(self.learner, Logistic) else CLOSED
-        told = () if self.learner is self.model or method == CLOSED else (STOPS_SHORT,)
+        method = AT_OPTIMUM if isinstance(learner, Logistic) else CLOSED
         both = DtpRange(low, np.maximum(found.high, low), found.method)
-        return Measured(own, both, method, told)
+        return Measured(own, both, method, learner=learner)
+
+    def _by_shortcut(self, shortcut: Shortcut, rows: Ints) -> Measured:
+        """Return what a shortcut says, where refits of some of the records agree with it."""
+        queries = self.queries[shortcut.settled(self.queries)]
+        fitted = shortcut.learner.fit(self.x, self.y, n_classes=self.n_classes)
+        quick = self._exact(shortcut.learner, fitted, rows, queries)
+        unsure = shortcut.unsure[rows]
+        some = spots(quick.pdtp, quick.dtp.low, ~unsure, seeds.stream(self.seed, "dtp", "spots"))
+        again = np.union1d(some, np.flatnonzero(unsure))
+        run = None if self.run is None else Path(self.run) / "refits"
+        said = self._refits(rows[again], queries, run)
+        own, at = log_ratio(said.with_it, said.without, self.width), np.searchsorted(again, some)
+        shown = np.maximum(quick.pdtp[some], shown_by(fitted, rows[some], queries, self.width))
+        checked = compared(
+            (
+                (np.exp(fitted.log_p(self.x[rows[some]])), np.exp(said.with_it[at])),
+                (np.exp(fitted.log_p_without(rows[some])), np.exp(said.without[at])),
+                (quick.pdtp[some], own[at]),
+                (shown, said.searched[at]),
+            )
+        )
+        if not checked.holds:
+            why = f"the shortcut to {self.name} was not taken: {checked}; all were refitted"
+            trained = self._trained(rows)
+            return replace(trained, warnings=(*trained.warnings, why), checked=checked)
+        refitted = np.searchsorted(again, np.flatnonzero(unsure))
+        pdtp, low, high = quick.pdtp.copy(), quick.dtp.low.copy(), quick.dtp.high.copy()
+        pdtp[unsure], low[unsure] = own[refitted], said.searched[refitted]
+        high[unsure] = np.maximum(low[unsure], cap(self.width))
+        some_left_out = len(queries) < len(self.queries)
+        return Measured(
+            pdtp,
+            DtpRange(low, high, _over_all(quick.dtp.method, unsure, some_left_out)),
+            f"{quick.method}; {checked}{_refitted(unsure)}",
+            tuple(failures(said.failed, rows[again])),
+            shortcut.learner,
+            checked,
+        )
 
     def _trained(self, rows: Ints) -> Measured:
-        n = len(self.y)
-        everything = np.vstack([self.x, self.queries])
-        said = retrained(
-            as_trainer(self.model),
-            everything,
-            np.append(self.y, np.zeros(len(self.queries), np.int64)),
-            rows,
-            n_classes=self.n_classes,
-            members=np.arange(len(everything)) < n,
-            queries=np.arange(n, len(everything)),
-            width=self.width,
-            seed=self.seed,
-            run=self.run,
-            invocation=self.invocation,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
+        said = self._refits(rows, self.queries, self.run)
         own = log_ratio(said.with_it, said.without, self.width)
         low = np.maximum(own, said.searched)
         bound = np.minimum(binned_bound(said.bound, self.width), cap(self.width))
         high = np.where(np.isinf(low), np.inf, np.maximum(bound, low))
         method = SEARCHED if np.isinf(said.bound).all() else FROM_WEIGHTS
-        told = (*failures(said.failed, rows), *vanished(said, own, rows))
+        told = (
+            *failures(said.failed, rows),
+            *vanished(said, own, rows),
+            *before_the_optimum(self.model),
+        )
         return Measured(own, DtpRange(low, high, method), TRAINED, told)
 
-    def repeated(self, rows: Ints, training_sets: int) -> Floats:
-        """Return PDTP in further training sets, halves of the data, (training_sets, r)."""
+    def _refits(
+        self,
+        rows: Ints,
+        queries: NDArray[Any],
+        run: str | Path | None,
+        members: Bools | None = None,
+    ) -> Retrained:
+        """Return what the model as it was given says without each of the records (r,)."""
+        n, everything = len(self.y), np.vstack([self.x, queries])
+        inside = np.arange(len(everything)) < n
+        return retrained(
+            as_given(self.model),
+            everything,
+            np.append(self.y, np.zeros(len(queries), np.int64)),
+            rows,
+            n_classes=self.n_classes,
+            members=inside if members is None else members,
+            queries=np.arange(n, len(everything)),
+            width=self.width if members is None else 0.0,
+            seed=self.seed,
+            run=run,
+            invocation=self.invocation if run == self.run else None,
+            n_jobs=self.n_jobs,
+            progress=self.progress,
+        )
+
+    def repeated(self, rows: Ints, training_sets: int, learner: Learner | None) -> Floats:
+        """Return PDTP in further training sets, halves of the data, (training_sets, r).
+
+        `learner` is what left records out of the whole, None where they were trained without.
+        """
         result = np.empty((training_sets, len(rows)))
         for i, found in enumerate(result):
             order = seeds.stream(self.seed, "dtp", "halves", i).permutation(len(self.y))
@@ -186,37 +241,32 @@ class TrainingSet:
             first[order[: len(order) // 2]] = True
             for side, members in enumerate((first, ~first)):
                 mine = members[rows]
-                found[mine] = self._within(members, rows[mine], f"set-{i:03}-{side}")
+                found[mine] = self._within(members, rows[mine], f"set-{i:03}-{side}", learner)
         return result
 
-    def _within(self, members: Bools, rows: Ints, name: str) -> Floats:
+    def _within(self, members: Bools, rows: Ints, name: str, learner: Learner | None) -> Floats:
         if not len(rows):
             return np.zeros(0)
-        if self.learner is not None:
-            fitted = self.learner.fit(self.x[members], self.y[members], n_classes=self.n_classes)
-            place = np.cumsum(members)[rows] - 1
-            return log_ratio(fitted.log_p(self.x[rows]), fitted.log_p_without(place), self.width)
-        said = retrained(
-            as_trainer(self.model),
-            self.x,
-            self.y,
-            rows,
-            n_classes=self.n_classes,
-            members=members,
-            width=self.width,
-            seed=self.seed,
-            run=None if self.run is None else Path(self.run) / name,
-            n_jobs=self.n_jobs,
-            progress=self.progress,
-        )
+        x, y, places = self.x[members], self.y[members], np.cumsum(members)[rows] - 1
+        if learner is not None and learner is not self.model:
+            shortcut = recognised(self.model, x, y)
+            sure = shortcut is not None and not shortcut.unsure[places].any()
+            learner = shortcut.learner if shortcut is not None and sure else None
+        if learner is not None:
+            fitted = learner.fit(x, y, n_classes=self.n_classes)
+            return log_ratio(fitted.log_p(self.x[rows]), fitted.log_p_without(places), self.width)
+        run = None if self.run is None else Path(self.run) / name
+        said = self._refits(rows, self.x[:0], run, members)
         return log_ratio(said.with_it, said.without, self.width)
 
-    def removal(self, steps: int, order: Order) -> tuple[RemovalPath | None, tuple[Skipped, ...]]:
+    def removal(
+        self, steps: int, order: Order, learner: Learner | None
+    ) -> tuple[RemovalPath | None, tuple[Skipped, ...]]:
         """Return what removing the riskiest records does, or why that was not done."""
-        if self.learner is None:
+        if learner is None:
             why = "every step would train the classifier without each record again"
             return None, (Skipped("removal of the riskiest records", why),)
-        return remove_riskiest(self._remaining(self.learner), steps, order), ()
+        return remove_riskiest(self._remaining(learner), steps, order), ()
 
     def _remaining(self, learner: Learner) -> Remaining:
         everyone, k = np.ones(len(self.y), np.bool_), self.n_classes
@@ -228,7 +278,7 @@ class TrainingSet:
     def variation(self, rows: Ints, n_models: int) -> tuple[Variation, ...]:
         """Return what else moves the predictions of records (t,), by so many models each."""
         return variation(
-            as_trainer(self.learner or self.model),
+            as_trainer(self.model),
             self.x,
             self.y,
             rows,
@@ -238,3 +288,20 @@ class TrainingSet:
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
+
+
+def _refitted(unsure: Bools) -> str:
+    """Return how many records a shortcut cannot answer for, in words; empty for none."""
+    n = int(np.count_nonzero(unsure))
+    return (
+        f"; {n:,} further records were refitted, where ties, rare values or rounding decide"
+        if n
+        else ""
+    )
+
+
+def _over_all(method: str, unsure: Bools, some_left_out: bool) -> str:
+    """Return how DTP over all queries was found where some records were refitted."""
+    if unsure.any() and method != SEARCHED:
+        method += "; for refitted records from queries that were tried"
+    return method + ("; queries that ties decide were left out" if some_left_out else "")

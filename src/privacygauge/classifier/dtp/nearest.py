@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.dtp.records import logs, matrix, training_set
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 
 BLOCK = 1 << 22
@@ -134,6 +134,47 @@ def nearest(x: Floats, queries: Floats, m: int) -> Ints:
     step = max(1, BLOCK // len(x))
     parts = [_nearest(x, queries[i : i + step], m) for i in range(0, len(queries), step)]
     return np.concatenate([*parts, np.empty((0, m), np.int64)])
+
+
+def settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
+    """Return which queries get the same answer however ties are broken, (q,).
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n, d)
+        Records.
+    y : ndarray of int, shape (n,)
+        Their classes.
+    queries : ndarray of float, shape (q, d)
+    k : int
+        Neighbours, less than n.
+
+    Returns
+    -------
+    ndarray of bool, shape (q,)
+        Whether the classes of the k nearest are known from distances alone, with all records and
+        without any one of them. Distances closer than what matrix products round are ties.
+    """
+    step = max(1, BLOCK // len(x))
+    parts = [_settled(x, y, queries[i : i + step], k) for i in range(0, len(queries), step)]
+    return np.concatenate([*parts, np.empty(0, np.bool_)])
+
+
+def _settled(x: Floats, y: Ints, queries: Floats, k: int) -> Bools:
+    norms, asked = (x**2).sum(axis=1), (queries**2).sum(axis=1)[:, None]
+    off = 8 * (x.shape[1] + 4) * np.finfo(np.float64).eps * (norms + asked)
+    far = norms + asked - 2 * (queries @ x.T)
+    found = np.ones(len(queries), np.bool_)
+    # Without a record that is among the nearest, the one after them moves up.
+    lows, highs = (np.partition(far + e, (k - 1, k), axis=1) for e in (-off, off))
+    for last in (k - 1, k):
+        inside = far + off < lows[:, [last]]
+        edge = ~inside & (far - off <= highs[:, [last]])
+        room = last + 1 - inside.sum(axis=1)
+        first = np.where(edge, y, y.max()).min(axis=1)
+        same = first == np.where(edge, y, 0).max(axis=1)
+        found &= same | (edge.sum(axis=1) == room)
+    return found
 
 
 def _nearest(x: Floats, queries: Floats, m: int) -> Ints:

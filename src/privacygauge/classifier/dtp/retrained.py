@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from privacygauge.classifier.code import code_behind
@@ -26,7 +27,8 @@ from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
-from privacygauge.runs.store import Run, open_run, plan_in
+from privacygauge.runs.store import open_run, plan_in
+from privacygauge.runs.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +76,8 @@ class LeavingOut:
 
     whole: Floats | None = None
     """(r + q, k) Log probabilities of rows and queries by the classifier trained on all of T; None
-    where it is trained in every task, in one stack with those that it is compared with."""
+    for networks, which are trained in every task, in one stack with those they are compared
+    with."""
 
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return what is said with and without each record of the task."""
@@ -82,15 +85,32 @@ class LeavingOut:
         inside = np.tile(self.members, (len(rows), 1))
         inside[np.arange(len(rows)), rows] = False
         asked = np.concatenate([rows, self.queries])
-        if self.whole is None:
+        if isinstance(self.trainer, Stacking):
             everyone = np.vstack([self.members, inside])
             box = box_of(self.x[self.members])
             made, bound = with_bounds(self.trainer, self.cohort(everyone, asked), box)
             return {**self._compared(made[0], made[1:]), "bound": bound}
-        known = np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]
-        made = log_answers(self.trainer, self.cohort(inside, asked))
-        compared = self._compared(self.whole[known], made)
+        if self.whole is None:
+            said = log_answers(self.trainer, self.cohort(self.members[None], asked))[0]
+        else:
+            said = self.whole[np.r_[task.start : task.stop, len(self.rows) : len(self.whole)]]
+        compared = self._compared(said, self._refits(self.cohort(inside, asked)))
         return {**compared, "bound": np.full(len(rows), np.inf)}
+
+    def _refits(self, cohort: Cohort) -> Floats:
+        """Return the log probabilities of each model; NaN where its algorithm refuses what is left.
+
+        Without the record a class or a category may be gone, or too few records may be left.
+        """
+        try:
+            return log_answers(self.trainer, cohort)
+        except InputError:
+            raise
+        except (ValueError, IndexError):
+            if len(cohort) == 1:
+                return np.full(cohort.shape, np.nan)
+            each = (self._refits(cohort[i : i + 1]) for i in range(len(cohort)))
+            return np.concatenate(list(each))
 
     def cohort(self, inside: Bools, asked: Ints) -> Cohort:
         """Return models that all have the same random state."""
@@ -154,11 +174,16 @@ def retrained(
     inside = np.ones(len(y), np.bool_) if members is None else members
     asked = np.zeros(0, np.int64) if queries is None else queries
     work = LeavingOut(trainer, x, y, inside, rows, asked, state, n_classes, width)
-    with kept_or_scratch(run) as folder:
-        plan = _plan(work, seed, folder)
-        opened = open_run(folder, plan, {"row": Static(("record",), rows)}, invocation=invocation)
-        complete(opened, _ready(work, opened), n_jobs=n_jobs, progress=progress)
-        found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
+    if run is None and n_jobs in (None, 1) and effective_n_jobs(n_jobs) == 1:
+        found = _here(work, progress)
+    else:
+        with kept_or_scratch(run) as folder:
+            plan = _plan(work, seed, folder)
+            still = {"row": Static(("record",), rows)}
+            opened = open_run(folder, plan, still, invocation=invocation)
+            ready = _ready(work, plan.units_a_task, finished=not opened.missing(verify=False))
+            complete(opened, ready, n_jobs=n_jobs, progress=progress)
+            found = {name: np.asarray(opened.array(name)[:]) for name in plan.arrays}
     if np.isnan(found["with_it"]).any():
         raise InputError(
             f"{trainer.name} cannot be trained on all {int(inside.sum()):,} records: its "
@@ -167,11 +192,25 @@ def retrained(
     return Retrained(**found)
 
 
-def _ready(work: LeavingOut, run: Run) -> LeavingOut:
+def _here(work: LeavingOut, progress: Progress | None) -> dict[str, NDArray[Any]]:
+    """Return what tasks would write, computed in this process and kept in memory."""
+    n, size = len(work.rows), _records_a_task(work)
+    tell = progress or (lambda done, total: None)
+    parts = []
+    with one_thread():
+        ready = _ready(work, size)
+        for number, start in enumerate(range(0, n, size)):
+            tell(start, n)
+            parts.append(ready(Task(number, start, min(start + size, n))))
+        tell(n, n)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _ready(work: LeavingOut, units_a_task: int, *, finished: bool = False) -> LeavingOut:
     if isinstance(work.trainer, Stacking):
         # The plan, not the memory that happens to be free, says how many are trained as one.
-        return replace(work, trainer=stacked(work.trainer, run.plan.units_a_task + 1))
-    if not run.missing(verify=False):
+        return replace(work, trainer=stacked(work.trainer, units_a_task + 1))
+    if finished:
         return work  # nothing is left to compare with; a damaged task trains it for itself
     asked = np.concatenate([work.rows, work.queries])
     made = log_answers(work.trainer, work.cohort(work.members[None], asked))
@@ -218,9 +257,9 @@ def failures(failed: Ints, rows: Ints) -> list[str]:
     if not len(failed):
         return []
     return [
-        f"without each of {len(failed):,} records no classifier could be trained (a class is "
-        f"left empty, or predictions are not finite): their values are infinite; rows "
-        f"{checks.listed(rows[failed].tolist())}"
+        f"without each of {len(failed):,} records the classifier cannot be trained, or has no "
+        "answer (a class or a category is gone, or predictions are not finite): their values are "
+        f"infinite; rows {checks.listed(rows[failed].tolist())}"
     ]
 
 

@@ -1,0 +1,73 @@
+"""Whether a shortcut says what refits say: some records are really left out, and compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.classifier.dtp.recognised import AGREED
+from privacygauge.core.checks import Bools, Floats, Ints
+
+SPOTS = 10
+"""Number of the riskiest records that are refitted, and of records drawn from the others."""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How many refits agree with the shortcut that spares the others."""
+
+    n: int
+    """Records that were refitted to compare."""
+    agree: int
+    """Those whose log ratios and probabilities differ by at most 1e-6."""
+    largest: float
+    """Largest difference of a log ratio or a probability; infinite where one side has none."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every refit agrees."""
+        return self.agree == self.n
+
+    def __str__(self) -> str:
+        """Return the finding in words."""
+        largest = f"{self.largest:.1g}" if np.isfinite(self.largest) else "infinite"
+        return f"{self.agree} of {self.n} refits agree (largest difference {largest})"
+
+
+def spots(own: Floats, low: Floats, sure: Bools, rng: np.random.Generator) -> Ints:
+    """Return places of the records to refit: the riskiest, and some at random, ascending.
+
+    Parameters
+    ----------
+    own, low : ndarray of float, shape (r,)
+        PDTP of the records, and what other queries show.
+    sure : ndarray of bool, shape (r,)
+        The records that the shortcut answers for; no other is chosen.
+    rng : Generator
+    """
+    places = np.flatnonzero(sure)
+    places = places[np.lexsort((-low[places], -own[places]))]
+    others = places[SPOTS:]
+    drawn = rng.choice(others, min(SPOTS, len(others)), replace=False)
+    return np.sort(np.concatenate([places[:SPOTS], drawn]))
+
+
+def compared(pairs: tuple[tuple[Floats, Floats], ...]) -> Checked:
+    """Return how far what a shortcut says is from what refits say.
+
+    Parameters
+    ----------
+    pairs : tuple of (ndarray, ndarray)
+        Both sides of each number, shapes (s, ...): one row for every record.
+    """
+    apart = np.max([_apart(*pair) for pair in pairs], axis=0)
+    return Checked(len(apart), int(np.count_nonzero(apart <= AGREED)), float(apart.max()))
+
+
+def _apart(ours: Floats, theirs: Floats) -> Floats:
+    """Return the largest difference of each row, (s,): 0 between equal infinities or silences."""
+    same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+    with np.errstate(invalid="ignore"):
+        apart = np.where(same, 0.0, np.nan_to_num(np.abs(ours - theirs), nan=np.inf))
+    return np.asarray(apart.reshape(len(apart), -1).max(axis=1), np.float64)

@@ -1,0 +1,330 @@
+"""DTP is that of the algorithm that was given: every value against refits made here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import log_softmax
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.discriminant_analysis import (
+    LinearDiscriminantAnalysis,
+    QuadraticDiscriminantAnalysis,
+)
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from privacygauge.audits.dtp.play import audit_dtp
+from privacygauge.classifier.dtp.measure import CLOSED, TRAINED, Measured, TrainingSet
+from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
+from privacygauge.classifier.dtp.nearest import settled
+from privacygauge.classifier.dtp.recognised import Shortcut
+from privacygauge.core.checks import Floats, Ints
+from tests.thorough import times
+
+WIDTHS = (0.0, 0.01)
+
+
+def refits(model: object, x: Floats, y: Ints, width: float) -> Floats:
+    """Return PDTP by scikit-learn alone; infinite where it refuses what is left."""
+    everyone, k = np.arange(len(y)), int(y.max()) + 1
+    whole = told(model, x, y, everyone, k)
+    without = (told(model, x, y, np.delete(everyone, i), k)[i] for i in everyone)
+    return np.array([ratio(whole[i], p, width) for i, p in enumerate(without)])
+
+
+def told(model: object, x: Floats, y: Ints, rows: Ints, k: int) -> Floats:
+    """Return log probabilities of all records, (n, k); NaN where the model refuses the rows."""
+    said = np.full((len(x), k), -np.inf)
+    with warnings.catch_warnings(), np.errstate(divide="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            fitted = clone(model).fit(x[rows], y[rows])
+            said[:, fitted.classes_] = logs(fitted, x)
+        except (ValueError, IndexError):
+            said[:] = np.nan
+    return said
+
+
+def logs(fitted: Any, x: Floats) -> Floats:
+    """Return the log probabilities of a trained estimator, from its own scores where it has them."""
+    if hasattr(fitted, "predict_joint_log_proba"):
+        return np.asarray(log_softmax(fitted.predict_joint_log_proba(x), axis=1))
+    if not hasattr(fitted, "decision_function"):
+        return np.asarray(np.log(fitted.predict_proba(x)))
+    scores = fitted.decision_function(x)
+    if scores.ndim == 1:
+        scores = np.stack([np.zeros(len(x)), scores], axis=1)
+    return np.asarray(log_softmax(scores, axis=1))
+
+
+def ratio(with_it: Floats, without: Floats, width: float) -> float:
+    """Return the largest change of a log probability, of bins' centres where there are bins."""
+    if np.isnan(with_it).any() or np.isnan(without).any():
+        return float("inf")
+    changes = [
+        0.0 if a == b else abs(centre(a, width) - centre(b, width))
+        for a, b in zip(with_it.tolist(), without.tolist(), strict=True)
+    ]
+    return max(changes)
+
+
+def centre(log_p: float, width: float) -> float:
+    """Return the log of the centre of a probability's bin; itself without bins."""
+    if not width:
+        return log_p
+    number = min(int((np.exp(log_p) + 1e-7) / width), round(1 / width) - 1)
+    return float(np.log((number + 0.5) * width))
+
+
+MODELS = (
+    CategoricalNB(),
+    CategoricalNB(alpha=0.5, min_categories=12),
+    BernoulliNB(),
+    MultinomialNB(alpha=0.3),
+    GaussianNB(),
+    LinearDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(),
+    QuadraticDiscriminantAnalysis(reg_param=0.1),
+    KNeighborsClassifier(),
+    KNeighborsClassifier(3, algorithm="brute"),
+    KNeighborsClassifier(1, algorithm="kd_tree"),
+    LogisticRegression(),
+)
+KINDS = ("plain", "tied", "rounded", "duplicated", "scaled", "moved", "constant")
+
+
+def table(kind: str, seed: int) -> tuple[Floats, Ints]:
+    """Return few records, of up to four classes, as hard as the kind says."""
+    rng = np.random.default_rng((seed, KINDS.index(kind)))
+    n, d, k = int(rng.integers(8, 31)), int(rng.integers(1, 5)), int(rng.integers(2, 5))
+    y = np.concatenate([np.arange(k), np.arange(k), rng.integers(0, k, n - 2 * k)])
+    if seed % 3 == 0:
+        y[0] = 1  # the second of two records of class 0 is its only one now
+    x = rng.normal(size=(n, d)) + 2 * rng.random() * y[:, None]
+    if kind == "tied":
+        x = np.round(x)
+    elif kind == "rounded":
+        x = np.round(x, 1)
+    elif kind == "duplicated":
+        x = x[rng.integers(0, n // 3, n)]
+    elif kind == "scaled":
+        x = x * 10.0 ** rng.integers(-6, 7, d)
+    elif kind == "moved":
+        x = x * 10.0 ** rng.integers(-3, 4, d) + 10.0 ** rng.integers(-3, 6, d)
+    elif kind == "constant":
+        x[:, 0] = rng.choice([0.0, 0.1, 1 / 3, 1e5])
+        x[rng.integers(0, n), 0] += rng.choice([0.0, 1.0, 1e3])
+    return x, y
+
+
+def suited(model: object, x: Floats) -> Floats:
+    """Return the table as the model takes it: codes, bits, counts or numbers."""
+    if isinstance(model, CategoricalNB):
+        return np.clip(np.abs(np.round(x)), 0, 9)
+    if isinstance(model, BernoulliNB):
+        return (x > np.median(x)).astype(np.float64)
+    return np.abs(x) if isinstance(model, MultinomialNB) else x
+
+
+def measured(model: object, x: Floats, y: Ints, width: float = 0.0, queries: int = 20) -> Measured:
+    """Return what is found of all records; what the estimator warns of is known."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return TrainingSet(model, x, y, width, queries, 0).measured(np.arange(len(y)))
+
+
+def cases(
+    model: object, seeds: range, kinds: tuple[str, ...]
+) -> Iterator[tuple[Floats, Ints, float]]:
+    """Yield the tables that the model can be trained on as a whole, with widths of bins."""
+    for seed in seeds:
+        for kind in kinds:
+            x, y = table(kind, seed)
+            x = suited(model, x)
+            if not np.isnan(told(model, x, y, np.arange(len(y)), int(y.max()) + 1)).any():
+                yield x, y, WIDTHS[(seed + len(x)) % 2]
+
+
+def assert_as_given(model: object, seeds: range, kinds: tuple[str, ...] = KINDS) -> None:
+    """Compare with refits, and require that many shortcuts are taken: else nothing is shown."""
+    n_cases = n_exact = 0
+    for x, y, width in cases(model, seeds, kinds):
+        found = measured(model, x, y, width)
+        # A change of 1e8 is itself rounded to 1e-7 by the scores that it is a difference of.
+        assert_allclose(found.pdtp, refits(model, x, y, width), rtol=1e-9, atol=1e-6)
+        n_cases, n_exact = n_cases + 1, n_exact + found.method.startswith(CLOSED)
+        assert found.method == TRAINED or (found.checked is not None and found.checked.holds)
+    assert n_exact >= n_cases / 3 or isinstance(model, LogisticRegression)
+
+
+each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
+
+
+@each_model
+def test_every_value_is_that_of_a_refit(model: object) -> None:
+    assert_as_given(model, range(1), ("tied", "moved"))
+
+
+@pytest.mark.slow
+@each_model
+def test_every_value_is_that_of_a_refit_on_hard_tables(model: object) -> None:
+    few = isinstance(model, LogisticRegression)  # its refits take long
+    assert_as_given(model, range(1, 2 if few else 1 + times(8)))
+
+
+IRIS = load_iris(return_X_y=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("model", "width", "mean", "largest", "above"),
+    [
+        (LogisticRegression(max_iter=500), 0.01, 0.0509601501693029, np.log(3), 1),
+        (LogisticRegression(max_iter=500), 0.0, 0.041757, 0.297646, 0),
+        (DecisionTreeClassifier(random_state=0), 0.01, 0.24702089182047635, 5.293304824724492, 7),
+    ],
+)
+def test_the_numbers_of_iris(
+    model: object, width: float, mean: float, largest: float, above: int
+) -> None:
+    found = audit_dtp(model, *IRIS, bin_width=width)
+    assert found.mean.value == pytest.approx(mean, abs=5e-7 if width == 0 else 1e-12)
+    assert found.highest == pytest.approx(largest, abs=5e-7 if width == 0 else 1e-12)
+    assert found.n_above == above
+    assert found.method == TRAINED
+    whole, binned = measured(model, *IRIS, width), refits(model, *IRIS, width)
+    assert_allclose(whole.pdtp, binned, rtol=0, atol=1e-12)
+
+
+def test_ties_of_neighbours_are_those_of_scikit_learn() -> None:
+    # Ten records at one place: which five of them answer is scikit-learn's own choice.
+    x = np.append(np.zeros((10, 1)), np.arange(105.0, 125.0)[:, None], axis=0)
+    y = np.arange(30) % 2
+    model = KNeighborsClassifier(5)
+    found = measured(model, x, y)
+    assert_allclose(found.pdtp, refits(model, x, y, 0.0), rtol=0, atol=1e-12)
+    assert "20 of 20 refits agree (largest difference 0)" in found.method
+    assert "10 further records were refitted" in found.method
+    assert found.dtp.method.endswith("queries that ties decide were left out")
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_settled_answers_are_those_of_every_order_of_ties(k: int) -> None:
+    rng = np.random.default_rng(k)
+    seen = set()
+    for _ in range(30):
+        x, y = rng.integers(0, 4, size=(9, 2)).astype(float), rng.integers(0, 3, size=9)
+        queries = rng.integers(0, 7, size=(12, 2)) / 2
+        answers = [_answers(x, y, queries, k, rng.permutation(9)) for _ in range(40)]
+        known = np.all(np.array(answers) == answers[0], axis=(0, 1, 3))
+        found = settled(x, y, queries, k)
+        assert not (found & ~known).any()
+        seen.update(found.tolist())
+    assert seen == {True, False}
+
+
+def _answers(x: Floats, y: Ints, queries: Floats, k: int, order: Ints) -> list[list[list[int]]]:
+    """Return the counts of classes with all records, then without each, ties in this order."""
+    rank = np.argsort(order)
+    near = [np.lexsort((rank, ((x - q) ** 2).sum(axis=1))).tolist() for q in queries]
+    return [
+        [np.bincount(y[[j for j in n if j != gone][:k]], minlength=3).tolist() for n in near]
+        for gone in (-1, *range(len(y)))
+    ]
+
+
+def test_a_category_that_one_record_alone_has_is_gone_without_it() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 3, size=(40, 2)), np.arange(40) % 2
+    x[7, 1] = 3
+    found = measured(CategoricalNB(), x, y)
+    assert_allclose(found.pdtp, refits(CategoricalNB(), x, y, 0.0), rtol=0, atol=1e-9)
+    assert np.flatnonzero(np.isinf(found.pdtp)).tolist() == [7]  # scikit-learn has no answer
+    assert "rows 7" in found.warnings[0]
+    declared = measured(CategoricalNB(min_categories=4), x, y)
+    assert np.isfinite(declared.pdtp).all()
+    assert declared.warnings == ()
+
+
+class Moody(GaussianNB):
+    """Naive Bayes that says nothing of a training set of fewer than 60 records."""
+
+    def predict_proba(self, X: Floats) -> Floats:
+        p = np.asarray(super().predict_proba(X))
+        return p if self.class_count_.sum() == 60 else np.full_like(p, 0.5)
+
+
+def test_a_shortcut_that_refits_contradict_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 2)), np.arange(60) % 2
+    learner = Shortcut(NaiveBayes((None, None)), np.zeros(60, np.bool_))
+    monkeypatch.setattr("privacygauge.classifier.dtp.measure.recognised", lambda *_: learner)
+    found = measured(Moody(), x, y)
+    assert found.method == TRAINED
+    assert found.learner is None
+    assert found.checked is not None
+    assert found.checked.agree < found.checked.n == 20
+    line = f"the shortcut to Moody was not taken: {found.checked}; all were refitted"
+    assert line in found.warnings
+    assert_allclose(found.pdtp, refits(Moody(), x, y, 0.0), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_random_states_that_were_given_stay_and_others_are_drawn(wrapped: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 4)), rng.integers(0, 2, 20)
+
+    def forest(state: int | None) -> object:
+        trees = RandomForestClassifier(2, max_depth=2, random_state=state)
+        return make_pipeline(StandardScaler(), trees) if wrapped else trees
+
+    found = measured(forest(3), x, y, 0.01, queries=0).pdtp
+    assert_allclose(found, refits(forest(3), x, y, 0.01), rtol=0, atol=1e-12)
+    drawn = measured(forest(None), x, y, 0.01, queries=0).pdtp
+    assert (drawn != found).any()
+    assert (drawn == measured(forest(None), x, y, 0.01, queries=0).pdtp).all()
+
+
+def test_halves_are_those_of_refits() -> None:
+    rng = np.random.default_rng(0)
+    x, y = np.round(rng.normal(size=(30, 1)), 1), np.arange(30) % 2
+    rows = np.arange(30)
+    for model in (KNeighborsClassifier(3), GaussianNB()):
+        task = TrainingSet(model, x, y, 0.01, 0, 0)
+        found = task.repeated(rows, 1, task.measured(rows).learner)
+        trained = task.repeated(rows, 1, None)
+        assert_allclose(found, trained, rtol=0, atol=1e-9)
+
+
+def test_the_result_and_its_reports_say_how_many_refits_agree() -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    found = audit_dtp(GaussianNB(), x, y)
+    assert found.checked is not None
+    assert (found.checked.n, found.checked.agree) == (20, 20)
+    assert found.checked.largest < 1e-9
+    line = f"20 of 20 refits agree (largest difference {found.checked.largest:.1g})"
+    assert line in found.method
+    assert line in found.to_html()
+    data = found.report().data
+    assert data["refits"] == {
+        "compared": 20, "agree": 20, "largest_difference": found.checked.largest
+    }  # fmt: skip
+    assert audit_dtp(NaiveBayes((None, None)), x, y).checked is None
+
+
+def test_the_optimum_is_named_where_a_solver_may_stop_before_it() -> None:
+    found = audit_dtp(LogisticRegression(max_iter=500), *IRIS, rows=[0], bin_width=0)
+    assert any("pg.learners.Logistic(l2)" in line for line in found.warnings)
+    assert found.method == TRAINED
