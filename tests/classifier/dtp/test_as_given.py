@@ -57,15 +57,18 @@ def told(model: object, x: Floats, y: Ints, rows: Ints, k: int) -> Floats:
 
 
 def logs(fitted: Any, x: Floats) -> Floats:
-    """Return the log probabilities of a trained estimator, from its own scores where it has them."""
+    """Return log probabilities, from the scores of a trained estimator where they say the same."""
+    p = np.asarray(fitted.predict_proba(x))
     if hasattr(fitted, "predict_joint_log_proba"):
-        return np.asarray(log_softmax(fitted.predict_joint_log_proba(x), axis=1))
-    if not hasattr(fitted, "decision_function"):
-        return np.asarray(np.log(fitted.predict_proba(x)))
-    scores = fitted.decision_function(x)
+        scores = fitted.predict_joint_log_proba(x)
+    elif hasattr(fitted, "decision_function"):
+        scores = fitted.decision_function(x)
+    else:
+        return np.log(p)
     if scores.ndim == 1:
         scores = np.stack([np.zeros(len(x)), scores], axis=1)
-    return np.asarray(log_softmax(scores, axis=1))
+    found = np.asarray(log_softmax(scores, axis=1))
+    return found if np.allclose(np.exp(found), p, rtol=0, atol=1e-12) else np.log(p)
 
 
 def ratio(with_it: Floats, without: Floats, width: float) -> float:
@@ -173,7 +176,7 @@ each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 @each_model
 def test_every_value_is_that_of_a_refit(model: object) -> None:
-    assert_as_given(model, range(1), ("tied", "moved"))
+    assert_as_given(model, range(2), ("tied", "moved"))
 
 
 @pytest.mark.slow

@@ -123,7 +123,7 @@ def test_a_single_class_is_trained_on_where_the_algorithm_takes_it() -> None:
     x, y = records(9)
     y = (np.arange(9) == 4) * 1
     taken = retrained(as_given(GaussianNB()), x, y, np.array([4]), n_classes=2)
-    assert taken.without.tolist() == [[1.0, 0.0]]
+    assert taken.without.tolist() == [[0.0, -np.inf]]
     refused = retrained(as_given(LogisticRegression()), x, y, np.arange(9), n_classes=2)
     assert refused.failed.tolist() == [4]
 
