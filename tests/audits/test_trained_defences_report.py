@@ -64,7 +64,10 @@ def test_the_guarantee_is_told_with_its_epsilon_rounded_up():
     found = verdict(example())
     text = " ".join(found.sentences)
     assert "private comes with a guarantee against every attack" in text
-    assert "epsilon 2.01 at delta 1.0e-05, by the accountant" in text
+    assert "epsilon 2.01 at delta 1.0e-05, by the accountant RDP (PrivacyGauge)" in text
+    defences = json.loads(example().to_json())["defences"]
+    (claim,) = [x["claim"] for x in defences if x["claim"]]
+    assert claim == {"epsilon": 2.001, "delta": 1e-5, "accountant": "RDP (PrivacyGauge)"}
     assert "of all defences only differential privacy comes with a guarantee" in found.unsaid
 
 

@@ -31,6 +31,8 @@ class PrivacyClaim:
     """At least 0, finite; of adding or removing one record."""
     delta: float
     """In [0, 1)."""
+    accountant: str = ""
+    """Who added it up, such as ``RDP (PrivacyGauge)``; empty where it is somebody's word."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
