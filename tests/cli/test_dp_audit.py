@@ -30,7 +30,7 @@ def test_the_json_that_others_read(canaries):
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     assert (found["schema"], found["command"]) == ("privacygauge/2", "dp-audit")
-    assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5}
+    assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5, "accountant": None}
     assert found["verdict"]["grade"] == "refuted"
     assert [bound["name"] for bound in found["bounds"]] == ["one-run", "one-run-gaussian"]
     for bound in found["bounds"]:
@@ -45,6 +45,31 @@ def test_many_runs_and_a_number_of_guesses(canaries):
     assert json.loads(many.stdout)["design"] == "many-runs"
     fixed = done(canaries, "--epsilon", "9", "--guesses", "40,80", "--json", "-")
     assert [x["n_guesses"] for x in json.loads(fixed.stdout)["guesses"]] == [40, 80]
+    numbers = {}
+    for asked in ("all", "split", "auto"):
+        found = done(canaries, "--epsilon", "9", "--guesses", asked, "--json", "-")
+        numbers[asked] = json.loads(found.stdout)["guesses"]
+    assert len(numbers["all"]) == 5
+    assert numbers["split"] == numbers["auto"]
+    sequential = done(canaries, "--epsilon", "9", "--runs", "sequential", "--json", "-")
+    assert json.loads(sequential.stdout)["design"] == "sequential"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("score,member\n,0\n,1\n", "column score is empty"),
+        ("score,member\n1,0\nabc,1\n", "score must hold numbers, got 'abc' in row 1"),
+        ("score,member\n1,no\n2,yes\n", "got 'no' in row 0"),
+    ],
+)
+def test_empty_and_text_columns_give_one_line_and_2(text, message, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    result = done(path, "--epsilon", "1")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 def test_a_limit_that_is_exceeded_gives_3(canaries):

@@ -94,7 +94,7 @@ def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
     """Return what an accountant says as columns; missing where none does."""
     if claim is None:
         return {"epsilon": None, "delta": None, "accountant": None}
-    return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant}
+    return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
 def ends(name: str, found: Estimate | None) -> dict[str, object]:
