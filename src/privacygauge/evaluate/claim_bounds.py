@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -124,14 +124,21 @@ def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> Pri
 
 
 def _free_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
-    return one_run_epsilon(found.n_canaries, found.n_guesses, right, delta, level)
+    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
+    return np.array([_free_bound(m, r, v, delta, level) for r, v in pairs])
 
 
 def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
-    pairs = zip(found.n_guesses.tolist(), right.tolist(), strict=True)
-    mu = [one_run_mu(found.n_canaries, r, v, level) for r, v in pairs]
+    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
+    mu = [one_run_mu(m, r, v, level) for r, v in pairs]
     free = _free_bounds(found, delta, right, level)
     return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
+
+
+# Both bounds, and those of a perfect attack, look at the same ones again and again.
+@lru_cache(maxsize=4096)
+def _free_bound(m: int, r: int, v: int, delta: float, level: float) -> float:
+    return float(one_run_epsilon(m, r, v, delta, level))
 
 
 def _method(found: Guessed) -> str:
