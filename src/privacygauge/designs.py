@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential
 from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
 from privacygauge.evaluate.claim import PrivacyClaim
@@ -13,6 +13,7 @@ __all__ = [
     "OneRun",
     "PerTargetDesign",
     "PrivacyClaim",
+    "Sequential",
     "SharedDesign",
     "UniformLabel",
 ]

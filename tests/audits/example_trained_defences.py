@@ -7,6 +7,7 @@ from functools import cache
 
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
@@ -44,7 +45,7 @@ def example() -> DefenceAudit:
     never = Skipped("early stopping", "no recorded epoch is as accurate")
     compared = (
         replace(quiet, stopped=CURVE[1]),
-        replace(private, stopped=never, claim=PrivacyClaim(2.001, 1e-5)),
+        replace(private, stopped=never, claim=PrivacyClaim(2.001, 1e-5, RDP)),
         labels,
     )
     return replace(found, compared=compared, curve=CURVE)

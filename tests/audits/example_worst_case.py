@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
+from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.mislabelled import Targets
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.versions import today
@@ -78,7 +79,7 @@ NONE = training(NO_DEFENCE, (0.9, 0.7), (0.6, 0.4), area=0.9)
 REGULARISED = training("regularised", (0.8, 0.6), (0.3, 0.2), accuracy=0.6, area=0.8)
 EARLY = training("early (epoch 4)", (0.6, 0.4), (0.45, 0.35), accuracy=0.65, area=0.7)
 PRIVATE = training(
-    "private", (0.11, 0.01), (0.12, 0.02), accuracy=0.5, claim=PrivacyClaim(2.001, 1e-5)
+    "private", (0.11, 0.01), (0.12, 0.02), accuracy=0.5, claim=PrivacyClaim(2.001, 1e-5, RDP)
 )
 
 FEW = training(NO_DEFENCE, (0.9, 0.7), (0.6, 0.4), told=False)

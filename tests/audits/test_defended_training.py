@@ -10,6 +10,7 @@ import pytest
 
 from privacygauge.audits.defences.found import AfterEpoch
 from privacygauge.audits.defences.training import audit_training_defences
+from privacygauge.classifier.defences.accountant import RDP, pld_accountant
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
@@ -185,6 +186,7 @@ def test_what_the_accountant_says_stands_beside(networks):
     assert claims[:2] == [None, None]
     assert claims[2].delta == 1 / 200
     assert 0.999 < claims[2].epsilon <= 1.0
+    assert claims[2].accountant == (pld_accountant() or RDP)
 
 
 @pytest.mark.slow

@@ -9,13 +9,12 @@ import pandas as pd
 import pytest
 
 from privacygauge.audits.privacy_claim.canaries import as_canaries
-from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, audit_privacy_claim
+from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential, audit_privacy_claim
 from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
 from privacygauge.errors import InputError
-from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided, one_run_bound
-from privacygauge.evaluate.claim_bounds import held_out, one_run_bounds, steps
+from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided
+from privacygauge.evaluate.claim_bounds import held_out, steps
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
-from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 
 
 def drawn(n: int, mu: float, seed: int = 0) -> dict[str, np.ndarray]:
@@ -74,7 +73,7 @@ def test_a_training_with_the_noise_switched_off_is_caught():
     [
         (500, 3.0, 2.0, 1e-5, OneRun(), REFUTED),
         (500, 1.0, 4.0, 1e-5, OneRun(), STANDS),
-        (20, 3.0, 2.0, 1e-5, OneRun(), UNKNOWN),
+        (20, 3.0, 5.0, 1e-5, OneRun(), UNKNOWN),
         (1000, 3.0, 5.0, 1e-5, OneRun(), IF_GAUSSIAN),
         (1000, 3.0, 1.0, 0.0, OneRun(), REFUTED),
         (2000, 1.5, 3.0, 1e-5, ManyRuns(), IF_GAUSSIAN),
@@ -92,17 +91,44 @@ def test_the_verdict_follows_from_the_bounds(n, mu, epsilon, delta, design, grad
     assert np.all(audit.curve.low <= audit.curve.largest + 1e-9)
 
 
-def test_bounds_hold_together_by_sharing_the_error():
-    found = Guessed(1000, [100, 1000], [95, 700])
-    each = 1 - 0.05 / 4
-    bounds, _ = one_run_bounds(found, 1e-5)
-    expected = one_run_epsilon(1000, [100, 1000], [95, 700], 1e-5, each).max()
-    assert bounds[0].estimate.low == expected
-    assert bounds[0].largest == largest_one_run_epsilon(1000, [100, 1000], 1e-5, each).max()
-    assert divided(0.95, 4) == pytest.approx(each)
-    alone = one_run_bound(found, 1e-5)
-    assert alone.estimate.low > bounds[0].estimate.low
-    assert (alone.estimate.level, alone.estimate.n) == (0.95, 1000)
+@pytest.mark.parametrize(
+    ("n", "design", "numbers", "judged"),
+    [
+        (100, OneRun(), [3, 10, 25, 50, 90], 100),
+        (100, OneRun(choosing=0.5), None, 50),
+        (200, OneRun(choosing=0.2), None, 160),
+        (600, OneRun(), None, 480),
+        (200, OneRun(choosing=0), [6, 20, 50, 100, 180], 200),
+        (200, OneRun((40,)), [40], 200),
+    ],
+)
+def test_who_chooses_the_number_of_guesses(n, design, numbers, judged):
+    audit = audit_privacy_claim(drawn(n, 2.0), 1.0, 1e-5, design=design)
+    assert audit.guessed.n_canaries == audit.free.estimate.n == judged
+    assert audit.guessed.n_choosing == n - judged
+    if numbers is None:
+        assert len(audit.guessed.n_guesses) == 1
+        assert f"chosen by {n - judged} other canaries" in audit.to_html()
+    else:
+        assert audit.guessed.n_guesses.tolist() == numbers
+    assert json.loads(audit.to_json())["n_choosing"] == n - judged
+
+
+def test_an_audit_that_stops_when_it_refutes_the_claim():
+    rows = drawn(400, 4.0)
+    first = {name: column[:100] for name, column in rows.items()}
+    few, many = (audit_privacy_claim(x, 0.5, design=Sequential()) for x in (first, rows))
+    assert 0.5 < few.free.estimate.low <= many.free.estimate.low
+    assert verdict(few).grade == REFUTED
+    assert few.design == "sequential"
+    # The last training cannot change what was known before it.
+    np.testing.assert_array_equal(few.curve.low[:4], many.curve.low[:4])
+    assert "with a fair coin before each" in " ".join(verdict(few).sentences)
+    assert json.loads(few.to_json())["curve"]["descriptive"] is False
+    with pytest.raises(InputError, match="member must come from fair coins"):
+        audit_privacy_claim(
+            {"score": np.arange(200), "member": np.arange(200) < 180}, 1.0, design=Sequential()
+        )
 
 
 def test_equal_audits_give_equal_documents_and_another_seed_other_ties():
@@ -165,7 +191,12 @@ def test_whatever_holds_canaries_gives_the_same(form, tmp_path):
         ({"score": [1.0, 2.0], "member": [0, 2]}, "member must be true or false"),
         ({"score": [1.0, 2.0], "member": [1, 1]}, "got none that was left out"),
         ({"score": [1.0, 2.0, 3.0], "member": [0, 1]}, "member must have 3 rows, got 2"),
-        ({"score": ["a", "b"], "member": [0, 1]}, "score must hold numbers"),
+        ({"score": ["1", "b"], "member": [0, 1]}, "score must hold numbers, got 'b' in row 1"),
+        (
+            {"score": [1, 2], "member": ["yes", "no"]},
+            "member must be .* got 'yes' in row 0",
+        ),
+        ({"score": [], "member": []}, "canaries has no rows; one for every canary is needed"),
         (3, "canaries must be a path, a mapping of arrays or a data frame, got int"),
     ],
 )
@@ -180,6 +211,11 @@ def test_bad_canaries_are_refused_in_one_line(rows, message):
     [
         ("a.txt", "score,member\n1,0\n", "must end in .npz, .parquet, .csv or .jsonl"),
         ("a.csv", "score,member\n1,0\n,1\n", "column score must have a value .* none in row 1"),
+        ("a.csv", "score,member\n,0\n,1\n", "column score is empty; it must have a value"),
+        ("a.csv", "score,member\n1,\n2,\n", "column member is empty; it must have a value"),
+        ("a.csv", "score,member\n1,0\nx,1\n", "score must hold numbers, got 'x' in row 1"),
+        ("a.csv", "score,member\n1,no\n2,yes\n", "member must be .* got 'no' in row 0"),
+        ("a.csv", "score,member\n", "a.csv has no rows; one for every canary is needed"),
         ("a.jsonl", '{"score": 1, "member": 0}\n{"score": 2}\n', "line 2 has no member"),
         ("a.jsonl", '{"score": "x", "member": 0}\n', "line 1: score must be a number"),
         ("a.jsonl", "\n", "is empty"),
@@ -207,6 +243,8 @@ def test_one_run_needs_fair_coins():
     [
         (lambda: PrivacyClaim(-1.0, 0.0), "epsilon must be at least 0 and finite, got -1.0"),
         (lambda: PrivacyClaim(1.0, 1.0), r"delta must be in \[0, 1\), got 1.0"),
+        (lambda: OneRun(choosing=1.0), r"choosing must be in \[0, 1\), got 1.0"),
+        (lambda: OneRun((5,), choosing=0.2), "choosing must not be given where n_guesses are"),
         (lambda: OneRun((0,)), "n_guesses must be at least 1, got 0"),
         (lambda: Guessed(10, [5, 11], [1, 1]), r"at most 10 \(the canaries\), got 11"),
         (lambda: Guessed(10, [5, 5], [1, 1]), "must be ascending and at least 1"),

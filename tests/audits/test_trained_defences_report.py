@@ -64,7 +64,7 @@ def test_the_guarantee_is_told_with_its_epsilon_rounded_up():
     found = verdict(example())
     text = " ".join(found.sentences)
     assert "private comes with a guarantee against every attack" in text
-    assert "epsilon 2.01 at delta 1.0e-05, by the accountant" in text
+    assert "epsilon 2.01 at delta 1.0e-05, by the accountant RDP (PrivacyGauge)" in text
     assert "of all defences only differential privacy comes with a guarantee" in found.unsaid
 
 
@@ -106,7 +106,11 @@ def test_the_document_holds_the_curve_and_what_stands_beside():
     assert quiet["early_stopping"]["epoch"] == 2
     assert private["early_stopping"] is None
     assert private["no_early_stopping"] == "no recorded epoch is as accurate"
-    assert private["claim"] == {"epsilon": 2.001, "delta": 1e-5}
+    assert private["claim"] == {
+        "epsilon": 2.001,
+        "delta": 1e-5,
+        "accountant": "RDP (PrivacyGauge)",
+    }
     assert [d["at_training"] for d in found["defences"]] == [True, True, False]
     assert labels["claim"] is None
 

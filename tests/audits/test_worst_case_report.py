@@ -186,7 +186,11 @@ def test_the_document_holds_every_number_and_no_record():
     assert none["targets"][0]["highest"]["0.01"]["value"] == pytest.approx(0.7)
     assert none["targets"][0]["highest"]["0.01"]["attack"] == "stronger"
     assert none["targets"][1]["highest_auc"]["low"] == pytest.approx(0.86)
-    assert found["trainings"][3]["claim"] == {"epsilon": 2.001, "delta": 1e-5}
+    assert found["trainings"][3]["claim"] == {
+        "epsilon": 2.001,
+        "delta": 1e-5,
+        "accountant": "RDP (PrivacyGauge)",
+    }
     assert found["verdict"]["headline"] == verdict(example()).headline
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from privacygauge.cli.main import app
+from privacygauge.cli.main import app, run
 from privacygauge.errors import InputError
 
 
@@ -30,7 +30,7 @@ def test_the_json_that_others_read(canaries):
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     assert (found["schema"], found["command"]) == ("privacygauge/2", "dp-audit")
-    assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5}
+    assert found["claim"] == {"epsilon": 1.0, "delta": 1e-5, "accountant": None}
     assert found["verdict"]["grade"] == "refuted"
     assert [bound["name"] for bound in found["bounds"]] == ["one-run", "one-run-gaussian"]
     for bound in found["bounds"]:
@@ -45,6 +45,33 @@ def test_many_runs_and_a_number_of_guesses(canaries):
     assert json.loads(many.stdout)["design"] == "many-runs"
     fixed = done(canaries, "--epsilon", "9", "--guesses", "40,80", "--json", "-")
     assert [x["n_guesses"] for x in json.loads(fixed.stdout)["guesses"]] == [40, 80]
+    numbers = {}
+    for asked in ("all", "split", "auto"):
+        found = done(canaries, "--epsilon", "9", "--guesses", asked, "--json", "-")
+        numbers[asked] = json.loads(found.stdout)["guesses"]
+    assert len(numbers["all"]) == 5
+    assert len(numbers["split"]) == 1
+    assert numbers["all"] == numbers["auto"]
+    sequential = done(canaries, "--epsilon", "9", "--runs", "sequential", "--json", "-")
+    assert json.loads(sequential.stdout)["design"] == "sequential"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("score,member\n,0\n,1\n", "column score is empty"),
+        ("score,member\n1,0\nabc,1\n", "score must hold numbers, got 'abc' in row 1"),
+        ("score,member\n1,no\n2,yes\n", "got 'no' in row 0"),
+    ],
+)
+def test_empty_and_text_columns_give_one_line_and_2(text, message, tmp_path, monkeypatch, capsys):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    monkeypatch.setattr("sys.argv", ["privacygauge", "dp-audit", str(path), "--epsilon", "1"])
+    assert run() == 2
+    shown = capsys.readouterr().err
+    assert message in shown
+    assert shown.count("\n") == 1
 
 
 def test_a_limit_that_is_exceeded_gives_3(canaries):
@@ -75,8 +102,11 @@ def test_a_report_is_written_and_the_table_is_printed(canaries, tmp_path):
     ("options", "message"),
     [
         (("--epsilon", "-1"), "epsilon must be at least 0 and finite, got -1.0"),
-        (("--epsilon", "1", "--runs", "two"), "--runs must be one or many, got 'two'"),
-        (("--epsilon", "1", "--guesses", "few"), "--guesses must be auto or whole numbers"),
+        (("--epsilon", "1", "--runs", "two"), "--runs must be one, many or sequential, got 'two'"),
+        (
+            ("--epsilon", "1", "--guesses", "few"),
+            "--guesses must be auto, split, all or",
+        ),
         (("--epsilon", "1", "--guesses", "0"), "n_guesses must be at least 1, got 0"),
         (("--epsilon", "1", "--guesses", "9", "--runs", "many"), "--guesses goes with --runs one"),
         (("--epsilon", "1", "--fail-above", "auc=1"), "no metric 'auc'; there are epsilon"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb, inf, log
+from math import comb, inf
 
 import numpy as np
 import pytest
@@ -15,11 +15,12 @@ from privacygauge.evaluate.claim import (
     Guessed,
     PrivacyBound,
     PrivacyClaim,
+    chosen_guesses,
     coins_p_value,
     default_guesses,
     divided,
     guessed,
-    one_run_bound,
+    stepped,
 )
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
 
@@ -49,30 +50,94 @@ def test_the_default_numbers_of_guesses_are_shares_of_the_canaries(n):
     assert default_guesses(n).tolist() == sorted(wanted)
 
 
-def naive_bound(m, numbers, right, delta, level, methods):
-    """The largest over the numbers of guesses, each alone at its part of the error."""
-    each = 1 - (1 - level) / (methods * len(numbers))
-    low = max(
-        float(one_run_epsilon(m, r, v, delta, each)) for r, v in zip(numbers, right, strict=True)
-    )
-    shares = [(v - 2 * m * delta) / r for r, v in zip(numbers, right, strict=True)]
-    value = max(inf if q >= 1 else log(max(q, 0.5) / (1 - max(q, 0.5))) for q in shares)
-    largest = max(float(largest_one_run_epsilon(m, r, delta, each)) for r in numbers)
-    return max(low, value), low, largest
+def bounds_of(m, numbers, delta=0.0):
+    return lambda right, level: one_run_epsilon(m, numbers, right, delta, level)
 
 
-@pytest.mark.parametrize("methods", [1, 2])
-@pytest.mark.parametrize("delta", [0.0, 0.02])
-@pytest.mark.parametrize("right", [[10, 38, 78], [5, 20, 40], [6, 38, 40]])
-def test_the_bound_of_one_run_is_the_largest_of_corrected_ones(right, delta, methods):
-    numbers, m, level = [10, 40, 80], 90, 0.9
-    found = one_run_bound(Guessed(m, numbers, right), delta, level, methods=methods)
-    estimate = found.estimate
-    assert (estimate.value, estimate.low, found.largest) == pytest.approx(
-        naive_bound(m, numbers, right, delta, level, methods), abs=1e-9
-    )
-    assert (estimate.high, estimate.level, estimate.n) == (inf, level, m)
-    assert estimate.method.endswith(f"over {methods * len(numbers)}")
+def naive_stepped(m, numbers, right, delta, level):
+    """The first epsilon of a fine grid that is not refuted, by the definition."""
+    looks = range(1, len(numbers) + 1)
+    each = [1 - (1 - level) / k for k in looks]
+    reach = [largest_one_run_epsilon(m, numbers, delta, x) for x in each]
+    bounds = [one_run_epsilon(m, numbers, right, delta, x) for x in each]
+    for epsilon in np.arange(0, 12, 1e-3):
+        fewest = next(k for k in looks if np.sum(reach[k - 1] > epsilon) <= k)
+        if not np.any(bounds[fewest - 1] > epsilon):
+            return epsilon
+    raise AssertionError
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.002])
+@pytest.mark.parametrize("right", [[10, 38, 78], [5, 20, 40], [6, 38, 40], [10, 40, 80]])
+def test_a_stepped_bound_is_the_first_epsilon_that_is_not_refuted(right, delta):
+    numbers, m, level = np.array([10, 40, 80]), 90, 0.9
+    found = stepped(bounds_of(m, numbers, delta), Guessed(m, numbers, right), level)
+    # The grid steps by 0.001.
+    expected = naive_stepped(m, numbers, right, delta, level)
+    assert expected - 1.1e-3 <= found <= expected + 1e-9
+
+
+def paths(n):
+    """Every way in which n guesses may be right."""
+    return (np.arange(2**n)[:, None] >> np.arange(n)) & 1
+
+
+@pytest.mark.parametrize("level", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("numbers", [[1, 4, 12], [3, 5, 9, 12], [2, 12]])
+def test_a_stepped_bound_fails_no_more_often_than_its_level_by_enumeration(numbers, level):
+    """Each guess is right with the largest probability that the true epsilon allows."""
+    numbers, every = np.array(numbers), paths(12)
+    counts = np.cumsum(every, axis=1)[:, numbers - 1]
+    seen = {tuple(c): stepped(bounds_of(12, numbers), Guessed(12, numbers, c), level)
+            for c in np.unique(counts, axis=0)}  # fmt: skip
+    low = np.array([seen[tuple(c)] for c in counts])
+    for truth in (0.0, 0.2, 0.5, 1.0, 2.0, 3.0):
+        q = 1 / (1 + np.exp(-truth))
+        chance = np.where(every, q, 1 - q).prod(axis=1)
+        assert chance[low > truth].sum() <= 1 - level
+
+
+@pytest.mark.parametrize("right", [[3, 10, 25, 50, 90], [3, 9, 20, 38, 60], [1, 5, 12, 25, 45]])
+def test_a_stepped_bound_is_never_below_that_of_bonferroni(right):
+    numbers = default_guesses(100)
+    found = stepped(bounds_of(100, numbers, 1e-5), Guessed(100, numbers, right), 0.95)
+    plain = one_run_epsilon(100, numbers, right, 1e-5, divided(0.95, 5)).max()
+    assert found >= plain
+    if right[-1] == 90:
+        # Nobody but the largest number could reach so far: nothing is paid for the others.
+        assert found == one_run_epsilon(100, 90, 90, 1e-5, 0.95) > plain
+
+
+def test_the_judged_canaries_do_not_choose_the_number_of_guesses():
+    rng = np.random.default_rng(0)
+    member = rng.random(200) < 0.5
+    score = rng.normal(size=200) + 2 * member
+
+    def found(member):
+        game = np.random.default_rng(1)
+        return chosen_guesses(Transcript(score, member), 1e-5, 0.95, 0.2, game)
+
+    first = found(member)
+    assert (first.n_canaries, first.n_choosing) == (160, 40)
+    order = np.random.default_rng(1).permutation(200)
+    for rows, same in ((order[40:], True), (order[:40], False)):
+        turned = member.copy()
+        turned[rows] = ~turned[rows]
+        assert (found(turned).n_guesses == first.n_guesses) == same
+
+
+def test_a_perfect_attack_chooses_to_guess_nearly_all():
+    member = np.random.default_rng(0).random(1000) < 0.5
+    transcript = Transcript(member * 1.0, member)
+    found = chosen_guesses(transcript, 0.0, 0.95, 0.2, np.random.default_rng(0))
+    assert found.n_guesses == found.n_right >= 0.7 * 800
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_some_canaries_choose_and_some_are_judged(share):
+    transcript = Transcript(np.arange(4.0), np.arange(4) > 1)
+    with pytest.raises(InputError, match=r"choosing must be in \[0, 1\), got"):
+        chosen_guesses(transcript, 0.0, 0.95, share, np.random.default_rng(0))
 
 
 def test_guesses_are_counted_on_the_rows_of_the_transcript():

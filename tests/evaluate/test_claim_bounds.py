@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.chosen_cut import epsilon_cut
-from privacygauge.evaluate.claim import Guessed, divided, one_run_bound
+from privacygauge.evaluate.claim import Guessed, default_guesses, divided, stepped
 from privacygauge.evaluate.claim_bounds import (
     best_mu_cut,
     held_out,
@@ -19,12 +19,13 @@ from privacygauge.evaluate.claim_bounds import (
     one_run_curve,
     rates_bounds,
     rates_curve,
+    sequential_bounds,
     steps,
 )
-from privacygauge.evaluate.epsilon import epsilon_lower_bound
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, mu_lower_bound
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.sequential import bounds_at_all_times, guesses_in_order
 from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
@@ -47,24 +48,58 @@ def left_out_shows(n: int) -> Transcript:
 def test_without_a_delta_one_run_has_no_gaussian_bound():
     found = Guessed(100, [50, 80], [48, 70])
     (bound,), (skipped,) = one_run_bounds(found, 0.0, 0.9)
-    assert bound == one_run_bound(found, 0.0, 0.9)
+
+    def alone(right, level):
+        return one_run_epsilon(100, [50, 80], right, 0.0, level)
+
+    assert bound.estimate.low == bound.estimate.value == stepped(alone, found, 0.9)
     assert skipped.name == "Gaussian bound"
 
 
-def test_both_bounds_of_one_run_share_the_error():
-    numbers, right, m, delta, level = [50, 80], [48, 70], 100, 1e-3, 0.9
-    found = Guessed(m, numbers, right)
-    (assuming_nothing, gaussian), skipped = one_run_bounds(found, delta, level)
+@pytest.mark.parametrize(("r", "v"), [(50, 48), (80, 70), (10, 10)])
+def test_one_fixed_number_of_guesses_is_corrected_for_nothing(r, v):
+    m, delta, level = 100, 1e-3, 0.9
+    (free, gaussian), skipped = one_run_bounds(Guessed(m, [r], [v]), delta, level)
     assert skipped == ()
-    assert assuming_nothing == one_run_bound(found, delta, level, methods=2)
-    each = 1 - (1 - level) / 4
-    mu = [one_run_mu(m, r, v, each) for r, v in zip(numbers, right, strict=True)]
-    perfect = [one_run_mu(m, r, r, each) for r in numbers]
+    assert free.estimate.low == one_run_epsilon(m, r, v, delta, level)
+    assert free.largest == largest_one_run_epsilon(m, r, delta, level)
+    by_mu = gaussian_epsilon(one_run_mu(m, r, v, level), delta)
+    assert gaussian.estimate.low == max(by_mu, free.estimate.low)
     estimate = gaussian.estimate
-    assert estimate.low == estimate.value == pytest.approx(gaussian_epsilon(max(mu), delta))
-    assert gaussian.largest == pytest.approx(gaussian_epsilon(max(perfect), delta))
     assert (estimate.high, estimate.level, estimate.n) == (inf, level, m)
-    assert estimate.method.endswith("over 4")
+    assert estimate.method == "one run, number of guesses fixed"
+
+
+@pytest.mark.parametrize("right", [[48, 70], [50, 80], [25, 40], [40, 75]])
+def test_the_gaussian_bound_refutes_whatever_the_other_does(right):
+    (free, gaussian), _ = one_run_bounds(Guessed(100, [50, 80], right), 1e-3, 0.9)
+    assert free.estimate.low <= gaussian.estimate.low
+    assert free.largest <= gaussian.largest
+    assert gaussian.estimate.method == "one run, 2 numbers of guesses corrected for (Tarone)"
+
+
+def test_a_perfect_attack_on_100_canaries_is_not_paid_for_by_looks_that_cannot_win():
+    numbers = default_guesses(100)
+    _, gaussian = one_run_bounds(Guessed(100, numbers, numbers), 1e-5)[0]
+    # Bonferroni over five numbers and two bounds gave 5.23 here.
+    assert gaussian.estimate.low == gaussian_epsilon(one_run_mu(100, 90, 90), 1e-5) > 7.8
+
+
+def test_what_is_certifiable_does_not_depend_on_what_was_chosen():
+    few, many = (Guessed(80, [r], [r], n_choosing=20) for r in (8, 72))
+    for a, b in zip(one_run_bounds(few, 1e-5)[0], one_run_bounds(many, 1e-5)[0], strict=True):
+        assert a.largest == b.largest >= b.estimate.low
+        assert a.estimate.method == "one run, number of guesses chosen by 20 other canaries"
+
+
+def test_the_bound_at_all_times_comes_with_its_growth():
+    transcript = normal(400, 3.0)
+    bound, curve = sequential_bounds(transcript, 0.0, 0.9)
+    low = bounds_at_all_times(guesses_in_order(transcript), level=0.9)
+    assert bound.estimate.low == bound.estimate.value == low[-1] > 0.5
+    np.testing.assert_array_equal(curve.low, low[curve.n_guesses - 1])
+    assert np.all(curve.low <= curve.largest)
+    assert bound.largest == curve.largest[-1]
 
 
 @pytest.mark.parametrize("make", [lambda: normal(60, 2.0), lambda: left_out_shows(800)])
@@ -86,8 +121,7 @@ def test_the_bounds_of_many_runs_are_those_of_the_judged_rows(make):
                 counts = counts.turned
             expected = exact_epsilon(counts, found.epsilon_choice.line, d, 1 - error)
             assert number == pytest.approx(expected)
-        value = epsilon_lower_bound(found.for_epsilon, d).value
-        assert bound.estimate.value == max(value, bound.estimate.low)
+        assert bound.estimate.value == bound.estimate.low
         assert (bound.estimate.n, bound.estimate.level) == (n, level)
     assert rates.estimate.method.endswith("over 2")
     assert alone.estimate.method.endswith("over 1")
@@ -97,9 +131,7 @@ def test_the_bounds_of_many_runs_are_those_of_the_judged_rows(make):
     ):
         mu = exact_mu(Counts.of(decisions), found.mu_choice.line, 0.95)
         assert number == pytest.approx(gaussian_epsilon(mu, delta))
-    seen = mu_lower_bound(found.for_mu).value
-    value = inf if seen == inf else gaussian_epsilon(seen, delta)
-    assert gaussian.estimate.value == pytest.approx(max(value, gaussian.estimate.low))
+    assert gaussian.estimate.value == gaussian.estimate.low
     assert found.epsilon_choice.turned == (found.score.min() == -9)
 
 

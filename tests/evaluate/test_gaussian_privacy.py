@@ -74,12 +74,9 @@ def test_the_bound_on_mu_is_0_for_coins_and_near_the_truth_for_many_rows():
     assert mu_lower_bound(coins).low == 0.0
     found = mu_lower_bound(Decisions(rng.normal(size=200_000) + 1.5 * secret > 0.7, secret))
     assert 1.47 < found.low < 1.5
-    assert found.value == pytest.approx(1.5, abs=0.02)
-    assert found.high == np.inf
+    assert (found.value, found.high) == (found.low, np.inf)
 
 
-def test_a_perfect_attack_leaves_mu_unbounded_in_value_only():
+def test_a_perfect_attack_leaves_mu_bounded():
     secret = np.arange(100) < 50
-    found = mu_lower_bound(Decisions(secret, secret))
-    assert found.value == np.inf
-    assert 2 < found.low < 4
+    assert 2 < mu_lower_bound(Decisions(secret, secret)).low < 4

@@ -219,6 +219,25 @@ def test_every_number_is_the_same_in_all_forms(name):
     assert document["measures"] == {k: render.finite(v) for k, v in report.numbers.items()}
 
 
+def estimates(found):
+    """Yield every estimate of a document."""
+    if isinstance(found, dict):
+        if {"value", "low", "high", "level"} <= found.keys():
+            yield found
+        for below in found.values():
+            yield from estimates(below)
+    elif isinstance(found, list):
+        for below in found:
+            yield from estimates(below)
+
+
+@each
+def test_the_value_of_a_bound_is_the_bound(name):
+    for estimate in estimates(json.loads(render.as_json(of(name)))):
+        if estimate["high"] is None and estimate["low"] is not None:
+            assert estimate["value"] == estimate["low"], estimate
+
+
 @each
 def test_the_document_keeps_to_the_schema(name):
     schema = json.loads((files("privacygauge.report") / "schema.json").read_text("utf-8"))

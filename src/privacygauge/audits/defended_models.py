@@ -138,7 +138,7 @@ def claim_of(defence: TrainingDefence, trainer: Trainer, of: Undefended) -> Priv
     if not isinstance(defence, Private) or not isinstance(trainer, PrivateTraining):
         return None
     delta = defence.at_delta(of)
-    return PrivacyClaim(trainer.epsilon(delta), delta)
+    return PrivacyClaim(trainer.epsilon(delta), delta, trainer.accountant(delta))
 
 
 def require_different(defences: Sequence[Named]) -> None:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import bdtr
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
 from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
-from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon, right_guesses
+from privacygauge.evaluate.one_run import one_run_epsilon, right_guesses
 
 SHARES = (0.9, 0.5, 0.25, 0.1, 0.03)
-"""Of the canaries that are guessed where nobody says how many; a fifth of the error for each.
+"""Of the canaries that are guessed where nobody says how many.
 
 Not all of them: half of the guesses say that a canary was put in, and coins seldom put in half."""
+
+CHOOSE_FROM = 500
+"""So many canaries or more choose one number of guesses by a share of them, fewer try all."""
+
+CHOOSING = 0.2
+"""The share of the canaries that chooses."""
+
+_TRIED = (1.0, 0.9, 0.7, 0.5, 0.25, 0.1, 0.03, 0.01)
+"""Shares of the canaries to choose from."""
 
 GAUSSIAN = "the mechanism is Gaussian: two normals one standard deviation wide, mu apart"
 """What the Gaussian bounds take for granted."""
@@ -31,6 +41,8 @@ class PrivacyClaim:
     """At least 0, finite; of adding or removing one record."""
     delta: float
     """In [0, 1)."""
+    accountant: str = ""
+    """Who added it up, such as ``RDP (PrivacyGauge)``; empty where it is somebody's word."""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.epsilon < np.inf:
@@ -44,12 +56,11 @@ class PrivacyBound:
     """A lower bound on epsilon at the claim's delta, beside the largest that there could be."""
 
     name: str
-    """``one-run``, ``one-run-gaussian``, ``rates`` or ``rates-gaussian``."""
+    """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian`` or ``sequential``."""
     assumption: str
     """What it takes for granted; empty where nothing."""
     estimate: Estimate
-    """`low` is the bound; `value` is the same without allowance for chance, or the bound again
-    where that is not defined; `high` is infinity."""
+    """`low` and `value` are the bound; `high` is infinity."""
     largest: float
     """The bound that a perfect attack on so many canaries would reach."""
 
@@ -67,11 +78,13 @@ class Guessed:
     """How many guesses about the canaries of one run were right."""
 
     n_canaries: int
-    """Canaries that fair independent coins put in or left out."""
+    """Canaries that fair independent coins put in or left out, without those that choose."""
     n_guesses: Ints
     """(g,) Numbers of guesses, fixed before the scores were seen; ascending."""
     n_right: Ints
     """(g,) How many of them are right."""
+    n_choosing: int = 0
+    """Further canaries, which chose the number of guesses and are not judged."""
 
     def __post_init__(self) -> None:
         tried = checks.integers(self.n_guesses, "n_guesses")
@@ -115,40 +128,86 @@ def default_guesses(n_canaries: int) -> Ints:
     return np.unique([max(1, round(share * n_canaries)) for share in SHARES]).astype(np.int64)
 
 
-def one_run_bound(
-    found: Guessed, delta: float = 0.0, level: float = 0.95, *, methods: int = 1
-) -> PrivacyBound:
-    """Return the largest epsilon that one run rules out, assuming nothing.
+def chosen_guesses(
+    transcript: Transcript, delta: float, level: float, share: float, rng: np.random.Generator
+) -> Guessed:
+    """Return right guesses about some canaries of one run, as many as the others choose.
 
     Parameters
     ----------
-    found : Guessed
-    delta : float
-        In [0, 1).
-    level : float
-        In (0, 1), of all numbers of guesses and all methods together.
-    methods : int
-        How many bounds are looked at, at least 1: the error is divided by it.
+    transcript : Transcript
+        One row a canary. Each must have been put in by a fair coin of its own.
+    delta, level : float
+        As in `one_run_epsilon`.
+    share : float
+        Of the canaries that choose, in (0, 1).
+    rng : numpy.random.Generator
+        Draws who chooses, and orders equal scores.
 
-    Returns
-    -------
-    PrivacyBound
-        The largest over the numbers of guesses, each at an equal share of the error
-        (Bonferroni); see `one_run_epsilon`.
+    Notes
+    -----
+    Whoever knows the coins of the choosing canaries still has to guess those of the others, which
+    are independent of them: the judged ones are a run with fewer canaries, whose number of
+    guesses was fixed before their coins were looked at. So nothing has to be corrected for. What
+    is chosen is the number whose bound would be the largest if the share of right guesses were
+    that of the choosing canaries, less one standard error.
     """
-    r, v, m = found.n_guesses, found.n_right, found.n_canaries
-    each = divided(level, methods * len(r))
-    low = one_run_epsilon(m, r, v, delta, each)
-    largest = largest_one_run_epsilon(m, r, delta, each)
-    # Of r guesses r q are right on average, and 2 m delta more at most.
-    share = np.clip((v - 2 * m * delta) / r, 0.5, 1.0)
-    with np.errstate(divide="ignore"):
-        value = np.log(share) - np.log1p(-share)
-    bound = float(low.max())
-    estimate = Estimate(
-        max(bound, float(value.max())), bound, np.inf, level, m, _method("one run", methods, len(r))
-    )
-    return PrivacyBound("one-run", "", estimate, float(largest.max()))
+    if not 0.0 < share < 1.0:
+        raise InputError(f"choosing must be in [0, 1), got {share}")
+    m = len(transcript)
+    n_choosing = min(max(1, round(share * m)), m - 1)
+    order = rng.permutation(m)
+    chooses, judged = order[:n_choosing], order[n_choosing:]
+    score, secret = transcript.score, transcript.secret
+    tried = np.unique([max(1, round(x * n_choosing)) for x in _TRIED]).astype(np.int64)
+    seen = right_guesses(score[chooses], secret[chooses], tried, rng)
+    rate = (seen + 0.5) / (tried + 1)
+    rate = np.clip(rate - np.sqrt(rate * (1 - rate) / (tried + 1)), 0.0, 1.0)
+    n_judged = len(judged)
+    numbers = np.clip(np.round(tried * (n_judged / n_choosing)), 1, n_judged).astype(np.int64)
+    hoped = one_run_epsilon(n_judged, numbers, np.floor(rate * numbers).astype(int), delta, level)
+    # Where nothing can be hoped for, the surest guesses.
+    best = numbers[[int(np.lexsort((rate, hoped))[-1])]]
+    right = right_guesses(score[judged], secret[judged], best, rng)
+    return Guessed(n_judged, best, right, n_choosing)
+
+
+def stepped(
+    bounds: Callable[[Ints, float], Floats],
+    found: Guessed,
+    level: float,
+    reach: Callable[[Ints, float], Floats] | None = None,
+) -> float:
+    """Return the largest bound of several numbers of guesses, corrected for their number.
+
+    Parameters
+    ----------
+    bounds : callable
+        ``bounds(right, level)`` are the bounds (g,) of so many right guesses (g,), each as if it
+        were the only one at that level.
+    found : Guessed
+    level : float
+        Of the result, in (0, 1).
+    reach : callable, optional
+        The same for another family of bounds that is judged beside this one and never below it;
+        both then hold together at `level`. Default: `bounds`.
+
+    Notes
+    -----
+    Bonferroni's correction is for the numbers of guesses that could refute an epsilon at all, if
+    every guess were right (Tarone 1990): for each epsilon the fewest k such that at most k of
+    them reach beyond it at a k-th of the error. The others cannot refute it, so the probability
+    that any does so wrongly is at most k times a k-th of the error. An epsilon counts as refuted
+    only if all smaller ones are.
+    """
+    reach = reach or bounds
+    numbers, low = len(found.n_guesses), 0.0
+    for looks in range(numbers, 0, -1):
+        each = divided(level, looks)
+        # From here on at most `looks` numbers of guesses could refute anything.
+        if looks == numbers or np.sort(reach(found.n_guesses, each))[-looks - 1] <= low:
+            low = max(low, float(bounds(found.n_right, each).max()))
+    return low
 
 
 def divided(level: float, looks: int) -> float:
@@ -167,7 +226,3 @@ def coins_p_value(n_in: int, n: int) -> float:
     (0.057, 1.0)
     """
     return min(1.0, 2.0 * float(bdtr(min(n_in, n - n_in), n, 0.5)))
-
-
-def _method(route: str, methods: int, numbers: int) -> str:
-    return f"{route}, Bonferroni over {methods * numbers}"

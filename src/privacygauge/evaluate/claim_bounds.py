@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 
 import numpy as np
 from scipy.special import betaincinv, ndtri
@@ -18,11 +19,11 @@ from privacygauge.evaluate.claim import (
     Guessed,
     PrivacyBound,
     divided,
-    one_run_bound,
+    stepped,
 )
-from privacygauge.evaluate.epsilon import epsilon_lower_bound
-from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, mu_lower_bound
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.sequential import bounds_at_all_times, guesses_in_order
 from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
 
@@ -92,17 +93,61 @@ def one_run_bounds(
         In [0, 1); at 0 there is no Gaussian bound.
     level : float
         In (0, 1).
+
+    Notes
+    -----
+    `one_run_epsilon` and `one_run_mu`, corrected for several numbers of guesses by `stepped`.
+    Nothing has to be corrected for the two of them: the Gaussian bound is the larger of both for
+    each number of guesses, which bounds one and the same probability. If the mechanism is
+    Gaussian, this one refutes whatever the other refutes; if it is not, only the other is claimed
+    to hold.
     """
     if delta == 0.0:
-        return (one_run_bound(found, delta, level),), (_NO_GAUSSIAN,)
-    m, each = found.n_canaries, divided(level, 2 * len(found.n_guesses))
-    counts = [(int(r), int(v)) for r, v in zip(found.n_guesses, found.n_right, strict=True)]
-    low = gaussian_epsilon(max(one_run_mu(m, r, v, each) for r, v in counts), delta)
-    largest = gaussian_epsilon(max(one_run_mu(m, r, r, each) for r, _ in counts), delta)
-    method = f"one run, trade-off curve, Bonferroni over {2 * len(counts)}"
-    estimate = Estimate(low, low, np.inf, level, m, method)
-    gaussian = PrivacyBound("one-run-gaussian", GAUSSIAN, estimate, largest)
-    return (one_run_bound(found, delta, level, methods=2), gaussian), ()
+        return (_one_run_bound("one-run", found, delta, level),), (_NO_GAUSSIAN,)
+    bounds = [_one_run_bound(name, found, delta, level) for name in ("one-run", "one-run-gaussian")]
+    return tuple(bounds), ()
+
+
+def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> PrivacyBound:
+    m = found.n_canaries
+    # Whoever is always right would choose to guess about all.
+    most = np.array([m]) if found.n_choosing else found.n_guesses
+    perfect = replace(found, n_guesses=most, n_right=most)
+    kind = _free_bounds if name == "one-run" else _gaussian_bounds
+    reach = _free_bounds if delta == 0.0 else _gaussian_bounds
+    low, largest = (
+        stepped(partial(kind, x, delta), x, level, partial(reach, x, delta))
+        for x in (found, perfect)
+    )
+    estimate = Estimate(low, low, np.inf, level, m, _method(found))
+    return PrivacyBound(name, "" if name == "one-run" else GAUSSIAN, estimate, largest)
+
+
+def _free_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
+    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
+    return np.array([_free_bound(m, r, v, delta, level) for r, v in pairs])
+
+
+def _gaussian_bounds(found: Guessed, delta: float, right: Ints, level: float) -> Floats:
+    m, pairs = found.n_canaries, zip(found.n_guesses.tolist(), right.tolist(), strict=True)
+    mu = [one_run_mu(m, r, v, level) for r, v in pairs]
+    free = _free_bounds(found, delta, right, level)
+    return np.maximum(free, [gaussian_epsilon(x, delta) for x in mu])
+
+
+# Both bounds, and those of a perfect attack, look at the same ones again and again.
+@lru_cache(maxsize=4096)
+def _free_bound(m: int, r: int, v: int, delta: float, level: float) -> float:
+    return float(one_run_epsilon(m, r, v, delta, level))
+
+
+def _method(found: Guessed) -> str:
+    if found.n_choosing:
+        return f"one run, number of guesses chosen by {found.n_choosing} other canaries"
+    numbers = len(found.n_guesses)
+    if numbers == 1:
+        return "one run, number of guesses fixed"
+    return f"one run, {numbers} numbers of guesses corrected for (Tarone)"
 
 
 def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: int = 0) -> HeldOut:
@@ -152,17 +197,42 @@ def rates_bounds(
     perfect = Decisions(found.for_epsilon.secret, found.for_epsilon.secret)
     low = found.epsilon(found.for_epsilon, delta, each)
     largest = found.epsilon(perfect, delta, each)
-    value = epsilon_lower_bound(found.for_epsilon, delta, each).value
     n, method = len(perfect), f"{_EXACT}, Bonferroni over {methods}"
-    rates = PrivacyBound("rates", "", _above(low, value, level, n, method), largest)
+    rates = PrivacyBound("rates", "", _above(low, level, n, method), largest)
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
     mu, best = found.mu(found.for_mu, each), found.mu(perfect, each)
-    seen = mu_lower_bound(found.for_mu, each).value
-    value = np.inf if np.isinf(seen) else gaussian_epsilon(seen, delta)
-    estimate = _above(gaussian_epsilon(mu, delta), value, level, n, method)
+    estimate = _above(gaussian_epsilon(mu, delta), level, n, method)
     gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
+
+
+def sequential_bounds(
+    transcript: Transcript, delta: float, level: float = 0.95
+) -> tuple[PrivacyBound, BoundCurve]:
+    """Return the bound from trainings one after the other, and how it grew with their number.
+
+    Parameters
+    ----------
+    transcript : Transcript
+        One row a training run, in their order; each bit is a fair coin of its own.
+    delta : float
+        In [0, 1).
+    level : float
+        In (0, 1), of the bounds after any number of trainings together.
+
+    Notes
+    -----
+    `bounds_at_all_times` of `guesses_in_order`.
+    """
+    n = len(transcript)
+    low = bounds_at_all_times(guesses_in_order(transcript, delta), delta, level)
+    perfect = Transcript(np.where(transcript.secret, 1.0, 0.0), transcript.secret)
+    largest = bounds_at_all_times(guesses_in_order(perfect, delta), delta, level)
+    estimate = Estimate(low[-1], low[-1], np.inf, level, n, "betting, at all times")
+    shown = steps(n)
+    curve = BoundCurve(shown, low[shown - 1], np.maximum(largest, low)[shown - 1])
+    return PrivacyBound("sequential", "", estimate, float(curve.largest[-1])), curve
 
 
 def one_run_curve(n_canaries: int, found: Guessed, delta: float, level: float) -> BoundCurve:
@@ -229,5 +299,5 @@ def _bound_of_highest(found: HeldOut, k: int, delta: float, level: float) -> flo
     return found.epsilon(decisions, delta, level)
 
 
-def _above(low: float, value: float, level: float, n: int, method: str) -> Estimate:
-    return Estimate(max(low, value), low, np.inf, level, n, method)
+def _above(low: float, level: float, n: int, method: str) -> Estimate:
+    return Estimate(low, low, np.inf, level, n, method)

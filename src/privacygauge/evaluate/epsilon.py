@@ -31,9 +31,8 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
     Returns
     -------
     Estimate
-        `low` is the bound: at least 0, exactly 0 for guesses at chance level. `value` is the
-        same ratio without allowance for chance, `high` is infinity: an attack never bounds
-        epsilon from above.
+        `low` and `value` are the bound: at least 0, exactly 0 for guesses at chance level. `high`
+        is infinity: an attack never bounds epsilon from above.
 
     Notes
     -----
@@ -49,13 +48,8 @@ def epsilon_lower_bound(decisions: Decisions, delta: float = 0.0, level: float =
         _log_ratio(tpr.low - delta, fpr.high),
         _log_ratio(1 - fpr.high - delta, 1 - tpr.low),
     )
-    value = max(
-        bound,
-        _log_ratio(tpr.value - delta, fpr.value),
-        _log_ratio(1 - fpr.value - delta, 1 - tpr.value),
-    )
     n = decisions.n_units
-    return Estimate(value, bound, np.inf, level, n, "Clopper-Pearson, Bonferroni")
+    return Estimate(bound, bound, np.inf, level, n, "Clopper-Pearson, Bonferroni")
 
 
 def largest_certifiable_epsilon(n_in: int, n_out: int, level: float = 0.95) -> float:

@@ -125,8 +125,7 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     Returns
     -------
     Estimate
-        `low` is the bound, at least 0. `value` is the same difference without allowance for
-        chance, `high` is infinity.
+        `low` and `value` are the bound, at least 0; `high` is infinity.
 
     Notes
     -----
@@ -136,9 +135,8 @@ def mu_lower_bound(decisions: Decisions, level: float = 0.95) -> Estimate:
     """
     tpr, fpr = decision.recall(decisions, level), decision.false_positive_rate(decisions, level)
     low = _distance(tpr.low, fpr.high)
-    value = max(low, _distance(tpr.value, fpr.value))
     method = "Clopper-Pearson, Bonferroni"
-    return Estimate(value, low, np.inf, level, decisions.n_units, method)
+    return Estimate(low, low, np.inf, level, decisions.n_units, method)
 
 
 def _distance(tpr: float, fpr: float) -> float:

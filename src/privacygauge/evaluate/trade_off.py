@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -17,6 +18,7 @@ _LANES, _ROUNDS = 64, 4
 _LARGEST_MU = 20.0
 
 
+@lru_cache(maxsize=4096)
 def one_run_mu(n_canaries: int, n_guesses: int, n_right: int, level: float = 0.95) -> float:
     """Return the largest mu that the right guesses of one run rule out, if it is Gaussian.
 

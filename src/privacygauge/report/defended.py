@@ -20,8 +20,6 @@ MEMBER = (
     "not."
 )
 AUC = "The probability that a member scores higher than a non-member. Guessing gives 0.5."
-PROMISE = "by the accountant, for one record added or removed"
-"""Whose word a claim is, and of what."""
 
 
 @dataclass(frozen=True)
@@ -81,16 +79,22 @@ def claim_shown(claim: PrivacyClaim) -> str:
     return f"epsilon {rounded_up(claim.epsilon)} at delta {claim.delta:.1e}"
 
 
+def promise(claim: PrivacyClaim) -> str:
+    """Return what an accountant says, who it is, and of what it speaks."""
+    by = f"the accountant {claim.accountant}" if claim.accountant else "an unnamed accountant"
+    return f"{claim_shown(claim)}, by {by}, for one record added or removed"
+
+
 def claim_dict(claim: PrivacyClaim | None) -> Json:
     """Return what an accountant says as plain values."""
-    return None if claim is None else {"epsilon": claim.epsilon, "delta": claim.delta}
+    return None if claim is None else dict(claim_columns(claim))
 
 
-def claim_columns(claim: PrivacyClaim | None) -> dict[str, object]:
+def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
     """Return what an accountant says as columns; missing where none does."""
     if claim is None:
-        return {"epsilon": None, "delta": None}
-    return {"epsilon": claim.epsilon, "delta": claim.delta}
+        return {"epsilon": None, "delta": None, "accountant": None}
+    return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
 def ends(name: str, found: Estimate | None) -> dict[str, object]:

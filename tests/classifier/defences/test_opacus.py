@@ -11,11 +11,7 @@ import pytest
 from privacygauge.audits.privacy_claim.dp_sgd import audit_dp_sgd
 from privacygauge.classifier.defences.accountant import SubsampledGaussian, noise_for
 from privacygauge.classifier.defences.dp_sgd import DpSgd
-from privacygauge.classifier.defences.opacus_dp_sgd import (
-    OpacusDpSgd,
-    opacus_epsilon,
-    opacus_noise_for,
-)
+from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
 from privacygauge.classifier.defences.training import ByOpacus, Private, Undefended
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.trainer import Trainer
@@ -27,14 +23,14 @@ from tests.classifier.defences.test_dp_sgd import known_by_heart, lower
 from tests.classifier.networks import made
 
 torch = pytest.importorskip("torch")
-pytest.importorskip("opacus")
+create_accountant = pytest.importorskip("opacus.accountants").create_accountant
 # Opacus alone takes seconds to import.
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
 
 NETS = Networks(
     MLP((6,), "tanh"), epochs=3, batch_size=8, optimiser="sgd", learning_rate=0.3, dtype="float64"
 )
-SPENT = [(1.3, 250 / 60000, 3600, 1e-5), (1.0, 0.1, 200, 1e-3), (5.0, 1.0, 10, 1e-5)]
+SPENT = [(1.3, 250 / 60000, 3600, 1e-5), (1.0, 0.1, 200, 1e-3), (5.0, 0.9, 10, 1e-5)]
 
 
 def convolutional(d, k):
@@ -105,39 +101,34 @@ def test_layers_that_mix_records_are_refused():
     assert "BatchNorm" in str(refused.value)
 
 
+def by_opacus(noise, rate, steps, delta):
+    """The epsilon that Opacus's own tighter accountant adds up."""
+    counting = create_accountant("prv")
+    counting.history = [(noise, rate, steps)]
+    return counting.get_epsilon(delta)
+
+
 @pytest.mark.parametrize(("noise", "rate", "steps", "delta"), SPENT)
 def test_our_accountant_says_what_opacus_says(noise, rate, steps, delta):
-    ours = SubsampledGaussian(noise, rate, steps).epsilon(delta)
-    assert opacus_epsilon(noise, rate, steps, delta, "rdp") == pytest.approx(ours, rel=1e-9)
-    tight = opacus_epsilon(noise, rate, steps, delta, "prv")
-    assert 0.7 * ours < tight < ours
+    """Opacus adds an error of 0.01 to epsilon."""
+    pytest.importorskip("dp_accounting")
+    found = SubsampledGaussian(noise, rate, steps).epsilon(delta)
+    theirs = by_opacus(noise, rate, steps, delta)
+    assert theirs - 0.03 <= found <= theirs + 0.01 * found
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 32.0])
+def test_the_same_epsilon_gets_the_same_noise_whoever_trains(epsilon):
+    of = Undefended(NETS, 160)
+    ours, theirs = (Private(epsilon, 1e-4, by).trainer(of) for by in (None, ByOpacus()))
+    assert isinstance(theirs, OpacusDpSgd)
+    assert theirs.spent == ours.spent
+    assert 0.999 * epsilon < theirs.epsilon(1e-4) == ours.epsilon(1e-4) <= epsilon
+    assert theirs.accountant(1e-4) == ours.accountant(1e-4)
 
 
 def test_without_noise_everything_is_spent():
-    assert opacus_epsilon(0.0, 0.1, 10, 1e-5) == math.inf
     assert OpacusDpSgd(NETS, 0.0, 0.2).epsilon(1e-5) == math.inf
-
-
-@pytest.mark.parametrize("accountant", ["prv", "rdp"])
-@pytest.mark.parametrize("epsilon", [0.3, 4.0])
-def test_the_noise_is_what_the_epsilon_needs(epsilon, accountant):
-    noise = opacus_noise_for(epsilon, 1e-4, 0.1, 300, accountant)
-    # The search ends within a thousandth of the noise; prv adds its own error, 0.01.
-    assert epsilon * 0.98 - 0.02 < opacus_epsilon(noise, 0.1, 300, 1e-4, accountant) <= epsilon
-    if accountant == "rdp":
-        assert noise == pytest.approx(noise_for(epsilon, 1e-4, 0.1, 300), rel=2e-3)
-    made_of = Private(epsilon, 1e-4, ByOpacus(accountant)).trainer(Undefended(NETS, 160))
-    assert isinstance(made_of, OpacusDpSgd)
-    assert made_of.epsilon(1e-4) <= epsilon
-
-
-def test_errors_say_the_rule_and_the_value():
-    with pytest.raises(InputError, match="accountant must be prv or rdp, got 'gdp'"):
-        OpacusDpSgd(NETS, 1.0, 0.2, accountant="gdp")
-    with pytest.raises(InputError, match="epsilon must be finite and above 0, got -1"):
-        opacus_noise_for(-1.0, 1e-5, 0.1, 10)
-    with pytest.raises(InputError, match=r"delta must be in \(0, 1\), got 0"):
-        opacus_epsilon(1.0, 0.1, 10, 0.0)
 
 
 def defence_of(epsilon, n):
@@ -145,7 +136,7 @@ def defence_of(epsilon, n):
     nets = Networks(
         MLP((32,), "tanh"), epochs=20, batch_size=n // 20, optimiser="sgd", learning_rate=2.0
     )
-    noise = opacus_noise_for(epsilon, 1e-5, 0.1, 200) if math.isfinite(epsilon) else 0.0
+    noise = noise_for(epsilon, 1e-5, 0.1, 200) if math.isfinite(epsilon) else 0.0
     return OpacusDpSgd(nets, noise, 0.1)
 
 

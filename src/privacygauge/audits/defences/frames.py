@@ -32,8 +32,8 @@ def defences_frame(f: DefenceAudit) -> pd.DataFrame:
         ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
         ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
         of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
-        ``_high``. Where models were trained also ``at_training``, ``epsilon`` and ``delta`` of an
-        accountant, and of early stopping at the same accuracy ``stopped_epoch``,
+        ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
+        ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
         ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
     """
     import pandas as pd

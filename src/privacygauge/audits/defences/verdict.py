@@ -5,7 +5,7 @@ from __future__ import annotations
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.report import direction
-from privacygauge.report.defended import PROMISE, claim_shown
+from privacygauge.report.defended import promise
 from privacygauge.report.grades import (
     GRADES,
     LARGE,
@@ -209,7 +209,7 @@ def _undone(f: DefenceAudit) -> tuple[str, ...]:
 def _claims(f: DefenceAudit) -> tuple[str, ...]:
     return tuple(
         f"{plain(c.title)} comes with a guarantee against every attack, if it was implemented "
-        f"rightly: {claim_shown(c.claim)}, {PROMISE}."
+        f"rightly: {promise(c.claim)}."
         for c in f.compared
         if c.claim is not None
     )

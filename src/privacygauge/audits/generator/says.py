@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.data import data, records_frame
 from privacygauge.audits.generator.found import SyntheticAudit
@@ -162,8 +160,7 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
     return Measure(
         "epsilon",
         "Epsilon is at least",
-        # A bound on epsilon has one honest number: its lower end.
-        replace(found, value=found.low),
+        found,
         Shown(rounded_down(found.low)),
         whose,
         f"{text} With this many tables, no audit could show more than {limit}.",

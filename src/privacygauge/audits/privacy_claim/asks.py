@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
-    from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+    from privacygauge.audits.privacy_claim.play import Design
     from privacygauge.audits.work import Work
 
 METRICS = ("epsilon", "epsilon-gaussian")
@@ -37,17 +37,19 @@ class ClaimRequest(Request):
     delta: float = option("--delta", "D", "The claimed delta.", default=0.0)
     runs: str = option(
         "--runs",
-        "one|many",
-        "Trainings behind the scores: one (of all canaries, each put in by a fair coin) or many "
-        "(every row is a training of its own).",
+        "one|many|sequential",
+        "Trainings behind the scores: one (of all canaries, each put in by a fair coin), many "
+        "(every row is a training of its own) or sequential (the same in their order, each with a "
+        "fair coin: the audit may be repeated after each and stopped at any time).",
         default="one",
-        offers=("one", "many"),
+        offers=("one", "many", "sequential"),
     )
     guesses: str = option(
         "--guesses",
-        "R|auto",
+        "R|auto|split|all",
         "How many canaries of one run are guessed, such as 100 or 100,1000; fixed before the "
-        "scores are looked at. auto: 3%, 10%, 25%, 50% and 90%, corrected for.",
+        "scores are looked at. split: a fifth of the canaries chooses, the others are judged. all: "
+        "3%, 10%, 25%, 50% and 90%, corrected for. auto: split from 500 canaries on, else all.",
         default="auto",
     )
     unit: str | None = option(
@@ -59,17 +61,21 @@ class ClaimRequest(Request):
     )
 
     @property
-    def design(self) -> OneRun | ManyRuns:
+    def design(self) -> Design:
         """How the canaries were trained on."""
-        from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun
+        from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential
+        from privacygauge.evaluate.claim import CHOOSING
 
-        if self.runs not in ("one", "many"):
-            raise InputError(f"--runs must be one or many, got {self.runs!r}")
-        if self.runs == "many":
+        if self.runs not in ("one", "many", "sequential"):
+            raise InputError(f"--runs must be one, many or sequential, got {self.runs!r}")
+        if self.runs != "one":
             if self.guesses != "auto":
                 raise InputError("--guesses goes with --runs one; of many runs every row is judged")
-            return ManyRuns()
-        return OneRun() if self.guesses == "auto" else OneRun(_numbers(self.guesses))
+            return ManyRuns() if self.runs == "many" else Sequential()
+        known = {"auto": None, "split": CHOOSING, "all": 0.0}
+        if self.guesses in known:
+            return OneRun(choosing=known[self.guesses])
+        return OneRun(_numbers(self.guesses))
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -77,7 +83,8 @@ def _numbers(text: str) -> tuple[int, ...]:
         return tuple(int(number) for number in text.split(","))
     except ValueError as error:
         raise InputError(
-            f"--guesses must be auto or whole numbers such as 100 or 100,1000, got {text!r}"
+            "--guesses must be auto, split, all or whole numbers such as 100 or 100,1000, got "
+            f"{text!r}"
         ) from error
 
 

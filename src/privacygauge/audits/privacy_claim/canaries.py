@@ -101,6 +101,8 @@ def _read(path: Path, unit: str) -> Mapping[str, NDArray[Any]]:
 def _of_frame(frame: pd.DataFrame, unit: str) -> dict[str, NDArray[Any]]:
     known = [name for name in ("id", unit, *_NEEDED) if name in frame.columns]
     for name in known:
+        if len(frame) and frame[name].isna().all():
+            raise InputError(f"column {name} is empty; it must have a value in every row")
         if frame[name].isna().any():
             row = int(np.flatnonzero(frame[name].isna())[0])
             raise InputError(f"column {name} must have a value in every row, got none in row {row}")
@@ -124,6 +126,25 @@ def _of_lines(path: Path, unit: str) -> dict[str, NDArray[Any]]:
     return {**{name: np.empty(0) for name in names}, **found}
 
 
+def _require_numbers(columns: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse columns of text by what stands in them."""
+    rules = {"score": "must hold numbers", "member": "must be true or false (or 1 and 0)"}
+    for name, rule in rules.items():
+        if columns[name].dtype.kind in "biuf":
+            continue
+        values = np.ravel(columns[name]).tolist()
+        row = next((i for i, value in enumerate(values) if not _is_number(value)), 0)
+        raise InputError(f"{name} {rule}, got {str(values[row])[:40]!r} in row {row}")
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return False
+    return True
+
+
 def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> CanaryScores:
     missing = [needed for needed in _NEEDED if needed not in columns]
     if missing:
@@ -134,7 +155,10 @@ def _of_columns(columns: Mapping[str, NDArray[Any]], name: str, unit: str) -> Ca
         )
     if unit != "unit" and unit not in columns:
         raise InputError(f"{name} has no column {unit!r} of units; it has {checks.listed(columns)}")
+    if not len(columns["score"]):
+        raise InputError(f"{name} has no rows; one for every canary is needed")
     try:
+        _require_numbers(columns)
         score = checks.floats(columns["score"], "score")
         member = checks.bools(columns["member"], "member", length=len(score))
         ids = np.arange(len(score)) if "id" not in columns else columns["id"]

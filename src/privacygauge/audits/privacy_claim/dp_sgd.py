@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -86,4 +88,6 @@ def audit_dp_sgd(
     canaries = {"score": signals(known)["loss"], "member": known.member, "id": asked}
     if owner is not None:
         canaries["unit"] = owner[asked]
-    return audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
+    found = audit_privacy_claim(canaries, epsilon, delta, seed=seed, level=level)
+    by = defence.accountant(delta) if claimed is None else ""
+    return replace(found, claim=replace(found.claim, accountant=by))

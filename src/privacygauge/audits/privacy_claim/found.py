@@ -42,15 +42,16 @@ class ClaimAudit(Reported):
     claim: PrivacyClaim
     """What is said of the training."""
     design: str
-    """``one-run``: all canaries in one training; ``many-runs``: a training for every row."""
+    """``one-run``: all canaries in one training; ``many-runs``: a training for every row;
+    ``sequential``: the same, in their order."""
     bounds: tuple[PrivacyBound, ...]
     """Which hold together: first what assumes nothing, then what assumes a Gaussian mechanism."""
     guessed: Guessed | None
-    """Right guesses at each number of guesses; None for many runs."""
+    """Right guesses at each number of guesses; None where every row is a training."""
     rates: tuple[Fact, ...]
     """The rates behind the bounds of many runs; empty for one."""
     curve: BoundCurve
-    """The bound by the number of guesses: to look at."""
+    """The bound by the number of guesses, or of trainings one after the other: to look at."""
     canaries: CanaryScores
     """The scores."""
     inverted: tuple[Inverted, ...] = ()

@@ -17,9 +17,12 @@ from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.claim import (
+    CHOOSE_FROM,
+    CHOOSING,
     Guessed,
     PrivacyBound,
     PrivacyClaim,
+    chosen_guesses,
     coins_p_value,
     default_guesses,
     divided,
@@ -32,6 +35,7 @@ from privacygauge.evaluate.claim_bounds import (
     one_run_curve,
     rates_bounds,
     rates_curve,
+    sequential_bounds,
     steps,
 )
 from privacygauge.evaluate.direction import Inverted, inverted
@@ -53,9 +57,17 @@ class OneRun:
 
     n_guesses: tuple[int, ...] = ()
     """How many canaries are guessed, fixed before the scores were seen; several are corrected
-    for. By default: 3%, 10%, 25%, 50% and 90% of the canaries."""
+    for. By default a fifth of the canaries chooses the number (`choosing`); of fewer than 150
+    canaries 3%, 10%, 25%, 50% and 90% are guessed, corrected for."""
+    choosing: float | None = None
+    """The share of the canaries that chooses the number of guesses and is not judged, in [0, 1);
+    0: none. Not together with `n_guesses`."""
 
     def __post_init__(self) -> None:
+        if self.choosing is not None and not 0 <= self.choosing < 1:
+            raise InputError(f"choosing must be in [0, 1), got {self.choosing}")
+        if self.choosing and self.n_guesses:
+            raise InputError("choosing must not be given where n_guesses are fixed")
         for number in self.n_guesses:
             if number < 1:
                 raise InputError(f"n_guesses must be at least 1, got {number}")
@@ -66,6 +78,18 @@ class ManyRuns:
     """A training run of its own for every row, with or without a canary."""
 
 
+@dataclass(frozen=True)
+class Sequential:
+    """A training run of its own for every row, in the order of the rows.
+
+    A fair coin decides before each training whether its canary is put in. The audit may be
+    repeated after every training and stopped whenever one likes, such as once the claim is refuted.
+    """
+
+
+Design = OneRun | ManyRuns | Sequential
+"""How the canaries were trained on."""
+
 ONE_RUN = OneRun()
 """The default: it is valid for many runs too, if coins were drawn."""
 
@@ -75,7 +99,7 @@ class _Found:
     """What one of the designs gives."""
 
     name: str
-    """``one-run`` or ``many-runs``."""
+    """``one-run``, ``many-runs`` or ``sequential``."""
     bounds: tuple[PrivacyBound, ...]
     """As in `ClaimAudit`."""
     guessed: Guessed | None
@@ -93,7 +117,7 @@ def audit_privacy_claim(
     epsilon: float,
     delta: float = 0.0,
     *,
-    design: OneRun | ManyRuns = ONE_RUN,
+    design: Design = ONE_RUN,
     unit: str = "unit",
     seed: int = 0,
     level: float = 0.95,
@@ -111,8 +135,9 @@ def audit_privacy_claim(
         Claimed, at least 0; of adding or removing one record.
     delta : float
         Claimed, in [0, 1).
-    design : OneRun or ManyRuns
-        Whether all rows come from one training, or each from its own.
+    design : OneRun, ManyRuns or Sequential
+        Whether all rows come from one training, or each from its own; and whether they may be
+        looked at while trainings go on.
     unit : str
         The column that names the person behind each canary, where there is one; in one run equal
         ids are one person otherwise. A person's canaries share one coin and are guessed together,
@@ -138,7 +163,7 @@ def audit_privacy_claim(
 
     Notes
     -----
-    One run: `one_run_bounds`. Many runs: `rates_bounds`.
+    One run: `one_run_bounds`. Many runs: `rates_bounds`, or `sequential_bounds`.
 
     Examples
     --------
@@ -159,12 +184,8 @@ def audit_privacy_claim(
             "the scores of an attack"
         )
     transcript = Transcript(rows.score, rows.member)
-    if isinstance(design, OneRun):
-        p_value = _checked_coins(rows)
-        found = _one_run(transcript, design, claim, seed, level)
-    else:
-        p_value = 1.0
-        found = _many_runs(transcript, claim, seed, level)
+    p_value = 1.0 if isinstance(design, ManyRuns) else _checked_coins(rows)
+    found = _found(transcript, design, claim, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     turned = () if refuted else _inverted(transcript, design, claim, seed, level)
     origin = Origin(
@@ -191,7 +212,7 @@ def audit_privacy_claim(
 
 
 def _inverted(
-    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
 ) -> tuple[Inverted, ...]:
     """Return the scores where they are higher for canaries that were left out.
 
@@ -208,28 +229,52 @@ def _inverted(
 
 
 def _refutes(
-    transcript: Transcript, design: OneRun | ManyRuns, claim: PrivacyClaim, seed: int, level: float
+    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
 ) -> bool:
     if isinstance(design, ManyRuns):
         bounds, _ = rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+    elif isinstance(design, Sequential):
+        bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
     else:
-        numbers = _numbers(design, len(transcript))
-        found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+        found = _guessed(transcript, design, claim, seed, level)
         # Where no more than half of the guesses are right, nothing is refuted.
         better = np.any(2 * found.n_right > found.n_guesses)
         bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
     return any(bound.refutes(claim) for bound in bounds)
 
 
+def _found(
+    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
+) -> _Found:
+    if isinstance(design, OneRun):
+        return _one_run(transcript, design, claim, seed, level)
+    if isinstance(design, ManyRuns):
+        return _many_runs(transcript, claim, seed, level)
+    bound, curve = sequential_bounds(transcript, claim.delta, level)
+    skipped = () if claim.delta == 0 else (Skipped("Gaussian bound", "none holds at all times"),)
+    return _Found("sequential", (bound,), None, (), curve, skipped)
+
+
 def _one_run(
     transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
 ) -> _Found:
-    numbers = _numbers(design, len(transcript))
-    found = guessed(transcript, numbers, seeds.stream(seed, "ties"))
+    found = _guessed(transcript, design, claim, seed, level)
     shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
     bounds, skipped = one_run_bounds(found, claim.delta, level)
     curve = one_run_curve(len(transcript), shown, claim.delta, level)
     return _Found("one-run", bounds, found, (), curve, skipped)
+
+
+def _guessed(
+    transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
+) -> Guessed:
+    n, share = len(transcript), design.choosing
+    if share is None:
+        share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
+    if share:
+        rng = seeds.stream(seed, "choosing")
+        return chosen_guesses(transcript, claim.delta, level, share, rng)
+    return guessed(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
 
 
 def _many_runs(transcript: Transcript, claim: PrivacyClaim, seed: int, level: float) -> _Found:
@@ -263,8 +308,8 @@ def _checked_coins(rows: CanaryScores) -> float:
     p_value = coins_p_value(n_in, n)
     if p_value < _UNFAIR:
         raise InputError(
-            f"in one run member must come from fair coins, got {n_in:,} of {n:,} put in; if every "
-            "row is a training run of its own, say so (many runs)"
+            f"member must come from fair coins, got {n_in:,} of {n:,} put in; if every row is a "
+            "training run of its own and all are done, say so (many runs)"
         )
     return p_value
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
-from privacygauge.evaluate.claim import PrivacyBound
+from privacygauge.evaluate.claim import Guessed, PrivacyBound
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+from privacygauge.report.defended import claim_dict
 from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import (
     Shown,
@@ -47,6 +47,7 @@ _NAMES = {
     "one-run-gaussian": "one run, if Gaussian",
     "rates": "rates, no assumption",
     "rates-gaussian": "rates, if Gaussian",
+    "sequential": "at all times, no assumption",
 }
 
 _TOLD = 5
@@ -68,6 +69,19 @@ _MANY_RUNS = (
     "from those. If the mechanism is Gaussian, a single number, mu, describes that trade-off, and "
     "the two rates bound it (Nasr and others 2023)."
 )
+_SEQUENTIAL = (
+    "Every row is a training run of its own, in the order of the rows; a fair coin decided before "
+    "each whether its canary was put in. The threshold of a guess is chosen by earlier rows only. "
+    "Who bets on right guesses does not get rich if the claim is true: the bound is the largest "
+    "epsilon under which the capital grew too much. It holds after every training at once, so the "
+    "audit may be repeated and stopped at any time (Ville's inequality)."
+)
+_DESCRIPTIVE = (
+    "Descriptive: each point is a bound as if it were the only one, so the highest of them holds "
+    "at no level."
+)
+_AT_ALL_TIMES = "All points hold together."
+_PLAYED = {"one-run": _ONE_RUN, "many-runs": _MANY_RUNS, "sequential": _SEQUENTIAL}
 
 
 def report(f: ClaimAudit) -> Report:
@@ -119,7 +133,7 @@ def _measures(f: ClaimAudit) -> tuple[Measure, ...]:
             "Claimed epsilon",
             f.claim.epsilon,
             Shown(exact(f.claim.epsilon)),
-            f"at delta {exact(f.claim.delta)}; {_sample(f)}",
+            f"at delta {exact(f.claim.delta)}{_by(f)}; {_sample(f)}",
             gate=False,
         ),
         *(_bound(f, name, bound) for name, bound in zip(METRICS, f.bounds, strict=False)),
@@ -127,11 +141,15 @@ def _measures(f: ClaimAudit) -> tuple[Measure, ...]:
     )
 
 
+def _by(f: ClaimAudit) -> str:
+    return f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
+
+
 def _bound(f: ClaimAudit, name: str, bound: PrivacyBound) -> Measure:
     return Measure(
         name,
         f"Epsilon ({_NAMES[bound.name]})",
-        replace(bound.estimate, value=bound.estimate.low),
+        bound.estimate,
         Shown(at_least(bound.estimate)),
         f"certifiable: {rounded_down(bound.largest)}",
         f"All bounds hold together with {rate(f.origin.level)} confidence.",
@@ -159,7 +177,7 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
                 Column("Method", prose=True),
             ),
             tuple(_bound_row(f, bound) for bound in f.bounds),
-            "All of them hold together: each is at a share of the error.",
+            "All of them hold together.",
         ),
         Text(
             (
@@ -190,6 +208,9 @@ def _answer(f: ClaimAudit, bound: PrivacyBound) -> str:
 
 
 def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
+    if f.design == "sequential":
+        told = "The bound after each number of trainings. All of them hold together, at any time."
+        return Text((told,)), _curve(f)
     if f.guessed is None:
         level = rate(f.origin.level)
         return (
@@ -209,8 +230,7 @@ def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
         Text(
             (
                 'Half of the guesses are about the highest scores, "was put in", half about the '
-                'lowest, "was left out". The numbers of guesses were fixed before the scores were '
-                "looked at, and all are corrected for.",
+                f'lowest, "was left out". {_numbers_said(f.guessed)}',
             )
         ),
         Table(
@@ -224,20 +244,31 @@ def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
     )
 
 
+def _numbers_said(found: Guessed) -> str:
+    if found.n_choosing:
+        return (
+            f"The number of guesses was chosen by {count(found.n_choosing)} other canaries, which "
+            f"are not judged; {count(found.n_canaries)} are."
+        )
+    return "Numbers of guesses were fixed before the scores were looked at, and are corrected for."
+
+
 def _curve(f: ClaimAudit) -> Plot:
+    at_all_times = f.design == "sequential"
+    unit = "trainings" if at_all_times else "guesses"
     columns = (f.curve.n_guesses.tolist(), f.curve.low.tolist(), f.curve.largest.tolist())
     # From the end, so that the largest number is among them.
     points = list(zip(*columns, strict=True))[:: -max(1, len(columns[0]) // _TOLD)]
     told = "; ".join(
-        f"{rounded_down(low)} of {rounded_down(largest)} for {count(r)} guesses"
+        f"{rounded_down(low)} of {rounded_down(largest)} for {count(r)} {unit}"
         for r, low, largest in points
     )
     return Plot(
         "curve",
-        "The bound by the number of guesses",
-        "Descriptive: each point is a bound as if it were the only one, so the highest of them "
-        "holds at no level. The dashed line is the bound of an attack that is always right; where "
-        "the dotted line, the claim, lies above it, the claim cannot be refuted.",
+        f"The bound by the number of {unit}",
+        f"{_AT_ALL_TIMES if at_all_times else _DESCRIPTIVE} The dashed line is the bound of an "
+        "attack that is always right; where the dotted line, the claim, lies above it, the claim "
+        "cannot be refuted.",
         f"The claim is {claimed(f)}. Bound, of what a perfect attack would reach: {told}.",
         lambda: plot_curve(f),
     )
@@ -264,8 +295,12 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     ax.axhline(f.claim.epsilon, color=INK, ls=(0, (1.2, 1.2)), lw=1.2, label="claim")
     ax.set_xscale("log")
     ax.set_ylim(bottom=0)
-    one = f.design == "one-run"
-    ax.set_xlabel("number of guesses" if one else 'number of rows called "member"')
+    names = {
+        "one-run": "number of guesses",
+        "many-runs": 'number of rows called "member"',
+        "sequential": "number of trainings",
+    }
+    ax.set_xlabel(names[f.design])
     ax.set_ylabel("epsilon, at least")
     legend(ax, loc="upper left")
     return ax
@@ -274,7 +309,7 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
 def _played(f: ClaimAudit) -> Text:
     return Text(
         (
-            _ONE_RUN if f.design == "one-run" else _MANY_RUNS,
+            _PLAYED[f.design],
             "Epsilon and delta are about adding or removing one record. The verdict compares the "
             f"bounds with the claim at the claimed delta, all bounds together at "
             f"{rate(f.origin.level)}.",
@@ -359,7 +394,7 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
     guessed = f.guessed
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {
-        "claim": {"epsilon": float(f.claim.epsilon), "delta": float(f.claim.delta)},
+        "claim": claim_dict(f.claim),
         "design": f.design,
         "n_in": f.n_in,
         "n_out": f.n_out,
@@ -374,10 +409,11 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
             }
             for bound in f.bounds
         ],
+        "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
         "rates": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in f.rates],
         "curve": {
-            "descriptive": True,
+            "descriptive": f.design != "sequential",
             "n_guesses": f.curve.n_guesses.tolist(),
             "epsilon": [finite(x) for x in f.curve.low.tolist()],
             "largest": [finite(x) for x in f.curve.largest.tolist()],

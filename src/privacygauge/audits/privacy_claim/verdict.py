@@ -31,6 +31,9 @@ NO_PROOF = (
 """What a claim that stands does not say."""
 
 
+_COINS = ", with a fair coin before each"
+
+
 def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
@@ -166,7 +169,8 @@ def _refuted(f: ClaimAudit) -> tuple[str, ...]:
         "This holds whatever the mechanism is, if the canaries' coins were fair and independent "
         "and the scores were fixed without them."
         if f.design == "one-run"
-        else "This holds whatever the mechanism is, if every row comes from a training of its own.",
+        else "This holds whatever the mechanism is, if every row comes from a training of its own"
+        f"{_COINS if f.design == 'sequential' else ''}.",
         *_about_gaussian(f),
     )
 

@@ -203,8 +203,7 @@ def _of_attacks(f: ReleasedAudit) -> tuple[Measure, ...]:
         Measure(
             "epsilon",
             "Epsilon is at least",
-            # A bound on epsilon has one honest number: its lower end.
-            replace(epsilon, value=epsilon.low),
+            epsilon,
             Shown(at_least(epsilon)),
             text=f"With {rate(epsilon.level)} confidence: a smaller epsilon of differential "
             f"privacy cannot be claimed. 0 says nothing.{_void(f)}",

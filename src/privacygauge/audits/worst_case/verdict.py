@@ -8,7 +8,7 @@ from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
 from privacygauge.evaluate.roc import supported_accuracy
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report import direction, grades
-from privacygauge.report.defended import PROMISE, claim_shown, listed
+from privacygauge.report.defended import listed, promise
 from privacygauge.report.grades import GRADES, NONE, UNTOLD, grade_of, gravest, raised, ranked_pairs
 from privacygauge.report.numbers import count, percent, plain, rate, tpr_estimate
 from privacygauge.report.values import Grade, Verdict
@@ -246,7 +246,7 @@ def _costs(f: WorstCaseComparison) -> tuple[str, ...]:
 def _claims(f: WorstCaseComparison) -> tuple[str, ...]:
     return tuple(
         f"{plain(t.title)} comes with a guarantee for every record, if it was implemented rightly: "
-        f"{claim_shown(t.claim)}, {PROMISE}."
+        f"{promise(t.claim)}."
         for t in f.trainings
         if t.claim is not None
     )

@@ -1,25 +1,42 @@
-"""What DP-SGD spends: Renyi differential privacy of the subsampled Gaussian mechanism."""
+"""What DP-SGD spends: the privacy of the subsampled Gaussian mechanism, and who adds it up."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import gammaln, logsumexp
+from scipy.optimize import brentq, minimize_scalar
+from scipy.special import logsumexp
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 
-ORDERS: tuple[int, ...] = tuple(
-    np.unique(np.concatenate([np.arange(2, 65), np.geomspace(72, 1024, 16).astype(int)])).tolist()
-)
-"""Renyi orders that are looked at; leaving some out costs a little epsilon, never soundness."""
+EXACT = "exact (Gaussian mechanism)"
+"""The accountant where every record takes part in every step."""
+
+RDP = "RDP (PrivacyGauge)"
+"""The accountant without the extra `accounting`: Renyi differential privacy."""
 
 _LEAST_NOISE, _MOST_NOISE = 1e-2, 1e5
+
+_ORDERS = math.log(0.01), math.log(1023.0)
+"""Renyi orders that are looked at, as logarithms of what they are above 1."""
+
+_FINE = 1e-2
+"""Privacy losses of all steps together are rounded by about this share of epsilon."""
+
+_MOST_LOSSES = 4_000_000
+"""Different privacy losses of one step: a coarser grid is as sound."""
+
+_LEAST_DELTA = 1e-12
+"""Below, the rounding of sums of probabilities is no longer small beside delta."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +47,9 @@ class SubsampledGaussian:
 
     Examples
     --------
-    >>> spent = SubsampledGaussian(noise_multiplier=1.3, sampling_rate=250 / 60000, steps=3600)
-    >>> round(spent.epsilon(1e-5), 2)
-    0.94
+    >>> spent = SubsampledGaussian(noise_multiplier=2.0, sampling_rate=1.0, steps=4)
+    >>> round(spent.epsilon(1e-5), 2), spent.accountant(1e-5)
+    (4.38, 'exact (Gaussian mechanism)')
     """
 
     noise_multiplier: float
@@ -52,34 +69,35 @@ class SubsampledGaussian:
         if self.steps < 1:
             raise InputError(f"steps must be at least 1, got {self.steps}")
 
-    def renyi(self, orders: ArrayLike = ORDERS) -> Floats:
-        """Return the Renyi divergence of all steps together, by order.
+    def epsilon(self, delta: float) -> float:
+        """Return an upper bound on epsilon at this delta, by the best accountant there is.
 
         Parameters
         ----------
-        orders : array_like of int, shape (a,)
-            Each at least 2.
+        delta : float
+            In (0, 1).
 
         Returns
         -------
-        ndarray of float, shape (a,)
+        float
             At least 0; infinite without noise.
 
         Notes
         -----
-        ``steps / (a - 1) * log sum_k C(a, k) (1 - q)^(a - k) q^k e^(k (k - 1) / (2 s^2))``
-        (Mironov, Talwar & Zhang 2019, section 3.3), which bounds either direction (theorem 5).
-        One is taken out of the sum, so that nothing cancels where q is small.
+        Without sampling it is exact (`gaussian_epsilon`). Otherwise the distribution of the
+        privacy loss of one step is rounded so that epsilon can only grow (Doroshenko et al. 2022)
+        and convolved with itself, by dp-accounting, where the extra ``accounting`` is installed
+        and delta is at least 1e-12. That is about half a percent above the truth at most. Otherwise
+        it is `renyi_epsilon`, which was larger by 7% to 23% in all settings that were measured.
         """
-        asked = checks.integers(orders, "orders")
-        if not len(asked) or asked.min() < 2:
-            raise InputError(f"orders must be at least 2, got {checks.listed(asked.tolist())}")
-        if self.noise_multiplier == 0:
-            return np.full(len(asked), np.inf)
-        return np.array([self.steps * self._log_moment(a) / (a - 1) for a in asked.tolist()])
+        return _accounted(self, checks.level(delta, "delta"), pld_accountant())[0]
 
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon that the orders prove at this delta, at least 0.
+    def accountant(self, delta: float) -> str:
+        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        return _accounted(self, checks.level(delta, "delta"), pld_accountant())[1]
+
+    def renyi_epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon that Renyi divergences prove, at least 0.
 
         Parameters
         ----------
@@ -90,57 +108,97 @@ class SubsampledGaussian:
         -------
         float
             Infinite without noise.
+
+        Notes
+        -----
+        ``renyi(a) + log(1 - 1 / a) - (log delta + log a) / (a - 1)`` (Canonne, Kamath & Steinke
+        2020, proposition 12), the least over orders a from 1.01 to 1024. Times a - 1 it is convex,
+        so that it falls and then rises, and one search finds the least.
         """
-        return epsilon_of(self.renyi(), np.array(ORDERS), delta)
+        checks.level(delta, "delta")
+        if self.noise_multiplier == 0:
+            return math.inf
 
-    def _log_moment(self, order: int) -> float:
-        q, k = self.sampling_rate, np.arange(2, order + 1, dtype=np.float64)
-        exponent = k * (k - 1) / (2 * self.noise_multiplier**2)
+        def proven(log_above: float) -> float:
+            above = math.exp(log_above)
+            a = 1 + above
+            spent = self.steps * self._log_moment(a) - math.log(delta) - math.log(a)
+            return spent / above + math.log1p(-1 / a)
+
+        found = minimize_scalar(proven, bounds=_ORDERS, method="bounded", options={"xatol": 1e-4})
+        return max(0.0, float(found.fun))
+
+    def renyi(self, orders: ArrayLike) -> Floats:
+        """Return the Renyi divergence of all steps together, by order.
+
+        Parameters
+        ----------
+        orders : array_like of float, shape (a,)
+            Each above 1.
+
+        Returns
+        -------
+        ndarray of float, shape (a,)
+            At least 0; infinite without noise.
+
+        Notes
+        -----
+        ``steps / (a - 1) * log E[(1 - q + q e^((2 x - 1) / (2 s^2)))^a]`` for x normal around 0
+        with standard deviation s, which bounds either direction (Mironov, Talwar & Zhang 2019,
+        section 3.3 and theorem 5): an integral by the trapezoidal rule, whose error decays
+        exponentially. Where it is near 1, one is taken out, so that nothing cancels.
+        """
+        asked = checks.floats(orders, "orders")
+        if not len(asked) or asked.min() <= 1:
+            raise InputError(f"orders must be above 1, got {checks.listed(asked.tolist())}")
+        if self.noise_multiplier == 0:
+            return np.full(len(asked), np.inf)
+        return np.array([self.steps * self._log_moment(a) / (a - 1) for a in asked.tolist()])
+
+    def _log_moment(self, order: float) -> float:
+        q, s = self.sampling_rate, self.noise_multiplier
         if q == 1:
-            return float(exponent[-1])
-        ways = gammaln(order + 1) - gammaln(k + 1) - gammaln(order - k + 1)
-        weight = ways + k * np.log(q) + (order - k) * np.log1p(-q)
-        # The binomial weights sum to 1, so each e^x is replaced by e^x - 1 and 1 added at the end.
-        with np.errstate(under="ignore", divide="ignore"):
-            above = logsumexp(weight + exponent + np.log(-np.expm1(-exponent)))
-        return float(np.logaddexp(0.0, above))
+            return order * (order - 1) / (2 * s**2)
+        # The ratio has its nearest zeros pi s^2 away from the real line.
+        step = min(s / 4, s * s / 2)
+        x = np.arange(-12 * s, order + 12 * s, step)
+        mass = np.log(step / (s * math.sqrt(2 * math.pi))) - x * x / (2 * s * s)
+        z = (2 * x - 1) / (2 * s * s)
+        ratio = np.where(
+            z > 1,
+            np.logaddexp(np.log1p(-q), np.log(q) + z),
+            np.log1p(q * np.expm1(np.minimum(z, 1.0))),
+        )
+        whole = float(logsumexp(mass + order * ratio))
+        if whole > 0.1:
+            return whole
+        # The ratio is 1 + u with u = 0 on average, so that order * u can be taken out too.
+        u = np.expm1(np.minimum(ratio, 1.0))
+        series = u * u * order * (order - 1) / 2
+        series *= 1 + (order - 2) * u / 3 * (1 + (order - 3) * u / 4 * (1 + (order - 4) * u / 5))
+        small = np.where(
+            order * np.abs(u) < 1e-3, series, np.expm1(order * np.log1p(u)) - order * u
+        )
+        large = np.exp(mass + order * ratio) - order * np.exp(mass + ratio)
+        large += (order - 1) * np.exp(mass)
+        return math.log1p(float(np.where(ratio < 1, np.exp(mass) * small, large).sum()))
 
 
-def epsilon_of(renyi: Floats, orders: Ints, delta: float) -> float:
-    """Return the smallest epsilon that follows from Renyi divergences at this delta.
-
-    Parameters
-    ----------
-    renyi : ndarray of float, shape (a,)
-        At least 0, possibly infinite.
-    orders : ndarray of int, shape (a,)
-        Each at least 2.
-    delta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        At least 0.
-
-    Notes
-    -----
-    ``renyi + log(1 - 1 / a) - (log delta + log a) / (a - 1)``, the least over orders a
-    (Canonne, Kamath & Steinke 2020, proposition 12).
-    """
-    checks.level(delta, "delta")
-    a = np.asarray(orders, np.float64)
-    found = renyi + np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1)
-    return max(0.0, float(found.min()))
+def pld_accountant() -> str:
+    """Return the name of the accountant of privacy loss distributions; empty if not installed."""
+    try:
+        return f"PLD (dp-accounting {version('dp-accounting')})"
+    except PackageNotFoundError:
+        return ""
 
 
 def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) -> float:
-    """Return the noise multiplier that spends this epsilon, rounded up by at most 1e-4 of it.
+    """Return the noise multiplier that spends this epsilon, rounded up by about 1e-4 of it.
 
     Parameters
     ----------
     epsilon : float
-        Above 0.
+        Above 0; never exceeded, by the accountant of `SubsampledGaussian`.
     delta : float
         In (0, 1).
     sampling_rate : float
@@ -155,24 +213,73 @@ def noise_for(epsilon: float, delta: float, sampling_rate: float, steps: int) ->
 
     Examples
     --------
-    >>> round(noise_for(1.0, 1e-5, sampling_rate=0.01, steps=1000), 2)
-    1.51
+    >>> round(noise_for(4.38, 1e-5, sampling_rate=1.0, steps=4), 2)
+    2.0
     """
     if not 0 < epsilon < math.inf:
         raise InputError(f"epsilon must be finite and above 0, got {epsilon}")
     checks.level(delta, "delta")
 
-    def excess(log_noise: float) -> float:
-        spent = SubsampledGaussian(math.exp(log_noise), sampling_rate, steps)
-        return min(spent.epsilon(delta), 1e9) - epsilon
+    def renyi(log_noise: float) -> float:
+        return _excess(at(log_noise).renyi_epsilon(delta), epsilon)
+
+    def exact(log_noise: float) -> float:
+        return _excess(at(log_noise).epsilon(delta), epsilon)
+
+    def at(log_noise: float) -> SubsampledGaussian:
+        return SubsampledGaussian(math.exp(log_noise), sampling_rate, steps)
 
     low, high = math.log(_LEAST_NOISE), math.log(_MOST_NOISE)
-    if excess(low) <= 0:
-        return _LEAST_NOISE
-    if excess(high) > 0:
+    if renyi(high) > 0:
         raise InputError(
             f"epsilon must be one that noise can reach in {steps} steps, got {epsilon}: take a "
             "larger epsilon or delta, or fewer steps"
         )
-    # Rounded up by more than the search may be short of it.
-    return math.exp(brentq(excess, low, high, xtol=2e-5, rtol=1e-12) + 4e-5)
+    # The quick accountant asks for more noise than the other, mostly for a little more.
+    high = brentq(renyi, low, high, xtol=2e-5) + 4e-5 if renyi(low) > 0 else low
+    while exact(low := max(high - 0.1, math.log(_LEAST_NOISE))) <= 0:
+        if high == low:
+            return _LEAST_NOISE
+        high = low
+    found = brentq(exact, low, high, xtol=2e-5) + 4e-5 if exact(high) < 0 else high
+    # Losses are rounded, so that epsilon falls in tiny jumps.
+    while exact(found) > 0:
+        found += 4e-5
+    return math.exp(found)
+
+
+def _excess(spent: float, asked: float) -> float:
+    return math.log(min(max(spent, 1e-9), 1e9) / asked)
+
+
+@lru_cache(maxsize=256)
+def _accounted(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
+    """Return epsilon and the accountant; `pld` is that of privacy loss distributions, if any."""
+    if spent.sampling_rate == 1:
+        noise = spent.noise_multiplier
+        mu = math.sqrt(spent.steps) / noise if noise else math.inf
+        return (math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta)), EXACT
+    renyi = spent.renyi_epsilon(delta)
+    if not pld or delta < _LEAST_DELTA or not 0 < renyi < math.inf:
+        return renyi, RDP
+    return min(_pld_epsilon(spent, delta, renyi), renyi), pld
+
+
+def _pld_epsilon(spent: SubsampledGaussian, delta: float, above: float) -> float:
+    """Return epsilon by privacy loss distributions, rounded up; `above` is an upper bound."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism
+
+        s = spent.noise_multiplier
+        range_of_losses = (1 + 20 * s) / s**2
+        while True:
+            width = max(_FINE * above / math.sqrt(spent.steps), range_of_losses / _MOST_LOSSES)
+            one = from_gaussian_mechanism(
+                s, value_discretization_interval=width, sampling_prob=spent.sampling_rate
+            )
+            found = float(one.self_compose(spent.steps).get_epsilon_for_delta(delta))
+            # Where the upper bound was loose the grid was coarse: again, by what was found.
+            if found > above / 2 or found < 1e-3:
+                return found
+            above = found

@@ -73,6 +73,10 @@ class PrivateTraining(ByEpoch):
         """Return the epsilon of the whole training at this delta, in (0, 1), by the accountant."""
         return self.spent.epsilon(delta)
 
+    def accountant(self, delta: float) -> str:
+        """Return who adds up `epsilon` at this delta, such as ``PLD (dp-accounting 0.6.0)``."""
+        return self.spent.accountant(delta)
+
     @property
     def name(self) -> str:
         """What reports call the kind of model."""

@@ -13,7 +13,7 @@ from privacygauge.classifier.defences.adversarial_regularisation import (
 )
 from privacygauge.classifier.defences.dp_sgd import DpSgd, PrivateTraining
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd, opacus_noise_for
+from privacygauge.classifier.defences.opacus_dp_sgd import OpacusDpSgd
 from privacygauge.classifier.defences.removal import Number, RemoveRisky, Share
 from privacygauge.classifier.networks import MLP, Networks
 from privacygauge.classifier.networks.dropout import Dropout
@@ -182,9 +182,6 @@ class AgainstAttacker:
 class ByOpacus:
     """Opacus trains: for every module that it knows."""
 
-    accountant: str = "prv"
-    """prv or rdp: what adds up the epsilon."""
-
 
 @dataclass(frozen=True)
 class Private:
@@ -228,11 +225,9 @@ class Private:
         networks, delta = of.networks(self.name), self.at_delta(of)
         rate = min(1.0, networks.batch_size / of.n_trained)
         steps = networks.epochs * round(1 / rate)
-        if self.by is None:
-            noise = noise_for(self.epsilon, delta, rate, steps)
-            return DpSgd(networks, noise, rate, self.clip)
-        noise = opacus_noise_for(self.epsilon, delta, rate, steps, self.by.accountant)
-        return OpacusDpSgd(networks, noise, rate, self.clip, self.by.accountant)
+        noise = noise_for(self.epsilon, delta, rate, steps)
+        trained_by = DpSgd if self.by is None else OpacusDpSgd
+        return trained_by(networks, noise, rate, self.clip)
 
 
 @dataclass(frozen=True)

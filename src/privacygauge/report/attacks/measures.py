@@ -121,7 +121,7 @@ def epsilon(a: Attacks) -> Measure:
     return Measure(
         "epsilon",
         "Epsilon is at least",
-        replace(bound, value=bound.low),
+        bound,
         Shown(rounded_down(max(0.0, bound.low))),
         note,
         f"{text} {limit}",

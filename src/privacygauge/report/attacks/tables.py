@@ -13,7 +13,6 @@ from privacygauge.report.numbers import (
     at_least,
     count,
     decimal_estimate,
-    fixed,
     percent_estimate,
     rate,
     tpr_estimate,
@@ -204,7 +203,7 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
 def priors(a: Attacks) -> Table:
     """Return how often "member" is right at other shares of members, and epsilon."""
     heads = [f"If {rate(prior)} are members" for prior, _ in a.best.predictive_values]
-    heads += ["Epsilon at least", "Epsilon, point value"]
+    heads += ["Epsilon at least"]
     return Table(
         "priors",
         "How often \u201cmember\u201d is right, and epsilon",
@@ -214,7 +213,6 @@ def priors(a: Attacks) -> Table:
                 attack(e),
                 *(percent_estimate(found, 1) for _, found in e.predictive_values),
                 at_least(e.epsilon),
-                fixed(e.epsilon.value, 2),
                 e.rule,
             )
             for e in a.evaluations
