@@ -87,10 +87,10 @@ def bad_files(folder):
     nan[4, 1], infinite[5, 2] = np.nan, np.inf
     changes = {
         "keys": ({"probs": None}, "no key probs or logits"),
-        "shape": ({"probs": good["probs"][:, 0]}, "shape (n, k)"),
+        "shape": ({"probs": good["probs"][:, 0]}, "labels must be in 0..1 for 2 classes"),
         "rows": ({"labels": labels[:-1]}, "must have 60 rows, got 59"),
-        "range": ({"labels": labels + 1}, "must be in 0..2 for 3 classes"),
-        "fractions": ({"labels": labels + 0.5}, "must be integers"),
+        "range": ({"labels": labels + 2}, "must be in 0..2 for 3 classes"),
+        "fractions": ({"labels": labels + 0.5}, "must be classes, got"),
         "nan": ({"probs": nan}, "finite, got nan in row 4"),
         "infinite": ({"probs": infinite}, "finite, got inf in row 5"),
         "sum": ({"probs": good["probs"] * 0.8}, "must sum to 1"),

@@ -292,8 +292,8 @@ class Recorded:
     def further(self, begun, texts, out, **how):
         return self.reference(texts, out, **how)
 
-    def energies(self, target, reference, *sides, **how):
-        self.asked.append(sides)
+    def energies(self, target, reference, sides, **how):
+        self.asked.append(tuple(sides))
 
 
 def made_up_part(part: str) -> Sentences:

@@ -107,5 +107,5 @@ def audit_classifier(
         Request(estimator, columns, contents, seed, level, command, provenance or {}),
         has_shadow=shadow is not None,
         skipped=skipped,
-        warnings=[*warnings, *of_units],
+        warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],
     )
