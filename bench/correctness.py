@@ -54,6 +54,10 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     scores, members = made.noise()
     noise = saved("noise", scores=scores, members=members)
     yield "noise by tensorflow-privacy", asked("tensorflow-privacy", "epsilons", file=noise)
+    games = made.canaries().items()
+    parts = ("scores", "members", "delta")
+    kept = {f"{k}/{part}": x for k, game in games for part, x in zip(parts, game[:3], strict=True)}
+    yield "one run by jax-privacy", asked("jax-privacy", "bounds", file=saved("canaries", **kept))
     probs, labels = made.predictions()
     shifted = made.shifted(probs)
     entropy = saved("entropy", labels=labels, probs=probs, logits=np.log(probs), shifted=shifted)

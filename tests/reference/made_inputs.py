@@ -11,9 +11,11 @@ import numpy as np
 from scipy.special import expit, log_softmax, softmax
 
 from privacygauge.datasets.files import own_file
+from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 
 FPRS = (0.01, 0.05, 0.1, 0.25)
 GAMES, SIDE = 200, 200
+CANARY_GAMES = 40
 SIZES = (6, 2, 5)
 """Categories of each attribute of `records`."""
 WORDS = tuple(f"word{number}" for number in range(25))
@@ -52,6 +54,31 @@ def noise() -> tuple[np.ndarray, np.ndarray]:
     """Return scores that tell nothing and who is a member, (games, rows) each."""
     scores = np.random.default_rng(1).normal(size=(GAMES, 2 * SIDE))
     return scores, np.tile(np.arange(2 * SIDE) < SIDE, (GAMES, 1))
+
+
+def canaries() -> dict[str, tuple[np.ndarray, np.ndarray, float, float]]:
+    """Return games of one training each, whose epsilon is known, by name.
+
+    Scores and members, (games, m) each; delta; and the true epsilon there, as a neighbour is added
+    or removed.
+    """
+    rng = np.random.default_rng(11)
+
+    def gaussian(mu: float, m: int, games: int) -> tuple[np.ndarray, np.ndarray, float, float]:
+        member = rng.random((games, m)) < 0.5
+        score = rng.normal(size=(games, m)) + mu * member
+        return score, member, 1e-5, float(gaussian_epsilon(mu, 1e-5))
+
+    member = rng.random((CANARY_GAMES, 1000)) < 0.5
+    told = np.where(rng.random(member.shape) < expit(2.0), member, ~member)
+    every = np.tile(np.arange(100) < 50, (1, 1))
+    return {
+        "perfect attack, m = 100": (every.astype(float), every, 1e-5, np.inf),
+        "randomised response, m = 1,000": (told.astype(float), member, 1e-5, 2.0),
+        "Gaussian, mu 1, m = 1,000": gaussian(1.0, 1000, CANARY_GAMES),
+        "Gaussian, mu 2, m = 1,000": gaussian(2.0, 1000, CANARY_GAMES),
+        "Gaussian, mu 4, m = 1,000": gaussian(4.0, 1000, CANARY_GAMES),
+    }
 
 
 def predictions() -> tuple[np.ndarray, np.ndarray]:
