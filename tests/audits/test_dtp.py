@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,6 +213,20 @@ def test_an_audit_says_what_it_is() -> None:
     found = audit_dtp(learner, x, y)
     assert isinstance(found, DtpAudit)
     assert repr(found) == f"<DtpAudit: {found.report().verdict.headline}>"
+
+
+@pytest.mark.slow
+def test_a_run_and_its_parts_may_lie_where_fsspec_can_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a path made of the URL would be a folder here
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(24, 2)), np.arange(24) % 2
+    model = DecisionTreeClassifier(max_depth=2, random_state=0)
+    asked = {"training_sets": 1, "vary": 2, "queries": 4}
+    kept = audit_dtp(model, x, y, run="memory://dtp/here", **asked)
+    assert kept.to_json() == audit_dtp(model, x, y, **asked).to_json()
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

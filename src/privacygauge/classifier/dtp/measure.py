@@ -159,7 +159,7 @@ class TrainingSet:
         unsure = shortcut.unsure[rows]
         some = spots(quick.pdtp, quick.dtp.low, ~unsure, seeds.stream(self.seed, "dtp", "spots"))
         again = np.union1d(some, np.flatnonzero(unsure))
-        run = None if self.run is None else Path(self.run) / "refits"
+        run = self._below("refits")
         said = self._refits(rows[again], queries, run)
         own, at = log_ratio(said.with_it, said.without, self.width), np.searchsorted(again, some)
         shown = np.maximum(quick.pdtp[some], shown_by(fitted, rows[some], queries, self.width))
@@ -255,9 +255,13 @@ class TrainingSet:
         if learner is not None:
             fitted = learner.fit(x, y, n_classes=self.n_classes)
             return log_ratio(fitted.log_p(self.x[rows]), fitted.log_p_without(places), self.width)
-        run = None if self.run is None else Path(self.run) / name
+        run = self._below(name)
         said = self._refits(rows, self.x[:0], run, members)
         return log_ratio(said.with_it, said.without, self.width)
+
+    def _below(self, name: str) -> str | None:
+        """Return a folder of the run, which may be a URL; None where nothing is kept."""
+        return None if self.run is None else f"{str(self.run).rstrip('/')}/{name}"
 
     def removal(
         self, steps: int, order: Order, learner: Learner | None
@@ -284,7 +288,7 @@ class TrainingSet:
             rows,
             n_models=n_models,
             seed=self.seed,
-            run=None if self.run is None else Path(self.run) / "variation",
+            run=self._below("variation"),
             n_jobs=self.n_jobs,
             progress=self.progress,
         )
