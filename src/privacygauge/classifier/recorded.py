@@ -27,7 +27,9 @@ from privacygauge.runs.store import read_run
 if TYPE_CHECKING:
     import torch
 
-_NOT_DESCRIBED = ("trainer", "data", "training sets", "training set", "bins", "versions")
+_NOT_DESCRIBED = frozenset(
+    {"trainer", "data", "training sets", "training set", "bins", "answers", "versions"}
+)
 _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
 
 

@@ -255,11 +255,13 @@ def _excess(spent: float, asked: float) -> float:
 @lru_cache(maxsize=256)
 def _accounted(spent: SubsampledGaussian, delta: float, pld: str) -> tuple[float, str]:
     """Return epsilon and the accountant; `pld` is that of privacy loss distributions, if any."""
+    noise = spent.noise_multiplier
+    # A record that takes part less often has no more influence: exact for all, a bound for some.
+    mu = math.sqrt(spent.steps) / noise if noise else math.inf
+    whole = math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta)
     if spent.sampling_rate == 1:
-        noise = spent.noise_multiplier
-        mu = math.sqrt(spent.steps) / noise if noise else math.inf
-        return (math.inf if math.isinf(mu) else gaussian_epsilon(mu, delta)), EXACT
-    renyi = spent.renyi_epsilon(delta)
+        return whole, EXACT
+    renyi = min(spent.renyi_epsilon(delta), whole)
     if not pld or delta < _LEAST_DELTA or not 0 < renyi < math.inf:
         return renyi, RDP
     return min(_pld_epsilon(spent, delta, renyi), renyi), pld
