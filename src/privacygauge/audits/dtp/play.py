@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.binning import BIN, n_bins
@@ -120,14 +120,7 @@ def audit_dtp(
     seeds.non_negative(seed)
     _check(bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove})
     check_order(order)
-    features, labels = require_records(x, y)
-    if len(np.unique(labels)) < 2:
-        raise InputError("at least two classes are needed: one class alone has nothing to tell")
-    if remove >= len(labels):
-        raise InputError(
-            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
-            f"records has to stay, got {remove:,}"
-        )
+    features, labels = _records(x, y, remove)
     chosen = _rows(rows, len(labels))
     task = TrainingSet(
         model,
@@ -183,6 +176,19 @@ def audit_dtp(
         variation=task.variation(riskiest, vary) if vary else (),
         checked=measured.checked,
     )
+
+
+def _records(x: ArrayLike, y: ArrayLike, remove: int) -> tuple[NDArray[Any], Ints]:
+    """Return features and classes of at least two classes, and of more records than go."""
+    features, labels = require_records(x, y)
+    if len(np.unique(labels)) < 2:
+        raise InputError("at least two classes are needed: one class alone has nothing to tell")
+    if remove >= len(labels):
+        raise InputError(
+            f"remove must be at most {len(labels) - 1:,}, because one of the {len(labels):,} "
+            f"records has to stay, got {remove:,}"
+        )
+    return features, labels
 
 
 def _averages(repeated: Floats | None, level: float) -> tuple[Estimate, ...]:
