@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacygauge.core.attacks.posterior import Estimator, Histogram, Isotonic, RiskScore, _folds
+from privacygauge.core.attacks.posterior import (
+    _SHRINKAGES,
+    Estimator,
+    Histogram,
+    Isotonic,
+    RiskScore,
+    _folds,
+)
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import GaussianGame
 from privacygauge.core.game import Observation, Scores, Shadow
@@ -320,3 +327,9 @@ def test_of_one_kind_alone_every_bin_is_full_or_empty() -> None:
     for member in (np.ones(5, bool), np.zeros(5, bool)):
         found = Histogram().learn(signal, member, zeros, 1).of(signal, zeros)
         assert found.tolist() == member.tolist()
+
+
+def test_a_class_is_shrunk_by_nothing_up_to_everything():
+    # A class of n records weighs n / (n + shrinkage), which is a weight for none below 0.
+    assert list(_SHRINKAGES) == sorted(set(_SHRINKAGES))
+    assert (_SHRINKAGES[0], _SHRINKAGES[-1]) == (0.0, np.inf)
