@@ -101,7 +101,7 @@ def test_what_chance_shares_is_no_overlap(categories):
         everybody = common(rng, 360, categories)
         parts = everybody[np.arange(120)], everybody[np.arange(120, 240)], everybody[240:]
         tables = Released(*parts)
-        kept, rows, overlap = without_overlap(tables)
+        kept, rows, overlap = without_overlap(tables, shared(tables))
         named += overlap is not None
         if overlap is None:
             assert kept is tables
@@ -116,7 +116,7 @@ def test_what_is_left_out_occurs_twice(drawn):
     found = shared(tables)
     assert found.real.tolist() == [True] * 10 + [False] * (N - 5)
     assert found.holdout.sum() == 60
-    kept, rows, overlap = without_overlap(tables)
+    kept, rows, overlap = without_overlap(tables, shared(tables))
     assert rows.tolist() == list(range(10, N + 5))
     assert len(kept.holdout) == N - 60
     assert overlap.shared == 60
@@ -142,7 +142,8 @@ def test_no_copy_is_found_where_none_was_made(generator, categories):
         real, others, more = (made[np.arange(i * n, (i + 1) * n)] for i in range(3))
         maker = GENERATORS[generator]
         synthetic = stacked(others, more) if maker is None else maker.generate(others, 2 * n, rng)
-        lone = lone_copies(Released(real, synthetic), rng)
+        tables = Released(real, synthetic)
+        lone = lone_copies(tables, shared(tables).real, rng)
         beyond = copied_alone(lone, 0.95)
         found += beyond is not None and beyond.low > 0
     assert found <= 0.025 * games + 3 * np.sqrt(0.025 * games)
@@ -152,6 +153,7 @@ def test_a_full_table_of_all_combinations_is_no_copy():
     cells = pd.DataFrame([(a, b, c) for a in "abcdef" for b in "abcdef" for c in "abcdef"])
     rng = np.random.default_rng(0)
     made = cells.apply(lambda column: rng.permutation(column.to_numpy()))
-    lone = lone_copies(read_together(cells, made), rng)
+    tables = read_together(cells, made)
+    lone = lone_copies(tables, shared(tables).real, rng)
     assert lone.copied.mean() > 0.5
     assert copied_alone(lone, 0.95).low <= 0

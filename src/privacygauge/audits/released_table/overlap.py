@@ -7,7 +7,7 @@ import numpy as np
 from privacygauge.audits.released_table.found import Overlap
 from privacygauge.audits.released_table.risk import excess
 from privacygauge.core.checks import Ints
-from privacygauge.synthetic.released.overlap import apart, rows_of, shared
+from privacygauge.synthetic.released.overlap import Shared, rows_of
 from privacygauge.synthetic.released.tables import FEWEST, Released
 
 SURE = 0.999
@@ -17,7 +17,7 @@ FEW = 100
 """A control of fewer records than this, and than half of the holdout, is not one any more."""
 
 
-def without_overlap(tables: Released) -> tuple[Released, Ints, Overlap | None]:
+def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Overlap | None]:
     """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
 
     Where the holdout and the real table share no more records than chance explains, nothing is
@@ -27,11 +27,13 @@ def without_overlap(tables: Released) -> tuple[Released, Ints, Overlap | None]:
     everyone = np.arange(len(tables.real))
     if tables.holdout is None:
         return tables, everyone, None
-    found, units = shared(tables), tables.units
-    beyond = excess(found.holdout, found.real, SURE, units=(units[1], units[0]))
+    of_real, of_holdout = tables.units
+    beyond = excess(found.holdout, found.real, SURE, units=(of_holdout, of_real))
     if beyond.low <= 0:
         return tables, everyone, None
-    real, holdout = apart(tables, found)
+    # Were the holdout alone to lose the records that many people share, which chance copies, the
+    # comparison would be unfair: so both sides do.
+    real, holdout = np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
     n, left = len(tables.holdout), len(holdout)
     usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
     overlap = Overlap(n, n - left, float(found.real.mean()), usable)

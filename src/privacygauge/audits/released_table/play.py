@@ -26,7 +26,7 @@ from privacygauge.synthetic.released.copies import Copies, closest_records, copi
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import linkability
-from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies
+from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from privacygauge.synthetic.schema import Schema
@@ -125,8 +125,10 @@ def audit_released(
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, attempts, show, ids)
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
-    everyone, lone = tables.real, lone_copies(tables, seeds.stream(seed, "lone-copies"))
-    tables, rows, overlap = without_overlap(tables)
+    everyone, twice = tables.real, shared(tables)
+    lone = lone_copies(tables, twice.real, seeds.stream(seed, "lone-copies"))
+    tables, rows, overlap = without_overlap(tables, twice)
+    known = tables.notes()
     named = None if named is None else named[rows]
     given = (everyone, tables.synthetic, tables.holdout)
     use = utility(*given, rng=seeds.stream(seed, "utility"), label=label)
@@ -166,7 +168,7 @@ def audit_released(
         evaluations=() if played is None else played.evaluations,
         headline=None if played is None else played.headline,
         blind=blind,
-        risks=tuple(release_risk(found, level, tables.notes()) for found in tried),
+        risks=tuple(release_risk(found, level, known) for found in tried),
         copies=facts.copy_facts(copied, closest.n, level, tables.units),
         closest=facts.closest_facts(closest, level),
         records=None if played is None else played.records,

@@ -102,7 +102,7 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
     copied = f.corrected.alone
     grade = NONE if copied is None else beyond_grade(copied)
     if copied is None or grade == NONE:
-        return Verdict(UNTOLD, scale_of(UNTOLD), headline, said, unsaid, _NEITHER)
+        return _untold(headline, said, unsaid)
     return Verdict(
         grade,
         GRADES,
@@ -133,7 +133,11 @@ def _only_blind(f: ReleasedAudit, found: dict[str, Grade]) -> bool:
 
 def _indistinct(f: ReleasedAudit) -> Verdict:
     headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return Verdict(UNTOLD, scale_of(UNTOLD), headline, _void(f), _VOID, _NEITHER)
+    return _untold(headline, _void(f), _VOID)
+
+
+def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
+    return Verdict(UNTOLD, scale_of(UNTOLD), headline, sentences, unsaid, _NEITHER)
 
 
 def _share_copied(f: ReleasedAudit) -> str:

@@ -52,15 +52,6 @@ def shared(released: Released) -> Shared:
     return Shared(real, occurs(released.holdout, released.real))
 
 
-def apart(released: Released, found: Shared) -> tuple[Ints, Ints]:
-    """Return the rows of the real records and of the holdout that occur once.
-
-    A holdout record that stands in the real table cannot be a control. Nor may the holdout alone
-    lose the records that many people share, which are copied by chance: so both sides do.
-    """
-    return np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
-
-
 def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
     """Return a release with some of the real records and of the holdout, and their people."""
     of_real, of_holdout = released.units
@@ -74,13 +65,15 @@ def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
     )
 
 
-def lone_copies(released: Released, rng: np.random.Generator) -> LoneCopies:
+def lone_copies(released: Released, twins: Bools, rng: np.random.Generator) -> LoneCopies:
     """Return which real records that equal no other are copied, and how many chance would copy.
 
     Parameters
     ----------
     released : Released
         With or without a holdout, which is not looked at.
+    twins : ndarray of bool, shape (n,)
+        The real records that equal another real one, from `shared`.
     rng : numpy.random.Generator
         Draws as many synthetic rows as there are real records, and shuffles them.
 
@@ -91,7 +84,6 @@ def lone_copies(released: Released, rng: np.random.Generator) -> LoneCopies:
     are the rarer ones. Nor would it by a generator that knows the columns one by one.
     """
     n = len(released.real)
-    twins = _twins(released.real, released.units[0])
     alone = released.real[np.flatnonzero(~twins)]
     made = released.synthetic[drawn_rows(len(released.synthetic), n, rng)]
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
