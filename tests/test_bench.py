@@ -38,6 +38,7 @@ def test_listing_reads_no_data_and_makes_none(without_data, tmp_path, quick):
     assert not list(folder.iterdir())
 
 
+@pytest.mark.slow
 def test_what_lacks_data_is_not_run_and_says_which(without_data, tmp_path):
     duel, page, script = (import_module(name) for name in ("_duel", "_page", "vulnerability"))
     for one in list(script.duels(tmp_path, True))[:1]:

@@ -30,6 +30,7 @@ def game(n: int, rng: np.random.Generator, *, leaks: float = 0.0, common: float 
     return Decisions(right == secret, secret), columns
 
 
+@pytest.mark.slow
 def test_on_noise_no_slice_is_announced_in_95_of_100_games() -> None:
     rng = np.random.default_rng(2)
     announced = [bool(find_slices(*game(1000, rng), "a").announced) for _ in range(times(400))]

@@ -54,6 +54,7 @@ def test_what_was_planted_is_found(attack: LiraOnline, level: str) -> None:
     assert found.accuracy.low > 0.7
 
 
+@pytest.mark.slow
 @LEVELS
 @EACH
 def test_without_a_leak_intervals_hold_chance(attack: LiraOnline, level: str) -> None:

@@ -185,6 +185,7 @@ def test_a_delta_that_rounding_reaches_is_left_to_renyi_divergences():
     assert SubsampledGaussian(1.0, 0.1, 5).accountant(1e-13) == RDP
 
 
+@pytest.mark.slow
 def test_the_accountant_of_losses_says_no_more_than_renyi_divergences():
     pytest.importorskip("dp_accounting")
     for q, noise, steps in [(0.01, 0.7, 1000), (0.3, 5.0, 100), (1e-5, 0.7, 10), (0.9, 0.5, 3)]:
@@ -193,6 +194,7 @@ def test_the_accountant_of_losses_says_no_more_than_renyi_divergences():
         assert spent.accountant(1e-6) == pld_accountant()
 
 
+@pytest.mark.slow
 def test_nothing_of_the_accountant_reaches_the_user():
     """Its import is late, and neither logs nor warns; the root logger stays as it was."""
     pytest.importorskip("dp_accounting")

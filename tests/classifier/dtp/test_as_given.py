@@ -174,6 +174,7 @@ def assert_as_given(model: object, seeds: range, kinds: tuple[str, ...] = KINDS)
 each_model = pytest.mark.parametrize("model", MODELS, ids=repr)
 
 
+@pytest.mark.slow
 @each_model
 def test_every_value_is_that_of_a_refit(model: object) -> None:
     assert_as_given(model, range(2), ("tied", "moved"))
@@ -222,6 +223,7 @@ def test_ties_of_neighbours_are_those_of_scikit_learn() -> None:
     assert found.dtp.method.endswith("queries that ties decide were left out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_settled_answers_are_those_of_every_order_of_ties(k: int) -> None:
     rng = np.random.default_rng(k)

@@ -126,6 +126,7 @@ def test_a_generator_that_sees_nothing_gives_nothing(game: Game) -> None:
         assert abs(values.mean() - 0.5) < 4.5 * values.std(ddof=1) / np.sqrt(games), attack.name
 
 
+@pytest.mark.slow
 @EACH
 def test_on_noise_intervals_hold_chance(attack: LiraOnline) -> None:
     rng = np.random.default_rng(1)
