@@ -52,7 +52,19 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     number = coins.numbers([names[row] for row in rows.tolist()], member)
     _, first, size = np.unique(number, return_index=True, return_counts=True)
     mean = sums(number, signal(scores, best_signal(scores))[rows]) / size
-    played = Transcript(mean, member[first])
+    return bound_of(Transcript(mean, member[first]), seed, level)
+
+
+def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
+    """Return the lower bound on epsilon of one coin, at delta 0.
+
+    Parameters
+    ----------
+    played : Transcript
+        One row for every coin of a single training.
+    seed, level
+        As in `bound_by_person`.
+    """
     rng = seeds.stream(seed, "language", "one run")
     if len(played) >= CHOOSE_FROM:
         found = chosen_guesses(played, 0.0, level, CHOOSING, rng)

@@ -25,6 +25,7 @@ from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import MEANINGS, interval
 from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import (
+    Shown,
     decimal_estimate,
     fixed,
     percent_estimate,
@@ -32,7 +33,7 @@ from privacygauge.report.numbers import (
     rounded_down,
 )
 from privacygauge.report.tables import names_of
-from privacygauge.report.values import About, Json, Measure, Report, Shown, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 if TYPE_CHECKING:
     import pandas as pd
