@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import coo_array
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
@@ -13,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
 
 import privacygauge as pg
 from privacygauge.errors import InputError
@@ -150,6 +152,32 @@ def test_every_fold_has_an_estimate_with_its_interval():
     assert found["test_leak"].tolist() == [-x for x in low]
     assert min(low) > 0.5
     assert found["estimator"][0].audit().records.ids.size == 160
+
+
+def test_it_keeps_the_rules_of_scikit_learn():
+    refused = {"check_fit2d_1sample": "one record is refused, by a message of ours"}
+    model = Audited(LogisticRegression())
+    found = check_estimator(model, expected_failed_checks=refused, on_skip=None)
+    assert len(found) > 40
+
+
+def test_sparse_records_and_lists():
+    x, y = records()
+    dense = Audited(LogisticRegression()).fit(x, y).leak_
+    assert Audited(LogisticRegression()).fit(coo_array(x), y).leak_.value == pytest.approx(
+        dense.value
+    )
+    assert Audited(LogisticRegression()).fit(x.tolist(), y.tolist()).leak_ == dense
+
+
+def test_a_class_that_nobody_trains_on():
+    x, y = records(200)
+    lone = np.flatnonzero(~Audited(LogisticRegression()).fit(x, y).inside_)[0]
+    y[lone] = 2
+    model = Audited(LogisticRegression()).fit(x, y)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.predictions_.values.shape == (100, 3)
+    assert model.predictions_.values[:, 2].max() == 0.0
 
 
 def test_it_is_a_classifier_like_any_other():

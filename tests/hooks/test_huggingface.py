@@ -169,11 +169,13 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
     options = {"save_strategy": "steps", "save_steps": 5}
     trainer = language_trainer(tmp_path, epochs=2, callbacks=[Killed()], **options)
     first = audit_trainer(trainer, tmp_path / "out", unit="who")
+    trainer.model.save_pretrained(tmp_path / "before")
     coins = (tmp_path / "out" / "coins.json").read_bytes()
     with pytest.raises(KeyboardInterrupt):
         trainer.train()
     assert first.audit is None
     start = (tmp_path / "out" / "reference" / "model.safetensors").read_bytes()
+    assert start == (tmp_path / "before" / "model.safetensors").read_bytes()
     again = language_trainer(tmp_path, epochs=2, **options)
     watch = audit_trainer(again, tmp_path / "out", unit="who")
     again.train(resume_from_checkpoint=True)
@@ -183,6 +185,9 @@ def test_a_killed_training_leaves_its_coins_and_goes_on_with_them(tmp_path):
     held = {TEXTS[i] for i in np.flatnonzero(~watch.inside)}
     assert not held & set(again.data_collator.texts)
     assert watch.audit is not None
+    # Begun once more, the start would have seen the members.
+    with pytest.raises(InputError, match="must begin with the model in"):
+        again.train()
 
 
 def test_coins_of_another_training_are_refused(tmp_path):

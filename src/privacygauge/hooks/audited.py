@@ -8,12 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.predictions import audit_classifier
-from privacygauge.classifier.estimators import answers_of, as_trainer, class_names
+from privacygauge.classifier.estimators import as_trainer, class_names
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.signals import signals
 from privacygauge.core import checks, seeds
@@ -109,8 +111,9 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         """
         checks.level(self.level)
         as_trainer(self.estimator)  # says what it lacks
-        labels = checks.vector(y, "y")
-        n = len(labels)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
+        X, n = X.tocsr() if issparse(X) else X, len(labels)
         owner = np.arange(n) if unit is None else numbered(unit, length=n)
         n_units = int(owner.max()) + 1
         # By their number, so that a refit on all rows has coins that no fold of a search had.
@@ -118,19 +121,22 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         rows = np.flatnonzero(found.inside)
         self.estimator_ = clone(self.estimator).fit(_rows(X, rows), labels[rows])
         self.classes_ = self.estimator_.classes_
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
         self.inside_, self.tested_ = found.inside, found.tested
         asked = np.flatnonzero(found.tested)
         names, codes = np.unique(labels, return_inverse=True)
-        given: dict[str, Any] = {
-            **answers_of(self.estimator_, _rows(X, asked), len(names), tuple(map(str, names)))
-        }
+        probs = np.zeros((len(asked), len(names)))
+        known = np.searchsorted(names, self.classes_)  # a class may be missing among the rows
+        probs[:, known] = self.estimator_.predict_proba(_rows(X, asked))
         seen = predictions(
+            probs=probs,
             labels=codes[asked],
             member=found.member,
             ids=asked,
             unit=owner[asked],
             classes=class_names(labels),
-            **given,
         )
         self.predictions_ = replace(seen, columns={})  # a plain mapping goes to other processes
         score = signals(self.predictions_)["modified-entropy"]
@@ -164,9 +170,14 @@ class Audited(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: igno
         """Return the decision function, (n,) or (n, k)."""
         return self._require_fitted().decision_function(X)
 
-    def _require_fitted(self) -> Any:
-        from sklearn.utils.validation import check_is_fitted
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags
 
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
+        return tags
+
+    def _require_fitted(self) -> Any:
         check_is_fitted(self, "leak_")
         return self.estimator_
 

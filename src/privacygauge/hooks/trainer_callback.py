@@ -6,6 +6,7 @@ import hashlib
 from abc import abstractmethod
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from privacygauge.hooks.huggingface import Canaries
 from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.kinds import kind_of
 from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.loading import weights_sha256
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.text_files import TextRecords
@@ -202,20 +204,31 @@ class LanguageModelAudit(TrainerAudit):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Keep the model that the training starts from, unless a reference was given."""
-        if self.asked.reference is not None:
+        if self.asked.reference is not None or not state.is_world_process_zero:
             return
-        if state.global_step == 0:
-            self._save(START)
-        elif not (self.out / START / "config.json").is_file():
+        start = self.out / START
+        if state.global_step == 0 and not start.exists():
+            self._save(start)
+        elif not (start / "config.json").is_file():
             raise InputError(
-                f"{self.out / START} must hold the model that the training began with: begin "
-                "again, or give a reference"
+                f"{start} must hold the model that the training began with: begin again in another "
+                "folder, or give a reference"
             )
+        elif state.global_step == 0:
+            with TemporaryDirectory() as place:
+                self._save(Path(place))
+                same = weights_sha256(Path(place)) == weights_sha256(start)
+            if not same:  # it may have seen the members
+                raise InputError(
+                    f"the training must begin with the model in {start}, got another one: make it "
+                    "again from there, or give another folder or a reference"
+                )
 
     def audited(self) -> LanguageAudit:
         """Return the audit by what `privacygauge language` plays."""
-        self._save(MODEL)
         asked = self.asked
+        if self.trainer.is_world_process_zero():
+            self._save(self.out / MODEL)
         device = str(self.trainer.args.device)
         load = load_causal if self.kind == "causal" else load_masked
         paths = (self.out / MODEL, asked.reference or self.out / START)
@@ -241,12 +254,11 @@ class LanguageModelAudit(TrainerAudit):
         )
         return found
 
-    def _save(self, name: str) -> None:
-        if self.trainer.is_world_process_zero():
-            model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
-            with quiet_transformers():
-                model.save_pretrained(self.out / name)
-                self.tokenizer.save_pretrained(self.out / name)
+    def _save(self, folder: Path) -> None:
+        model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        with quiet_transformers():
+            model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
 
     def _text(self, row: Row) -> str:
         if isinstance(row.get(self.asked.text), str):
