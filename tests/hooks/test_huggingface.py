@@ -208,9 +208,9 @@ def test_coins_of_another_training_are_refused(tmp_path):
 @pytest.mark.slow
 def test_a_classifier_that_learns_random_classes_is_found_out(tmp_path):
     trainer = classifier_trainer(tmp_path, epochs=30)
-    watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(60))
+    watch = audit_trainer(trainer, tmp_path / "out", canaries=Canaries(60, copies=4))
     trainer.train()
-    assert watch.audit.headline.accuracy.low > 0.6
+    assert watch.audit.headline.auc.low > 0.55
     assert "drawn by a fair coin" in watch.audit.game.secret
     assert watch.canaries.epsilon.estimate.low > 0.3
     assert (tmp_path / "out" / "report.html").is_file()
