@@ -47,6 +47,7 @@ LONG = (
     "docs/defences.md",
     "docs/games.md",
     "docs/games-in-other-domains.md",
+    "docs/hooks.md",
     "docs/how-an-audit-runs.md",
     "docs/privacy-claims.md",
     "docs/release-pipeline.md",

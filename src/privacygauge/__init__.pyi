@@ -3,6 +3,7 @@ from . import defences as defences
 from . import designs as designs
 from . import distances as distances
 from . import generators as generators
+from . import hooks as hooks
 from . import learners as learners
 from . import metrics as metrics
 from .audits.classifier.candidates import audit_candidates as audit_candidates

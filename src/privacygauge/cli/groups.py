@@ -6,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from privacygauge.audits.asking import Group
-from privacygauge.audits.language import reference
+from privacygauge.audits.language import reference, split
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
 from privacygauge.cli import serve
 from privacygauge.cli.command import add_other, add_to_itself
@@ -32,6 +32,7 @@ language = typer.Typer(name=LANGUAGE.name)
 """`privacygauge language`, which audits by itself."""
 add_to_itself(language, LANGUAGE)
 add_other(language, reference.NAME, reference.ReferenceRequest, reference.play, reference.HELP)
+add_other(language, split.NAME, split.SplitRequest, split.play, split.HELP)
 
 holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
 """`privacygauge holdout`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -46,7 +46,11 @@ def known_kind(path: str | Path) -> Kind | None:
     InputError
         If the folder holds no model.
     """
-    heads = _heads(checked_folder(path))
+    return kind_of(_heads(checked_folder(path)))
+
+
+def kind_of(heads: Sequence[str]) -> Kind | None:
+    """Return the kind of a model by the names of its classes, or None for neither kind."""
     kinds = (kind for kind, endings in _HEADS.items() if any(x.endswith(endings) for x in heads))
     return next(kinds, None)
 

@@ -14,6 +14,7 @@ from privacygauge.errors import InputError
 if TYPE_CHECKING:
     from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.work import Work
+    from privacygauge.language.coins import Coins
     from privacygauge.language.masks import MaskPlan, Pattern
     from privacygauge.language.model import Model
     from privacygauge.language.precision import Precision
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 NAME = "language"
 """The command."""
 
-METRICS = with_low(
-    *("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001"),
-    *("epsilon", "patient-auc", "patient-accuracy"),
+METRICS = (
+    *with_low("accuracy", "auc", "advantage", "tpr@0.1", "tpr@0.01", "tpr@0.001", "epsilon"),
+    *with_low("patient-auc", "patient-accuracy"),
+    "patient-epsilon",
 )
 """What a release can be held to."""
 
@@ -136,6 +138,14 @@ class LanguageRequest(Request):
         "Further texts of the same kind, which are not judged: thresholds are chosen on them.",
         default=None,
         panel=_MODELS,
+        role=Role.FILE,
+    )
+    coins: str | None = option(
+        "--coins",
+        "FILE",
+        "Coins that dealt the texts before the training, from language split. Default: coins.json "
+        "beside --members, where there is one.",
+        default=None,
         role=Role.FILE,
     )
     text: str = option("--text", "COLUMN", "Column of the texts.", default="text", panel=_MODELS)
@@ -314,6 +324,7 @@ def play(asked: LanguageRequest, work: Work) -> LanguageAudit:
         threshold=asked.threshold or None,
         fpr=asked.rates,
         show=asked.show,
+        coins=asked.coins,
         seed=asked.seed,
         level=asked.level,
         command=NAME,
@@ -331,6 +342,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     given = asked.models_and_texts
     kind, files = asked.settled()["kind"], file_hashes(asked.texts)
     run = work.run
+    coins, warnings = _coins(asked)
     opened: list[Run] = []
     if asked.answers is not None:
         check_writable(Path(asked.answers))
@@ -346,6 +358,8 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "threshold": asked.threshold or None,
             "fpr": asked.rates,
             "show": asked.show,
+            "coins": coins,
+            "warnings": warnings,
             "device": asked.device,
             "precision": cast("Precision", asked.precision),
             "energies": None if run is None else run.parent / ENERGIES,
@@ -366,6 +380,28 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     for one in opened:
         _close(one, found)
     return found
+
+
+def _coins(asked: LanguageRequest) -> tuple[Coins | None, tuple[str, ...]]:
+    """Return the coins that were named, or those beside the members; and why they do not count."""
+    from privacygauge.language.coins import FILE, read_coins
+    from privacygauge.language.sides import SIDES
+    from privacygauge.language.text_files import Columns, load_texts
+
+    if asked.coins is not None:
+        return read_coins(asked.coins), ()
+    _, _, *texts = asked.models_and_texts
+    beside = Path(texts[0] or "").parent / FILE
+    if not beside.is_file():
+        return None, ()
+    columns = Columns(asked.text, asked.ids, asked.group)
+    given = zip(SIDES, texts, strict=True)
+    try:
+        found = read_coins(beside)
+        found.require({side: load_texts(path, columns) for side, path in given if path})
+    except InputError as error:
+        return None, (f"The coins beside the members do not count: {error}.",)
+    return found, ()
 
 
 @contextmanager
@@ -425,7 +461,8 @@ COMMAND = Command(
     METRICS,
     "Exit with code 3 if METRIC is above VALUE, or if a control says that the test is not honest: "
     "accuracy, auc, advantage, tpr@0.1, tpr@0.01, tpr@0.001 (the highest of all attacks, sample by "
-    "sample), epsilon, patient-auc, patient-accuracy; add .low for the lower end of the interval.",
+    "sample), epsilon, patient-auc, patient-accuracy, patient-epsilon (with coins); add .low for "
+    "the lower end of the interval.",
     trains=True,
     jobs=1,
     keeps=True,

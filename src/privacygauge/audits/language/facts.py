@@ -40,6 +40,14 @@ _ORIGINS = {
     "oracle": "on the judged non-members themselves, which no attacker has (oracle)",
     "mean-train": "at the mean of the judged members, which the model's makers may publish",
 }
+_DRAWN = (
+    "drawn by a fair coin for every person before the model was trained: members and non-members "
+    "differ in nothing else"
+)
+_GIVEN = (
+    "came with the data: no coins were drawn, so members and non-members may also differ in other "
+    "ways than membership; the controls look for that"
+)
 _ORACLE = (
     "no population was given: thresholds are taken from the judged non-members themselves (an "
     "oracle), so their false-positive rate is right by construction and an attacker's would not be"
@@ -62,8 +70,8 @@ def controls_of(scores: TextScores, seed: int, level: float) -> Controls:
     )
 
 
-def description(scores: TextScores, samples: UnitFindings) -> GameDescription:
-    """Return the game in words."""
+def description(scores: TextScores, samples: UnitFindings, drawn: bool) -> GameDescription:
+    """Return the game in words; `drawn` where fair coins dealt the sides."""
     kinds = dict.fromkeys(threshold.kind for threshold in samples.thresholds)
     sees = "Sees how likely a text is under the audited model (its energy)"
     if scores.energy_reference is not None:
@@ -74,8 +82,7 @@ def description(scores: TextScores, samples: UnitFindings) -> GameDescription:
         "membership inference from energies",
         "Was this text in the language model's training data?",
         sees,
-        "came with the data: no coins were drawn, so members and non-members may also differ in "
-        "other ways than membership; the controls look for that",
+        _DRAWN if drawn else _GIVEN,
         "; ".join(_ORIGINS[kind] for kind in kinds),
         samples.n_in,
         samples.n_out,

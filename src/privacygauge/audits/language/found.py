@@ -9,6 +9,7 @@ import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Headline
 from privacygauge.language.matching import MatchedAttack
@@ -199,6 +200,8 @@ class LanguageAudit(Reported):
     """Of the same rows."""
     rows: PatientRows | None
     """One row for every judged patient; None without a patient level."""
+    one_run: PrivacyBound | None = None
+    """Lower bound on epsilon of one person; None where no coins were dealt before training."""
 
     @property
     def evaluations(self) -> tuple[Evaluation, ...]:

@@ -14,12 +14,13 @@ from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
+from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.energy_files import energies_place, write_energies
 from privacygauge.language.loading import checked_folder
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
 from privacygauge.language.precision import Precision
-from privacygauge.language.sides import sides_of
+from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.thresholds import FPRS
@@ -41,6 +42,8 @@ def audit_masked(
     threshold: str | Sequence[str] | None = None,
     fpr: float | Sequence[float] = FPRS,
     show: Sequence[str] = (),
+    coins: Coins | str | Path | None = None,
+    warnings: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
     energies: str | Path | None = None,
@@ -71,8 +74,10 @@ def audit_masked(
         Of the energy; the sum grows with a text's length.
     columns : Columns, optional
         Where texts, ids and groups have other names than the usual ones.
-    threshold, fpr, show, level, command
+    threshold, fpr, show, warnings, level, command
         As in `audit_language`.
+    coins : Coins or path, optional
+        As in `audit_language`; the texts must be those that they dealt.
     device, precision
         As in `load_masked`, where paths are given.
     energies : str or pathlib.Path, optional
@@ -105,6 +110,7 @@ def audit_masked(
     keep = None if energies is None else energies_place(energies)
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
+    dealt = _dealt(coins, sides)
     models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
@@ -127,6 +133,8 @@ def audit_masked(
         threshold=threshold,
         fpr=fpr,
         show=show,
+        coins=dealt,
+        warnings=warnings,
         seed=seed,
         level=level,
         command=command,
@@ -146,6 +154,8 @@ def audit_causal(
     threshold: str | Sequence[str] | None = None,
     fpr: float | Sequence[float] = FPRS,
     show: Sequence[str] = (),
+    coins: Coins | str | Path | None = None,
+    warnings: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
     energies: str | Path | None = None,
@@ -165,9 +175,11 @@ def audit_causal(
     ----------
     target, reference : path or CausalModel
         Folders of this machine, or models from `load_causal`.
-    members, nonmembers, population, form, columns, threshold, fpr, show, device, precision
+    members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
-    energies, run, n_jobs, progress, seed, level, command, provenance, invocation, before
+    device, precision, energies, run, n_jobs, progress, seed, level, command, provenance
+        As in `audit_masked`.
+    invocation, before
         As in `audit_masked`.
 
     Returns
@@ -184,6 +196,7 @@ def audit_causal(
     keep = None if energies is None else energies_place(energies)
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
+    dealt = _dealt(coins, sides)
     models = _loaded((target, reference), CausalModel, load_causal, device, precision)
     scores = text_energies(
         models[0],
@@ -203,6 +216,8 @@ def audit_causal(
         threshold=threshold,
         fpr=fpr,
         show=show,
+        coins=dealt,
+        warnings=warnings,
         seed=seed,
         level=level,
         command=command,
@@ -238,6 +253,14 @@ def _sides(
             f"got {n_in} and {n_out}: give more of them"
         )
     return sides
+
+
+def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Coins | None:
+    """Return the coins, if they dealt these texts."""
+    found = read_coins(coins) if isinstance(coins, str | Path) else coins
+    if found is not None:
+        found.require(dict(zip(SIDES, sides, strict=False)))
+    return found
 
 
 def _loaded(

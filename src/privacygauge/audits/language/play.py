@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from privacygauge.audits.language.drawn import bound_by_person
 from privacygauge.audits.language.facts import (
     contents_of,
     controls_of,
@@ -22,6 +24,7 @@ from privacygauge.audits.language.units import (
 )
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.versions import own_version, today, versions
+from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.score_files import TextScoresLike, as_text_scores
 from privacygauge.language.thresholds import FPRS
 from privacygauge.report import direction
@@ -34,6 +37,8 @@ def audit_language(
     threshold: str | Sequence[str] | None = None,
     fpr: float | Sequence[float] = FPRS,
     show: Sequence[str] = (),
+    coins: Coins | str | Path | None = None,
+    warnings: Sequence[str] = (),
     seed: int = 0,
     level: float = 0.95,
     command: str = "audit_language",
@@ -52,6 +57,11 @@ def audit_language(
         The false-positive rates that thresholds are chosen for, each in (0, 1).
     show : sequence of str
         What to print beside the samples most at risk: ``text`` or ``length``; nothing otherwise.
+    coins : Coins or path, optional
+        Those that dealt members and non-members before the training, such as `split_texts` tosses:
+        then the test is honest by construction, and there is a bound on epsilon, person by person.
+    warnings : sequence of str
+        What the reader has to know beside.
     seed : int
         All random draws derive from it.
     level : float
@@ -97,6 +107,8 @@ def audit_language(
     """
     asked = asked_for(threshold, fpr, seed, level)
     given = as_text_scores(scores)
+    dealt = read_coins(coins) if isinstance(coins, str | Path) else coins
+    one_run = None if dealt is None else bound_by_person(given, dealt, seed, level)
     contents = contents_of(given, show)
     suite = suite_of(given, asked)
     played, samples = unit_findings(given, suite, "sample", asked)
@@ -113,12 +125,12 @@ def audit_language(
         level=level,
         made=today(),
         skipped=(*suite.skipped, *not_played, *no_lengths),
-        warnings=(*warnings_of(given, samples, controls), *_inverted(samples, unit)),
+        warnings=(*warnings, *warnings_of(given, samples, controls), *_inverted(samples, unit)),
         provenance={**versions(), **(provenance or {})},
     )
     return LanguageAudit(
         origin,
-        description(given, samples),
+        description(given, samples, dealt is not None),
         samples=samples,
         patients=unit,
         lengths=lengths,
@@ -126,6 +138,7 @@ def audit_language(
         records=records_of(given, played, contents),
         energies=energies_of(given),
         rows=rows,
+        one_run=one_run,
     )
 
 

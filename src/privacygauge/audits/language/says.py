@@ -24,7 +24,14 @@ from privacygauge.report.attacks import data, measures
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import MEANINGS, interval
 from privacygauge.report.document import estimate_dict, finite
-from privacygauge.report.numbers import decimal_estimate, percent_estimate, rate
+from privacygauge.report.numbers import (
+    Shown,
+    decimal_estimate,
+    fixed,
+    percent_estimate,
+    rate,
+    rounded_down,
+)
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
@@ -85,9 +92,30 @@ def _gated(f: LanguageAudit) -> tuple[Measure, ...]:
     by_patient, area_by_patient = _patients(f)
     by_sample = replace(accuracy, looks=len(f.units))
     by_patient = replace(by_patient, looks=len(f.units))
+    last = _one_run(f)
     if not f.controls.void and leading(f)[0] is not f.samples:
-        return (by_patient, by_sample, *others, area_by_patient)
-    return (by_sample, *others, area_by_patient, by_patient)
+        return (by_patient, by_sample, *others, area_by_patient, last)
+    return (by_sample, *others, area_by_patient, by_patient, last)
+
+
+def _one_run(f: LanguageAudit) -> Measure:
+    """Return the bound on epsilon that coins allow, person by person."""
+    name, label = "patient-epsilon", "Epsilon of one person is at least"
+    if f.one_run is None:
+        reason = "needs the coins that dealt the people: `privacygauge language split` writes them"
+        none = Skipped("epsilon, person by person", reason)
+        return Measure(name, label, none, decimal_estimate(none), card=False)
+    bound, most = f.one_run.estimate, fixed(f.one_run.largest, 2)
+    return Measure(
+        name,
+        label,
+        bound.low,
+        Shown(rounded_down(bound.low)),
+        text="From one training: everybody had a fair coin. A smaller epsilon cannot be claimed. "
+        f"So many coins could show {most} at most.",
+        guessing="0",
+        level=bound.level,
+    )
 
 
 def _patients(f: LanguageAudit) -> tuple[Measure, Measure]:

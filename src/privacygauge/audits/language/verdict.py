@@ -49,6 +49,7 @@ def verdict(f: LanguageAudit) -> Verdict:
         *((_by(unit.unit, own[0]), *own[1:]) if several else own),
         *(_beside(other) for other in f.units if other is not unit),
         _checked(f),
+        *_drawn(f),
         *_to_whom(grade),
     )
     if several and grade != NONE:
@@ -109,9 +110,31 @@ def _checked(f: LanguageAudit) -> str:
     return f"{told}. A small difference may go unnoticed."
 
 
+def _drawn(f: LanguageAudit) -> tuple[str, ...]:
+    """Return what coins say where no control fires."""
+    if f.one_run is None:
+        return ()
+    found = f.one_run.estimate
+    shown = f"is at least {fixed(found.low, 2)}" if found.low > 0 else "was not shown to exceed 0"
+    return (
+        "Fair coins dealt members and non-members before the model was trained, so that the test "
+        f"is honest by construction. Epsilon of one person {shown}, with {rate(found.level)} "
+        f"confidence; so few people could show {fixed(f.one_run.largest, 2)} at most.",
+    )
+
+
+def _against_coins(f: LanguageAudit) -> tuple[str, ...]:
+    if f.one_run is None:
+        return ()
+    return (
+        f"Fair coins dealt the sides, so that this comes by chance in at most {rate(1 - f.level)} "
+        "of all tests; or the model was not trained on the members as they were dealt.",
+    )
+
+
 def _void(f: LanguageAudit) -> tuple[str, ...]:
     return (
-        " ".join((*_reference(f), *_blind(f), *_matched(f)))
+        " ".join((*_reference(f), *_blind(f), *_matched(f), *_against_coins(f)))
         + " So success of the attacks is no evidence of a leak, nor is their failure one of "
         "safety: the numbers below are void as a measure of what was memorised.",
         *_further(f),

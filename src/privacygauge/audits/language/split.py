@@ -1,0 +1,77 @@
+"""What `privacygauge language split` asks, and doing it: no audit, but made for an honest one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from privacygauge.audits.asking import Request, argument, option
+
+if TYPE_CHECKING:
+    from privacygauge.audits.work import Work
+
+NAME = "split"
+"""The command, below ``language``."""
+
+HELP = """Deal people into members, non-members, population and reference, before a training.
+
+Example: privacygauge language split notes.jsonl --out dealt
+"""
+"""What it does, with an example."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SplitRequest(Request):
+    """What was asked."""
+
+    UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
+
+    texts: str = argument(
+        "TEXTS",
+        "All texts that a model may be trained on: .jsonl, .csv or .parquet with a column of texts "
+        "and one of the people whom they are about, or .txt with one text per line.",
+    )
+    out: str = option("--out", "DIR", "Folder for the dealt texts and coins.json: new, or empty.")
+    population: float = option(
+        "--population", "SHARE", "Share of the people for thresholds, in [0, 1).", default=0.2
+    )
+    reference: float = option(
+        "--reference", "SHARE", "Share of the people for a reference model, in [0, 1).", default=0.3
+    )
+    text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
+    ids: str | None = option(
+        "--id",
+        "COLUMN",
+        "Column of the texts' ids. Default: sample or id, or the rows.",
+        default=None,
+    )
+    group: str | None = option(
+        "--group",
+        "COLUMN",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
+        "or note_id.",
+        default=None,
+    )
+
+
+def play(asked: SplitRequest, work: Work) -> str:
+    """Deal the texts, write the sides and the coins, and return what is said of them."""
+    from pathlib import Path
+
+    from privacygauge.errors import OutputError
+    from privacygauge.language.coins import write_sides
+    from privacygauge.language.splitting import split_texts
+    from privacygauge.language.text_files import Columns, load_texts
+
+    folder = Path(asked.out)
+    if folder.is_dir() and any(folder.iterdir()):
+        raise OutputError(f"{folder} is not empty: coins are tossed once; choose another folder")
+    found = split_texts(
+        load_texts(asked.texts, Columns(asked.text, asked.ids, asked.group)),
+        population=asked.population,
+        reference=asked.reference,
+        seed=asked.seed,
+    )
+    write_sides(folder, found.sides, found.coins)
+    told = f"Train on {folder / 'members.jsonl'} alone: everything else is needed for the audit."
+    return f"{found.summary()}\n{told}"

@@ -1,0 +1,5 @@
+"""Hooks where models are made: scikit-learn, the Hugging Face Trainer, MLflow."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,7 @@
+from .audited import Audited as Audited
+from .audited import leak_scorer as leak_scorer
+from .huggingface import Canaries as Canaries
+from .huggingface import audit_trainer as audit_trainer
+from .mlflow import log_to_mlflow as log_to_mlflow
+
+__all__ = ["Audited", "Canaries", "audit_trainer", "leak_scorer", "log_to_mlflow"]

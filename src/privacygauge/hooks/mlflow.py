@@ -1,0 +1,74 @@
+"""The numbers and the page of an audit, in a run of MLflow."""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from importlib import import_module
+from typing import Any
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.errors import InputError
+from privacygauge.report import render
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Measure
+
+
+def log_to_mlflow(audit: Reported, prefix: str = "privacy") -> str:
+    """Log the measures and the page of an audit to MLflow, and return the id of the run.
+
+    Parameters
+    ----------
+    audit : Audit, LanguageAudit, ...
+        What any audit returns.
+    prefix : str
+        Of every metric, and the folder of the artefacts.
+
+    Returns
+    -------
+    str
+        The id of the active run, or of a new one, which is ended.
+
+    Raises
+    ------
+    InputError
+        If MLflow is not installed.
+
+    Notes
+    -----
+    Every measure becomes the metric ``PREFIX/NAME``, and the ends of its interval become
+    ``PREFIX/NAME.low`` and ``PREFIX/NAME.high``; ``tpr@0.01`` is called ``tpr_at_0.01``. What was
+    not computed, or is infinite, is left out. The tag ``PREFIX.verdict`` is the verdict. The
+    artefacts are ``report.html`` and ``report.json``; the rows of single records stay here.
+    """
+    mlflow = _the_mlflow()
+    report = audit.report()
+    active = mlflow.active_run()
+    with mlflow.start_run() if active is None else nullcontext(active) as run:
+        for measure in report.measures:
+            mlflow.log_metrics(_metrics(measure, prefix))
+        mlflow.set_tag(f"{prefix}.verdict", report.verdict.headline)
+        mlflow.log_text(render.page(report), f"{prefix}/report.html")
+        mlflow.log_text(render.as_json(report), f"{prefix}/report.json")
+    return str(run.info.run_id)
+
+
+def _metrics(measure: Measure, prefix: str) -> dict[str, float]:
+    """Return the metrics of a measure, by names that MLflow takes."""
+    found, name = measure.found, f"{prefix}/{measure.name.replace('@', '_at_')}"
+    if isinstance(found, Skipped):
+        return {}
+    metrics = {name: float(found.value if isinstance(found, Estimate) else found)}
+    if isinstance(found, Estimate):
+        metrics |= {f"{name}.low": found.low, f"{name}.high": found.high}
+    return {key: value for key, value in metrics.items() if math.isfinite(value)}
+
+
+def _the_mlflow() -> Any:
+    try:
+        return import_module("mlflow")
+    except ModuleNotFoundError as error:
+        raise InputError(
+            "logging to MLflow needs mlflow, which is not installed: "
+            "pip install 'privacygauge[mlflow]'"
+        ) from error

@@ -1,0 +1,406 @@
+"""The callbacks of `audit_trainer`, one for language models and one for classifiers."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from torch.utils.data import ConcatDataset, Subset
+from transformers import Trainer, TrainerCallback
+
+from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.predictions import audit_classifier
+from privacygauge.audits.language.found import LanguageAudit
+from privacygauge.audits.language.models import audit_causal, audit_masked
+from privacygauge.classifier.predictions import predictions
+from privacygauge.core import seeds
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.units import numbered
+from privacygauge.errors import InputError
+from privacygauge.hooks.canaries import CanaryFindings, canary_findings, random_texts
+from privacygauge.hooks.dealing import dealt
+from privacygauge.hooks.huggingface import Canaries
+from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
+from privacygauge.language.kinds import kind_of
+from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.loading import weights_sha256
+from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.quiet import quiet_transformers
+from privacygauge.language.text_files import TextRecords
+from privacygauge.runs.atomic import check_writable
+
+Row = dict[str, Any]
+"""A record of the training set."""
+
+MODEL, START = "model", "reference"
+"""Folders of the trained language model, and of the one that the training started from."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked of `audit_trainer`, by the same names."""
+
+    unit: str | ArrayLike | None
+    """Whose each record is."""
+    text: str
+    """Column of the texts."""
+    canaries: Canaries | None
+    """To be put in."""
+    reference: str | Path | None
+    """Folder of a model."""
+    tested: float
+    """Share of the persons."""
+    seed: int
+    """Of all draws."""
+    level: float
+    """Of every interval."""
+
+
+class TrainerAudit(TrainerCallback):
+    """An audit that goes along with a training; made by `audit_trainer`."""
+
+    audit: LanguageAudit | Audit | None = None
+    """What the audit found; None until the training has ended."""
+    canaries: CanaryFindings | None = None
+    """What became of the canaries; None until then, or without canaries."""
+    inside: Bools
+    """(n,) Which records of the training set that was given are trained on."""
+    tested: Bools
+    """(n,) Whose membership a coin decided."""
+    training_set: ConcatDataset[Row]
+    """What is trained on: these records, and the canaries that coins put in."""
+
+    keeps_texts: ClassVar[bool]
+    """Whether the texts of both sides are written beside the coins."""
+
+    def __init__(self, trainer: Trainer, out: Path, asked: Asked) -> None:
+        given = trainer.train_dataset
+        if given is None or not hasattr(given, "__len__") or not len(given):
+            kind = type(given).__name__
+            raise InputError(f"the trainer needs a train_dataset of known length, got {kind}")
+        check_writable(out)
+        self.trainer, self.out, self.asked = trainer, out, asked
+        self.given: Any = given
+        self.names = _names(given, asked.unit)
+        owner = numbered(self.names, "unit")
+        rng = seeds.stream(asked.seed, "hooks", "trainer", "coins")
+        found = dealt(owner, asked.tested, rng)
+        spare, n_canaries = np.flatnonzero(~found.tested), 0
+        self.in_training = np.zeros(0, np.bool_)
+        if asked.canaries is not None:
+            n_canaries = asked.canaries.n
+            self.in_training = rng.random(n_canaries) < 0.5
+            if self.in_training.all() or not self.in_training.any():
+                raise InputError(f"the coins put all {n_canaries} canaries on one side: give more")
+        self.canary_rows, used = self.made_canaries(
+            seeds.stream(asked.seed, "hooks", "trainer", "canaries"), n_canaries, spare
+        )
+        inside = found.inside.copy()
+        inside[used] = False
+        self.inside, self.tested = inside, found.tested
+        self._keep_coins(owner)
+        copies = 0 if asked.canaries is None else asked.canaries.copies
+        put_in = [r for r, x in zip(self.canary_rows, self.in_training, strict=False) if x]
+        self.training_set = _joined(
+            Subset(given, np.flatnonzero(inside).tolist()), *([put_in] * copies)
+        )
+
+    @abstractmethod
+    def made_canaries(
+        self, rng: np.random.Generator, n: int, spare: Ints
+    ) -> tuple[list[Row], Ints]:
+        """Return n canaries, and which of the spare records they were made of."""
+
+    @abstractmethod
+    def texts(self, rows: Ints) -> list[str]:
+        """Return what stands for some of the records: a text, or a checksum."""
+
+    @abstractmethod
+    def audited(self) -> LanguageAudit | Audit:
+        """Return the audit, when the training has ended, and find out about the canaries."""
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Audit the trained model, and write the report."""
+        self.audit = self.audited()
+        if state.is_world_process_zero:
+            self.audit.write(self.out)
+
+    def side(self, inside: bool) -> TextRecords:
+        """Return the tested records of one side."""
+        rows = np.flatnonzero(self.tested & (self.inside == inside))
+        return TextRecords(
+            tuple(self.texts(rows)),
+            tuple(f"row-{row}" for row in rows.tolist()),
+            tuple(self.names[row] for row in rows.tolist()),
+        )
+
+    def coins(self) -> Coins:
+        """Return the coins that were tossed, as they are kept."""
+        return read_coins(self.out)
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """Lines of the report about the training."""
+        found = {"training set": f"{len(self.given):,} records, {int(self.inside.sum()):,} put in"}
+        return found if self.canaries is None else found | {"canaries": self.canaries.sentence()}
+
+    def _keep_coins(self, owner: Ints) -> None:
+        """Write the coins before anything is trained, or find those that were written."""
+        sides = {"member": self.side(True), "nonmember": self.side(False)}
+        role = np.where(self.tested, np.where(self.inside, "member", "nonmember"), "trained")
+        rows = zip(self.names, role.tolist(), owner.tolist(), strict=True)
+        people = {name: (side, number) for name, side, number in rows}
+        for i, x in enumerate(self.in_training.tolist()):
+            people[f"canary-{i}"] = ("member" if x else "nonmember", len(owner) + i)
+        plan = None if self.asked.canaries is None else asdict(self.asked.canaries)
+        source = hashlib.sha256(f"{len(self.given)} {plan}".encode()).hexdigest()
+        kept = {name: digest(records) for name, records in sides.items()}
+        coins = Coins(self.asked.seed, source, kept, people)
+        if not (self.out / FILE).exists():
+            write_sides(self.out, sides if self.keeps_texts else {}, coins)
+        elif read_coins(self.out) != coins:
+            raise InputError(
+                f"{self.out} holds the coins of another training: give the same records, canaries "
+                "and seed to resume that one, or another folder"
+            )
+
+
+class LanguageModelAudit(TrainerAudit):
+    """Of a causal or masked language model."""
+
+    keeps_texts = True
+
+    def __init__(self, trainer: Trainer, out: Path, asked: Asked) -> None:
+        self.kind = kind_of([type(trainer.model).__name__])
+        collator = getattr(trainer.data_collator, "tokenizer", None)
+        tokenizer: Any = trainer.processing_class or collator
+        if not getattr(tokenizer, "is_fast", False):
+            raise InputError("the trainer needs a fast tokenizer: give it as processing_class")
+        if self.kind == "masked" and tokenizer.mask_token_id is None:
+            raise InputError("the tokenizer of a masked language model must have a mask token")
+        self.tokenizer = tokenizer
+        super().__init__(trainer, out, asked)
+
+    def texts(self, rows: Ints) -> list[str]:
+        """Return the texts, from their column or from the tokens."""
+        return [self._text(self.given[row]) for row in rows.tolist()]
+
+    def made_canaries(
+        self, rng: np.random.Generator, n: int, spare: Ints
+    ) -> tuple[list[Row], Ints]:
+        """Return texts of random tokens in the form of the training set's records."""
+        self.canary_texts: list[str] = []
+        if self.asked.canaries is None:
+            return [], spare[:0]
+        n_all = n + self.asked.canaries.compared
+        self.canary_texts = random_texts(n_all, self.asked.canaries.tokens, self.tokenizer, rng)
+        return [self._row(text) for text in self.canary_texts[:n]], spare[:0]
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        """Keep the model that the training starts from, unless a reference was given."""
+        if self.asked.reference is not None or not state.is_world_process_zero:
+            return
+        start = self.out / START
+        if state.global_step == 0 and not start.exists():
+            self._save(start)
+        elif not (start / "config.json").is_file():
+            raise InputError(
+                f"{start} must hold the model that the training began with: begin again in another "
+                "folder, or give a reference"
+            )
+        elif state.global_step == 0:
+            with TemporaryDirectory() as place:
+                self._save(Path(place))
+                same = weights_sha256(Path(place)) == weights_sha256(start)
+            if not same:  # it may have seen the members
+                raise InputError(
+                    f"the training must begin with the model in {start}, got another one: make it "
+                    "again from there, or give another folder or a reference"
+                )
+
+    def audited(self) -> LanguageAudit:
+        """Return the audit by what `privacygauge language` plays."""
+        asked = self.asked
+        if self.trainer.is_world_process_zero():
+            self._save(self.out / MODEL)
+        device = str(self.trainer.args.device)
+        load = load_causal if self.kind == "causal" else load_masked
+        paths = (self.out / MODEL, asked.reference or self.out / START)
+        target, reference = (load(path, device=device) for path in paths)
+        if asked.canaries is not None:
+            n = asked.canaries.n
+            loss = token_log_probabilities(target, self.canary_texts).mean()
+            start = token_log_probabilities(reference, self.canary_texts[:n]).mean()
+            self.canaries = canary_findings(
+                self.in_training, start - loss[:n], loss[:n], loss[n:], asked.seed, asked.level
+            )
+        play: Any = audit_causal if self.kind == "causal" else audit_masked
+        found: LanguageAudit = play(
+            target,
+            reference,
+            self.side(True),
+            self.side(False),
+            coins=self.coins(),
+            seed=asked.seed,
+            level=asked.level,
+            command="audit_trainer",
+            provenance=self.provenance,
+        )
+        return found
+
+    def _save(self, folder: Path) -> None:
+        model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        with quiet_transformers():
+            model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+
+    def _text(self, row: Row) -> str:
+        if isinstance(row.get(self.asked.text), str):
+            return str(row[self.asked.text])
+        ids = np.asarray(row["input_ids"]).tolist()
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True))
+
+    def _row(self, text: str) -> Row:
+        """Return a canary with the columns of the first record, padded as that one is."""
+        form: Row = self.given[0]
+        ids = np.asarray(form["input_ids"])
+        pad = self.tokenizer.pad_token_id
+        filled = len(ids) == len(self.given[len(self.given) - 1]["input_ids"]) and pad in ids
+        encoded: Any = self.tokenizer(
+            text,
+            truncation=True,
+            max_length=len(ids) if filled else None,
+            padding="max_length" if filled else False,
+            return_special_tokens_mask=True,
+        )
+        row: Row = {**form, **{name: encoded[name] for name in encoded if name in form}}
+        if "labels" in form:
+            row["labels"] = list(encoded["input_ids"])
+        if self.asked.text in form:
+            row[self.asked.text] = text
+        return {name: _like(form[name], value) for name, value in row.items()}
+
+
+class ClassifierAudit(TrainerAudit):
+    """Of a classifier, by its predictions."""
+
+    keeps_texts = False
+
+    def texts(self, rows: Ints) -> list[str]:
+        """Return a checksum of each record."""
+        return [_checksum(self.given[row]) for row in rows.tolist()]
+
+    def made_canaries(
+        self, rng: np.random.Generator, n: int, spare: Ints
+    ) -> tuple[list[Row], Ints]:
+        """Return records that are not tested, each with a class that is not its own."""
+        if n > len(spare):
+            raise InputError(
+                f"{n} canaries are made of records that are not tested, got {len(spare)}: ask for "
+                "fewer, or test a smaller share"
+            )
+        used = np.sort(rng.permutation(spare)[:n])
+        rows = [dict(self.given[row]) for row in used.tolist()]
+        model: Any = self.trainer.model
+        k = int(model.config.num_labels)
+        for row in rows:
+            name = _label(row)
+            row[name] = _like(row[name], (int(row[name]) + int(rng.integers(1, k))) % k)
+        return rows, used
+
+    def audited(self) -> Audit:
+        """Return the audit by the attacks of `audit_classifier`."""
+        rows = np.flatnonzero(self.tested)
+        n = len(rows)
+        asked_about = _joined(Subset(self.given, rows.tolist()), self.canary_rows)
+        logits, labels = self._answers(asked_about)
+        if self.asked.canaries is not None:
+            loss = _losses(logits[n:], labels[n:])
+            self.canaries = canary_findings(
+                self.in_training, -loss, loss, loss[:0], self.asked.seed, self.asked.level
+            )
+        target = predictions(
+            logits=logits[:n],
+            labels=labels[:n],
+            member=self.inside[rows],
+            ids=rows,
+            unit=[self.names[row] for row in rows.tolist()],
+        )
+        return audit_classifier(
+            target,
+            drawn=True,
+            seed=self.asked.seed,
+            level=self.asked.level,
+            command="audit_trainer",
+            provenance={"model": type(self.trainer.model).__name__, **self.provenance},
+        )
+
+    def _answers(self, records: Any) -> tuple[NDArray[Any], Ints]:
+        found: Any = self.trainer.predict(records)
+        logits = found.predictions
+        return np.asarray(logits[0] if isinstance(logits, tuple) else logits), found.label_ids
+
+
+def made(trainer: Trainer, out: Path, asked: Asked) -> TrainerAudit:
+    """Return the callback for the kind of model that a trainer has."""
+    model: Any = trainer.model
+    if hasattr(model, "peft_config"):
+        raise InputError("a model with a PEFT adapter cannot be audited here: merge it first")
+    name = type(model).__name__
+    if kind_of([name]) is not None:
+        return LanguageModelAudit(trainer, out, asked)
+    if name.endswith("Classification") and getattr(model.config, "num_labels", 1) > 1:
+        return ClassifierAudit(trainer, out, asked)
+    raise InputError(
+        f"the model must be a causal or masked language model, or a classifier, got {name}"
+    )
+
+
+def _joined(*parts: Any) -> ConcatDataset[Row]:
+    return ConcatDataset([part for part in parts if len(part)])
+
+
+def _names(given: Any, unit: str | ArrayLike | None) -> tuple[str, ...]:
+    n = len(given)
+    if unit is None:
+        return tuple(f"row-{row}" for row in range(n))
+    if isinstance(unit, str):
+        if unit not in given[0]:
+            have = ", ".join(map(str, given[0]))
+            raise InputError(f"the training set has no column {unit!r} of persons; it has {have}")
+        return tuple(str(given[row][unit]) for row in range(n))
+    numbered(unit, length=n)
+    return tuple(map(str, np.asarray(unit).tolist()))
+
+
+def _label(row: Row) -> str:
+    name = next((name for name in ("labels", "label", "label_ids") if name in row), None)
+    if name is None:
+        raise InputError(f"records need a column labels for canaries, got {', '.join(row)}")
+    return name
+
+
+def _like(form: Any, value: Any) -> Any:
+    """Return a value as a tensor where `form` is one."""
+    tensor = getattr(form, "new_tensor", None)
+    return value if value is form or tensor is None else tensor(value)
+
+
+def _checksum(row: Row) -> str:
+    found = hashlib.sha256()
+    for name in sorted(row):
+        found.update(f"{name}\n".encode() + np.asarray(row[name]).tobytes())
+    return found.hexdigest()
+
+
+def _losses(logits: NDArray[Any], labels: Ints) -> Floats:
+    from scipy.special import log_softmax
+
+    found: Floats = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
+    return found

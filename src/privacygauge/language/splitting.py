@@ -1,0 +1,169 @@
+"""Dealing people into the sides of a test, before a model is trained."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.cluster.hierarchy import DisjointSet
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.errors import InputError
+from privacygauge.language.coins import NAMES, Coins, digest, people_of
+from privacygauge.language.near_duplicates import near_duplicates
+from privacygauge.language.text_files import TextRecords, TextRecordsLike, as_texts
+from privacygauge.language.texts import numbered, picked
+
+SIDES = tuple(NAMES)
+"""In the order of the files."""
+
+BOILERPLATE = 10
+"""A text that more people than this share, or nearly, binds nobody to anybody."""
+
+_BLOCK = 10
+"""People in the order of their numbers of texts among whom parts are dealt in proportion."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Texts, dealt into sides by person."""
+
+    sides: Mapping[str, TextRecords]
+    """Side to its texts; a side that nobody was dealt to is not there."""
+    coins: Coins
+    """To be kept beside them."""
+    notes: tuple[str, ...]
+    """What the reader should know, one sentence each."""
+
+    def summary(self) -> str:
+        """Return who is where, in a few lines."""
+        lines = [
+            f"{side}: {len(set(people_of(records))):,} people, {len(records):,} texts"
+            for side, records in self.sides.items()
+        ]
+        return "\n".join((*lines, *self.notes))
+
+
+def split_texts(
+    texts: TextRecordsLike, *, population: float = 0.2, reference: float = 0.3, seed: int = 0
+) -> Split:
+    """Return texts dealt into members, non-members, population and reference, by person.
+
+    Parameters
+    ----------
+    texts : TextRecords, path, sequence, mapping or data frame
+        As in `as_texts`. Where nobody says whose a text is, it is a person's of its own.
+    population, reference : float
+        Shares of the people whose texts thresholds are taken from, and whose texts a reference
+        model is trained on; each in [0, 1), together below 1. Of all others a fair coin decides
+        whether they are members or non-members.
+    seed : int
+        All random draws derive from it.
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    InputError
+        If texts or shares break their rule, or fewer than two people are members or non-members.
+
+    Notes
+    -----
+    People who share a text, or nearly (`near_duplicates`), are dealt as one. Population and
+    reference are dealt in proportion among people with similar numbers of texts. Of those who are
+    judged, everybody has an independent coin, which is balanced on average only: lower bounds on
+    epsilon from one training hold for independent coins, and not for sides of equal size.
+    """
+    seeds.non_negative(seed)
+    for name, share in (("population", population), ("reference", reference)):
+        if not 0.0 <= share < 1.0:
+            raise InputError(f"{name} must be in [0, 1), got {share}")
+    if population + reference >= 1.0:
+        raise InputError(
+            f"population and reference must be below 1 together, got {population} and {reference}: "
+            "leave some people to be judged"
+        )
+    records = as_texts(texts)
+    if records.sample is None:
+        names = tuple(f"text-{row}" for row in range(len(records)))
+        records = dataclasses.replace(records, sample=names)
+    bound, notes = _bound(records)
+    size = np.bincount(bound)
+    part = _parts(size, (1 - population - reference, population, reference), seed)
+    coin = seeds.stream(seed, "language", "split", "coins").random(len(size)) < 0.5
+    side = np.where(part == 0, np.where(coin, 0, 1), part + 1)
+    n_in, n_out = (int(np.count_nonzero(side == which)) for which in (0, 1))
+    if min(n_in, n_out) < 2:
+        raise InputError(
+            f"at least 2 people must be members and 2 non-members, got {n_in} and {n_out} of "
+            f"{len(size)}: give texts of more people"
+        )
+    sides = {
+        name: _taken(records, side[bound] == number)
+        for number, name in enumerate(SIDES)
+        if (side == number).any()
+    }
+    where = zip(people_of(records), bound.tolist(), strict=True)
+    dealt = {name: (SIDES[side[coin]], coin) for name, coin in where}
+    kept = {name: digest(one) for name, one in sides.items()}
+    return Split(sides, Coins(seed, digest(records), kept, dealt), notes)
+
+
+def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
+    """Return one number for all texts of people who share a text, or nearly; and what to say."""
+    people = people_of(records)
+    owners: dict[int, list[str]] = defaultdict(list)
+    for person, group in zip(people, near_duplicates(records.text).tolist(), strict=True):
+        owners[group].append(person)
+    shared = [list(dict.fromkeys(names)) for names in owners.values()]
+    found = DisjointSet(dict.fromkeys(people))
+    for names in shared:
+        if len(names) <= BOILERPLATE:
+            for name in names[1:]:
+                found.merge(names[0], name)
+    n_people, n_bound = len(set(people)), found.n_subsets
+    common = sum(len(names) > BOILERPLATE for names in shared)
+    notes = []
+    if n_bound < n_people:
+        notes.append(
+            f"{n_people - n_bound:,} of {n_people:,} people share a text with others, or nearly: "
+            "they are dealt together."
+        )
+    if common:
+        notes.append(
+            f"{common:,} text(s) that more than {BOILERPLATE} people share, such as forms, bind "
+            "nobody."
+        )
+    return numbered([found[name] for name in people]), tuple(notes)
+
+
+def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:
+    """Return the part of each person, in 0..k-1, in proportion among people of similar size."""
+    rng = seeds.stream(seed, "language", "split", "parts")
+    n = len(size)
+    order = rng.permutation(n)
+    order = order[np.argsort(size[order], kind="stable")]
+    given = np.zeros(len(shares))
+    turn = np.empty(n, np.int64)
+    for place in range(n):
+        turn[place] = int(np.argmax((place + 1) * np.array(shares) - given))
+        given[turn[place]] += 1
+    part = np.empty(n, np.int64)
+    for start in range(0, n, _BLOCK):
+        part[order[start : start + _BLOCK]] = rng.permutation(turn[start : start + _BLOCK])
+    return part
+
+
+def _taken(records: TextRecords, rows: Bools) -> TextRecords:
+    kept = np.flatnonzero(checks.frozen(rows))
+    return TextRecords(
+        picked(records.text, kept),
+        None if records.sample is None else picked(records.sample, kept),
+        None if records.group is None else picked(records.group, kept),
+    )

@@ -1,0 +1,74 @@
+"""An audit in a run of MLflow, by the real package and a store of files."""
+
+import importlib
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import privacygauge as pg
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def audit():
+    rng = np.random.default_rng(0)
+    member, labels = rng.random(200) < 0.5, rng.integers(3, size=200)
+    logits = rng.normal(size=(200, 3))
+    logits[np.arange(200), labels] += 1 + 2 * member
+    return pg.audit_classifier({"logits": logits, "labels": labels, "member": member})
+
+
+@pytest.fixture
+def mlflow(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    found = importlib.import_module("mlflow")
+    found.set_tracking_uri(f"file://{tmp_path}/runs")
+    return found
+
+
+def test_every_measure_and_the_page_are_in_the_run(mlflow, audit, tmp_path):
+    run_id = pg.hooks.log_to_mlflow(audit)
+    assert mlflow.active_run() is None
+    run = mlflow.get_run(run_id)
+    assert run.info.status == "FINISHED"
+    logged = run.data.metrics
+    for measure in audit.report().measures:
+        name = f"privacy/{measure.name.replace('@', '_at_')}"
+        if isinstance(measure.found, Estimate):
+            for end, key in (("value", ""), ("low", ".low"), ("high", ".high")):
+                expected = getattr(measure.found, end)
+                assert logged.get(name + key, math.inf) == expected, name + key
+        else:
+            assert (name in logged) == isinstance(measure.found, float)
+    assert logged["privacy/auc.low"] > 0.5
+    assert "privacy/tpr_at_0.01" in logged
+    assert run.data.tags["privacy.verdict"] == audit.report().verdict.headline
+    path = mlflow.artifacts.download_artifacts(f"runs:/{run_id}/privacy", dst_path=str(tmp_path))
+    assert audit.report().verdict.headline in (Path(path) / "report.html").read_text(
+        encoding="utf-8"
+    )
+    kept = json.loads((Path(path) / "report.json").read_bytes())
+    assert kept == json.loads(audit.to_json())
+
+
+def test_an_active_run_is_used_and_stays_open(mlflow, audit):
+    with mlflow.start_run() as run:
+        mlflow.log_metric("accuracy", 0.9)
+        assert pg.hooks.log_to_mlflow(audit, prefix="leak") == run.info.run_id
+        assert mlflow.active_run().info.run_id == run.info.run_id
+    logged = mlflow.get_run(run.info.run_id).data.metrics
+    assert logged["accuracy"] == 0.9
+    assert "leak/epsilon.low" in logged
+    assert "leak/epsilon.high" not in logged  # no attack bounds it from above
+
+
+def test_without_the_package_it_says_how_to_install_it(audit, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(InputError, match=r"privacygauge\[mlflow\]"):
+        pg.hooks.log_to_mlflow(audit)
