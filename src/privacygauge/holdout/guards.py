@@ -27,7 +27,7 @@ class Exact(Memoryless):
         """Return 0."""
         return 0.0
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1): each answer is one of 0, 1/n, ..., 1 (Theorem 3.1)."""
         return k * math.log(n + 1)
 
@@ -57,7 +57,7 @@ class Rounded(Memoryless):
         step: float = 10.0**-self.decimals
         return step / math.sqrt(12) if step > 1 / n else 0.0
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln D, D the number of values that can be printed."""
         return k * math.log(min(10**self.decimals, n) + 1)
 
@@ -86,7 +86,7 @@ class GaussianNoise(Memoryless):
         """Return `sd`."""
         return self.sd
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
         return k * math.log(n + 1)
 
@@ -115,7 +115,7 @@ class LaplaceNoise(Memoryless):
         """Return sqrt(2) times `scale`."""
         return math.sqrt(2) * self.scale
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1), as for exact answers."""
         return k * math.log(n + 1)
 

@@ -6,10 +6,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless
+from privacygauge.holdout.transcripts import (
+    log_rising,
+    log_rising_binary,
+    log_rising_by_two,
+    over_accounts,
+)
 
 # A gain of the step itself is not enough, however the subtraction rounds.
 _ROUNDING = 1e-12
@@ -51,9 +56,9 @@ class Ladder(Memoryless):
         """Return step / sqrt(12), the error of a value that was just shown."""
         return max(self.step, 1 / n) / math.sqrt(12)
 
-    def nats(self, k: int, n: int) -> float:
-        """Return ln C(k + G - 1, k): what is shown only rises, over the G multiples of the step."""
-        return _log_rising(k, math.floor(1 / self.step + 0.5) + 1)
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): what is shown only rises, over the G + 1 multiples of the step."""
+        return over_accounts(log_rising, k, min(n, math.floor(1 / self.step + 0.5)), accounts)
 
 
 @dataclass(frozen=True)
@@ -85,11 +90,10 @@ class ParameterFreeLadder(Memoryless):
         """Return 1 / sqrt(12 n): the step is at most about 1/sqrt(n)."""
         return 1 / math.sqrt(12 * n)
 
-    def nats(self, k: int, n: int) -> float:
-        """Return ln C(k + n, k): what is shown only rises, over the n + 1 accuracies."""
-        return _log_rising(k, n + 1)
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return the log of the count of `log_rising_binary` or `log_rising_by_two`.
 
-
-def _log_rising(k: int, values: int) -> float:
-    """Return the log of the number of sequences of k values, none below the one before it."""
-    return float(gammaln(k + values) - gammaln(k + 1) - gammaln(values))
+        A rise needs gain^2 > d >= gain, d the points on which the two differ: at least 2 points.
+        """
+        counted = log_rising_binary if n_classes == 2 else log_rising_by_two
+        return over_accounts(counted, k, n, accounts)

@@ -124,7 +124,7 @@ def test_budgets_are_kept_and_changed(file):
 
 
 def test_nats_limit_all_accounts_together(file):
-    nats = guard_named("exact").nats(3, N) + 1e-9
+    nats = guard_named("exact").nats(3, N, M) + 1e-9
     board = open_board(file, TRUTH, n_classes=M, guard="exact", budget=Budget(nats=nats))
     for name in ("ann", "bea", "cat"):
         board.admit(name)

@@ -153,7 +153,7 @@ class Board:
     def total_left(self, board: RowMapping) -> int | None:
         """Return how many submissions of all accounts are left, from the board's row."""
         budget = Budget(total=board["total"], nats=board["nats"])
-        most = _most(self.guard.name, budget, board["n"])
+        most = _most(self.guard.name, budget, board["n"], board["n_classes"])
         return None if most is None else max(0, most - board["used"])
 
 
@@ -187,8 +187,8 @@ def receipt_of(row: RowMapping) -> Receipt:
 
 
 @lru_cache(maxsize=16)
-def _most(guard: str, budget: Budget, n: int) -> int | None:
-    return budget.submissions(guard_named(guard), n)
+def _most(guard: str, budget: Budget, n: int, n_classes: int) -> int | None:
+    return budget.submissions(guard_named(guard), n, n_classes)
 
 
 def _row(connection: Connection) -> RowMapping:
