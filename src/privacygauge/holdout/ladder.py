@@ -47,10 +47,12 @@ class Ladder(Memoryless):
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
         loss = 1.0 - marked.accuracy
-        if state.shown is not None and not loss < (1.0 - state.shown) - self.step - _ROUNDING:
-            return max(0.0, state.shown), state
-        shown = 1.0 - self.step * math.floor(loss / self.step + 0.5)
-        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + 1)
+        first = state.shown is None
+        before = -math.inf if state.shown is None else state.shown
+        rises = first or loss < (1.0 - before) - self.step - _ROUNDING
+        reached = 1.0 - self.step * math.floor(loss / self.step + 0.5)
+        shown = reached if rises else before
+        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
         """Return step / sqrt(12), the error of a value that was just shown."""
@@ -78,13 +80,16 @@ class ParameterFreeLadder(Memoryless):
 
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
-        if state.shown is not None and state.best is not None:
-            gain = marked.n_correct - np.count_nonzero(state.best)
-            # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
-            if gain <= 0 or gain**2 <= np.count_nonzero(marked.correct != state.best):
-                return state.shown, state
-        shown = marked.accuracy
-        return shown, replace(state, shown=shown, best=marked.correct, spent=state.spent + 1)
+        first = state.shown is None or state.best is None
+        best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
+        gain = marked.n_correct - np.count_nonzero(best)
+        changed = np.count_nonzero(marked.correct != best)
+        # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
+        rises = first or bool(gain > 0) & bool(gain**2 > changed)
+        # Both ways the same work, so that the time of an answer says nothing that it does not.
+        reached, before = marked.accuracy, 0.0 if state.shown is None else state.shown
+        shown, best = (reached, marked.correct) if rises else (before, best)
+        return shown, replace(state, shown=shown, best=best, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
         """Return 1 / sqrt(12 n): the step is at most about 1/sqrt(n)."""

@@ -8,20 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sqlalchemy import select
 
-from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.database import connect, reading
-from privacygauge.holdout.server.schema import BOARD
+from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.standings import log
 from tests.holdout.server.serving import (
     Server,
     labels_of,
     post,
     post_until_answered,
-    replayed,
+    replayed_apart,
     served,
 )
 
@@ -131,12 +128,10 @@ def test_kills_lose_nothing_and_release_nothing_twice(place, guard):
     by_digest = {
         r["digest"]: sent(i, j) for i, got in enumerate(answers) for j, r in enumerate(got)
     }
-    engine = connect(database)
-    with reading(engine) as connection:
-        key = connection.execute(select(BOARD.c.state_key)).scalar_one()
-    engine.dispose()
-    order = [by_digest[r.digest] for r in kept]
-    assert [r.score for r in kept] == replayed(guard_named(guard), TRUTH, M, order, key)
+    board = open_board(database, TRUTH)
+    order = [(r.account, by_digest[r.digest]) for r in kept]
+    assert [r.score for r in kept] == replayed_apart(board, order)
+    board.close()
 
 
 @pytest.mark.slow
