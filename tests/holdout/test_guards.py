@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
+from privacygauge.holdout.guards import (
+    Calibrated,
+    Exact,
+    GaussianNoise,
+    LaplaceNoise,
+    Rounded,
+    default_guard,
+    guard_named,
+)
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.mechanism import Marked
 from privacygauge.holdout.oracle import Holdout
@@ -20,6 +28,7 @@ RNG = np.random.default_rng
 NAMES = (
     "exact",
     "round:2",
+    "calibrated",
     "noise:0.005",
     "laplace:0.005",
     "ladder",
@@ -32,6 +41,13 @@ every_guard = pytest.mark.parametrize("name", NAMES)
 @every_guard
 def test_the_name_names_the_guard(name):
     assert guard_named(name).name == name
+
+
+@given(st.integers(1, 10**12))
+def test_the_default_is_named_and_of_the_size_of_chance(n):
+    guard = default_guard(n)
+    assert guard_named(guard.name) == guard
+    assert guard.step == pytest.approx(n**-0.5, rel=0.05)
 
 
 @pytest.mark.parametrize("text", ["", "round", "round:2.5", "exact:1", "noise:", "ladder:x", "off"])
@@ -80,7 +96,9 @@ def test_noise_belongs_to_the_content(guard):
     assert shown != other.submit(guess)
 
 
-@pytest.mark.parametrize("guard", [GaussianNoise(0.02), LaplaceNoise(0.02), Rounded(1)])
+@pytest.mark.parametrize(
+    "guard", [GaussianNoise(0.02), LaplaceNoise(0.02), Rounded(1), Calibrated()]
+)
 def test_the_error_is_the_standard_deviation(guard):
     rng = RNG(4)
     holdout = Holdout(np.zeros(5_000, int), 2)
@@ -158,7 +176,15 @@ def distinct_transcripts(guard, n, k):
 
 @pytest.mark.parametrize(
     "guard",
-    [Exact(), Rounded(1), Ladder(0.5), Ladder(0.3), Ladder(0.6), ParameterFreeLadder()],
+    [
+        Exact(),
+        Rounded(1),
+        Calibrated(),
+        Ladder(0.5),
+        Ladder(0.3),
+        Ladder(0.6),
+        ParameterFreeLadder(),
+    ],
     ids=repr,
 )
 def test_there_are_no_more_transcripts_than_counted(guard):

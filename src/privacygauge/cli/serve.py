@@ -72,8 +72,9 @@ def serve(
         typer.Option(
             "--guard",
             metavar="GUARD",
-            help="ladder (of a new database), ladder:0.01, exact, round:2, noise:0.005, "
-            "laplace:0.005 or thresholdout:0.04. It cannot be changed later.",
+            help="ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+            "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
+            "changed later.",
             show_default=False,
         ),
     ] = None,

@@ -19,7 +19,7 @@ from scipy.special import rel_entr
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded
+from privacygauge.holdout.guards import DIRECT, Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import most_submissions
 from privacygauge.holdout.selection import honest_best_of_k
@@ -27,8 +27,6 @@ from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of points that are searched.
 _MOST = 10**12
-# Guards whose answer is the submission's accuracy with an error.
-_DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
 
 
 def transcript_nats(guard: Guard, k: int, n: int, m: int, *, accounts: int | None = None) -> float:
@@ -242,7 +240,7 @@ def bounds(
     """
     asked = guard or Exact()
     return Bounds(
-        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, _DIRECT) else 0.0),
+        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, DIRECT) else 0.0),
         majority=majority_bias(n, m, k),
         linear_scan=scan_bias(n, m, k),
         honest_best_of_k=honest_best_of_k(n, k, accuracy=accuracy, correlation=correlation),

@@ -33,6 +33,7 @@ TRUTH = labels_of(0, N, M)
 GUARDS = (
     "exact",
     "round:2",
+    "calibrated",
     "noise:0.05",
     "laplace:0.05",
     "ladder",

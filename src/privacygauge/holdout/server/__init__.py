@@ -39,7 +39,7 @@ def open_board(
         By default that of the database, or one more than the largest label.
     guard : str, optional
         What stands between accuracy and submitter, as `guards.guard_named` reads it; by default
-        that of the database, or ``ladder``. It cannot be changed later.
+        that of the database, or a Ladder of the step 1/sqrt(n). It cannot be changed later.
     scope : {"account", "board"}, optional
         Whether the guard remembers each account's submissions apart, or all of them together; by
         default that of the database, or ``account``. It cannot be changed later.

@@ -14,14 +14,12 @@ from sqlalchemy import Connection, RowMapping, insert, update
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server.board import SCOPES, Board, content
 from privacygauge.holdout.server.database import board_row, connect, shown, wait_for_makers, writing
 from privacygauge.holdout.server.schema import BOARD
-
-_DEFAULT_GUARD = "ladder"
 
 
 def opened(
@@ -70,8 +68,8 @@ def _begun(
     guard: Guard | None,
     scope: str | None,
 ) -> RowMapping:
-    guard = guard or guard_named(_DEFAULT_GUARD)
     holdout = Holdout(truth, n_classes or max(2, int(truth.max()) + 1))
+    guard = guard or default_guard(len(holdout))
     key = secrets.token_bytes(32)
     connection.execute(
         insert(BOARD).values(
