@@ -1,11 +1,11 @@
 """What guards do to an honest contest, and what attackers with many accounts get out of them.
 
-The contests: teams of true accuracy N(0.80, 0.04) at first, who gain an exponential 0.03 on average,
-most of it early, with submissions that come out better or worse by 0.004; in a close contest 0.01,
-0.01 and 0.002. Errors are those of
-a Gaussian copula: 30% of what decides about a point is its own difficulty, 55% the team's way of
-seeing it, 15% belongs to the submission. Truth is the largest true accuracy of a team's
-submissions. A team has a score where an answer was about a submission of its own.
+The contests: teams of true accuracy N(0.80, 0.04) at first, who gain an exponential 0.03 on
+average, most of it early, with submissions that come out better or worse by 0.004; in a close
+contest 0.01, 0.01 and 0.002. Errors are those of a Gaussian copula: 30% of what decides about a
+point is its own difficulty, 55% the team's way of seeing it, 15% belongs to the submission. Truth
+is the largest true accuracy of a team's submissions. A team has a score where an answer was about
+a submission of its own.
 
 The attacks: those of the project, on uniform labels of two classes, from accounts that take
 turns; and naive Bayes that asks each account once, which a Ladder answers exactly.

@@ -197,6 +197,9 @@ def test_nats_at_usual_sizes(classes):
         assert found == (log_rising_by_two if classes == 3 else log_rising_binary)(k, 10_000)
     assert log_rising_binary(1_000, 10_000) == pytest.approx(2_356.5, abs=0.1)
     assert log_rising_binary(10_000, 10_000) == pytest.approx(7_920.7, abs=0.1)
+    thirty = log_rising, log_rising_by_two, log_rising_binary
+    expected = 4_325.2, 4_324.1, 3_875.9
+    assert [count(600, 10_000, 30) for count in thirty] == pytest.approx(expected, abs=0.1)
 
 
 @given(st.integers(0, 10**14), st.integers(0, 50))
