@@ -89,6 +89,13 @@ def serve(
         ),
     ] = None,
     database: Database = "leaderboard.sqlite",
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the submitted labels in a new database, to score them again with rescore.",
+        ),
+    ] = False,
     per_account: Annotated[
         int | None,
         typer.Option(
@@ -188,7 +195,13 @@ def serve(
     # The port first: a server that cannot start should not have changed a limit.
     with running.listening(host, port) as listener:
         board = open_board(
-            database, truth, n_classes=classes, guard=guard, scope=scope, budget=budget
+            database,
+            truth,
+            n_classes=classes,
+            guard=guard,
+            scope=scope,
+            budget=budget,
+            keep=keep or None,
         )
         try:
             _log_to_stderr(quiet)
@@ -275,6 +288,37 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
     from privacygauge.holdout.server.actions import action_rows
 
     emit_rows(action_rows(_connected(database)), json)
+
+
+@app.command()
+def rescore(
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)
+    ],
+    labels: Annotated[
+        Path,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="The hidden labels, corrected or the same: .npy.",
+            show_default=False,
+        ),
+    ],
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Make all submissions again on a new board, without those of hidden accounts.
+
+    Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
+    """
+    from privacygauge.audits.holdout_attack.files import read_labels
+
+    truth, source = read_labels(labels), _connected(database)
+    from privacygauge.holdout.server import rescoring
+
+    found = rescoring.rescore(source, new, truth)
+    print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
+    if found.left_out:
+        print(f"Left out: {', '.join(found.left_out)}")
 
 
 @app.command()

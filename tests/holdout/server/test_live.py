@@ -166,6 +166,38 @@ def test_requests_in_flight_are_finished(place):
 
 
 @pytest.mark.slow
+def test_2100_unfinished_heads_keep_nobody_else_out(place):
+    """One address opens 2,100 connections and finishes no head; another is answered at once."""
+    import json
+    import socket
+
+    database, arguments = place
+    tokens_of(database, 1)
+    silent, refused = [], 0
+    with served(*arguments) as server:
+        for _ in range(2_100):
+            silent.append(socket.create_connection(("127.0.0.1", server.port), 10))
+            silent[-1].sendall(b"GET / HTTP/1.1\r\nHost:")
+        silent[-1].settimeout(10)
+        assert b"503" in silent[-1].recv(100)
+        began = time.monotonic()
+        other = socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0))
+        other.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: other.recv(4_096), b""))
+        assert time.monotonic() - began < 5
+        assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"status": "ok"}
+        for each in silent:
+            each.setblocking(False)
+            try:
+                refused += b"503" in each.recv(100)
+            except OSError:
+                pass
+        assert refused in (1_599, 1_600)  # all but 500, and the one that was read before
+        for each in (*silent, other):
+            each.close()
+
+
+@pytest.mark.slow
 def test_a_body_without_a_length_is_cut_off(place):
     """What is sent in chunks says nothing of its length: it is counted while it arrives."""
     import http.client

@@ -91,6 +91,18 @@ def test_an_account_is_hidden_and_shown_again(run):
     ]
 
 
+def test_submissions_that_were_kept_are_scored_again(run):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact", keep=True)
+    for name in ("ann", "bea"):
+        board.admit(name)
+        board.submit(name, TRUTH)
+    board.close()
+    run("hide", "bea", "--reason", "two accounts")
+    np.save("corrected.npy", np.where(np.arange(60) < 6, (TRUTH + 1) % 3, TRUTH))
+    said = run("rescore", "new.sqlite", "--labels", "corrected.npy").splitlines()
+    assert said == ["new.sqlite: 1 submissions, 1 with another answer", "Left out: bea"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -26,6 +26,7 @@ def open_board(
     guard: str | None = None,
     scope: str | None = None,
     budget: Budget | None = None,
+    keep: bool | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, begun where there is none.
 
@@ -45,6 +46,9 @@ def open_board(
         default that of the database, or ``account``. It cannot be changed later.
     budget : Budget, optional
         Limits to set; those that it leaves open stay as they were.
+    keep : bool, optional
+        Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
+        by default as in the database, or not. It cannot be changed later.
 
     Raises
     ------
@@ -56,7 +60,13 @@ def open_board(
     from privacygauge.holdout.server.opening import opened
 
     return opened(
-        database, labels, n_classes=n_classes, guard=guard, scope=scope, budget=budget or Budget()
+        database,
+        labels,
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        budget=budget or Budget(),
+        keep=keep,
     )
 
 

@@ -8,6 +8,7 @@ answered what the database says.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     BOARD,
+    KEPT,
     STATE,
     SUBMISSION,
     state_columns,
@@ -100,6 +102,7 @@ class Board:
         *,
         key: str | None = None,
         claimed: float | None = None,
+        time: str | None = None,
     ) -> Receipt:
         """Return the receipt of one submission, which is in the database by then.
 
@@ -114,6 +117,8 @@ class Board:
             Sent again with the same labels it brings the same receipt and costs nothing.
         claimed : float, optional
             The accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
+        time : str, optional
+            When it was made, in UTC, if not now: for one that is made again.
 
         Raises
         ------
@@ -137,16 +142,19 @@ class Board:
                 return earlier
             _charge(self._left(board, holder), board, holder)
             held = 0 if self.scope == "board" else int(holder["id"])
-            before, shown = self._remembered(connection, board, held)
+            before, shown = self._remembered(connection, board, held, account)
             score, after = self.guard.answer(marked, before)
             number = board["used"] + 1
             own = _about_this(before, after)
             stays = max(shown, 0) if after.shown is not None else 0
             about = number if own else stays
-            receipt = Receipt(number, _now(), account, float(score), about or None, digest)
+            receipt = Receipt(number, time or _now(), account, float(score), about or None, digest)
             # The same rows whatever the answer: who times it learns nothing further.
             _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
             _write(connection, holder, receipt, key, claimed)
+            if board["keep"]:
+                kept = packed(marked.labels, marked.n_classes)
+                connection.execute(insert(KEPT).values(number=number, content=kept))
             asking = board["asking"] + (holder["used"] == 0)
             connection.execute(update(BOARD).values(used=number, asking=asking))
             return receipt
@@ -165,7 +173,7 @@ class Board:
         self.engine.dispose()
 
     def _remembered(
-        self, connection: Connection, board: RowMapping, held: int
+        self, connection: Connection, board: RowMapping, held: int, account: str
     ) -> tuple[GuardState, int]:
         """Return a state, and the number of the submission on display; -1 where it is new."""
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
@@ -174,7 +182,8 @@ class Board:
         key = bytes(board["state_key"])
         if not isinstance(self.guard, Memoryless):
             # Noise that belongs to a number and not to content: other numbers for each account.
-            key = hashlib.blake2b(held.to_bytes(8, "little"), key=key, digest_size=16).digest()
+            whose = account.encode() if held else b""
+            key = hashlib.blake2b(whose, key=key, digest_size=16).digest()
         return self.guard.start(key), -1
 
     def _marked(self, labels: ArrayLike, claimed: float | None) -> Marked:
@@ -225,6 +234,20 @@ def submitted_labels(labels: ArrayLike, n: int, n_classes: int) -> NDArray[np.in
 def content(labels: NDArray[np.integer]) -> bytes:
     """Return labels as bytes, four each, the lowest first: the same for every integer type."""
     return labels.astype("<u4").tobytes()
+
+
+def packed(labels: NDArray[np.integer], n_classes: int) -> bytes:
+    """Return a submission as few bytes."""
+    return zlib.compress(labels.astype(_dtype(n_classes)).tobytes(), 1)
+
+
+def unpacked(content: bytes, n: int, n_classes: int) -> NDArray[np.integer]:
+    """Return a submission of n labels: `packed` undone."""
+    return np.frombuffer(zlib.decompress(content), _dtype(n_classes), count=n)
+
+
+def _dtype(n_classes: int) -> np.dtype[Any]:
+    return np.min_scalar_type(n_classes - 1).newbyteorder("<")
 
 
 def receipt_of(row: RowMapping) -> Receipt:

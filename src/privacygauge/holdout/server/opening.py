@@ -30,6 +30,7 @@ def opened(
     guard: str | None,
     scope: str | None,
     budget: Budget,
+    keep: bool | None,
 ) -> Board:
     """Return the board of a database, begun where there is none; see `server.open_board`."""
     truth = checks.classes(labels, "labels")
@@ -44,8 +45,13 @@ def opened(
             wait_for_makers(connection)
             row = board_row(connection)
             if row is None:
-                row = _begun(connection, truth, n_classes, guard=wanted, scope=scope)
+                row = _begun(connection, truth, n_classes, guard=wanted, scope=scope, keep=keep)
             _check_same(row, truth, n_classes, shown(engine), guard=wanted, scope=scope)
+            if keep not in (None, row["keep"]):
+                raise InputError(
+                    f"{shown(engine)} was begun {'with' if row['keep'] else 'without'} keeping "
+                    "submissions: begin another database"
+                )
             _set_limits(connection, budget)
     except InputError:
         engine.dispose()
@@ -67,6 +73,7 @@ def _begun(
     *,
     guard: Guard | None,
     scope: str | None,
+    keep: bool | None,
 ) -> RowMapping:
     holdout = Holdout(truth, n_classes or max(2, int(truth.max()) + 1))
     guard = guard or default_guard(len(holdout))
@@ -80,6 +87,7 @@ def _begun(
             label_digest=_digest(truth, key),
             guard=guard.name,
             scope=scope or SCOPES[0],
+            keep=bool(keep),
             used=0,
             asking=0,
             # Not derived from a seed: whoever knows the key can take the noise away.

@@ -40,6 +40,7 @@ BOARD = Table(
     Column("label_digest", LargeBinary, nullable=False),
     Column("guard", String, nullable=False),
     Column("scope", String, nullable=False),
+    Column("keep", Boolean, nullable=False),
     Column("total", Integer),
     Column("per_account", Integer),
     Column("nats", Double),
@@ -92,6 +93,14 @@ SUBMISSION = Table(
     UniqueConstraint("account_id", "key"),
 )
 """One row an answer, numbered from 1 without gaps."""
+
+KEPT = Table(
+    "kept",
+    METADATA,
+    Column("number", ForeignKey("submission.number"), primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""The labels of each submission, where the owner keeps them."""
 
 ACTION = Table(
     "action",
