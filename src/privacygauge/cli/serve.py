@@ -386,16 +386,23 @@ def _introduce(board: Board, url: str) -> None:
 
 def _promise(board: Board, now: Standings) -> str:
     """Return what the guard and the budget promise together, where there is a budget."""
-    from privacygauge.holdout.bounds import guarantee
+    from privacygauge.holdout.bounds import guarantee, kl_bias
 
-    if now.left is None or now.used + now.left == 0:
+    accounts = max(1, now.accounts)
+    most = None if now.left is None else now.used + now.left
+    each = None if now.per_account is None else accounts * now.per_account
+    k = min((limit for limit in (most, each) if limit is not None), default=0)
+    if k == 0:
         return ": set --total, --nats or both, since every answer tells something"
     # The owner alone makes accounts; with more of them a guard for each promises less.
-    accounts = None if now.scope == "board" else max(1, now.accounts)
-    k = now.used + now.left
-    most = guarantee(board.guard, now.n, now.n_classes, k, accounts=accounts)
-    whose = "" if accounts is None else f" of {accounts:,} account{'s' * (accounts > 1)}"
+    apart = accounts if now.scope == "account" else None
+    bias = guarantee(board.guard, now.n, now.n_classes, k, accounts=apart)
+    whose = f"{accounts:,} account{'s' * (accounts > 1)}"
+    if apart is None and k == most:
+        whose = "any number of accounts"
+    elif now.nats is not None and (by_nats := kl_bias(now.nats, now.n, now.n_classes)) <= bias:
+        bias, whose = by_nats, "any number of accounts"
     return (
-        f": in all they let no attack{whose} without knowledge of the points gain more than "
-        f"{100 * most:.2g} points of accuracy over guessing (probability 0.95)"
+        f": in all they let no attack from {whose} without knowledge of the points gain more than "
+        f"{100 * bias:.2g} points of accuracy over guessing (probability 0.95)"
     )

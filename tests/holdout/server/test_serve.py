@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from privacygauge.audits.leaderboard.play import audit_leaderboard
-from privacygauge.cli.serve import app
+from privacygauge.cli.serve import _promise, app
 from privacygauge.errors import InputError
+from privacygauge.holdout.bounds import guarantee, kl_bias
+from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
@@ -89,6 +91,34 @@ def test_an_account_is_hidden_and_shown_again(run):
         ("hide", "two accounts"),
         ("show", "one after all"),
     ]
+
+
+@pytest.mark.parametrize("scope", ["account", "board"])
+def test_the_promise_is_the_guarantee(tmp_path, scope):
+    """Of all that the budgets allow to the accounts there are, or of the nats to any number."""
+
+    def promised(**limits):
+        file = tmp_path / f"{'-'.join(limits)}.sqlite"
+        board = open_board(file, truth, guard="ladder", scope=scope, budget=Budget(**limits))
+        for name in ("ann", "bea", "cat"):
+            board.admit(name)
+        said = _promise(board, standings(board))
+        board.close()
+        return said
+
+    truth = labels_of(0, 1_000, 3)
+    ladder, apart = guard_named("ladder"), 3 if scope == "account" else None
+    many, three = "any number of accounts without", "3 accounts without"
+    for limits, k in (({"total": 40}, 40), ({"per_account": 5}, 15), ({"total": 9}, 9)):
+        bias = guarantee(ladder, 1_000, 3, k, accounts=apart)
+        said = promised(**limits)
+        assert f"gain more than {100 * bias:.2g} points" in said
+        assert (many if scope == "board" and "total" in limits else three) in said
+    said = promised(nats=60.0, total=500)
+    assert many in said
+    if scope == "account":
+        assert f"gain more than {100 * kl_bias(60.0, 1_000, 3):.2g} points" in said
+    assert "set --total, --nats or both" in promised()
 
 
 def test_submissions_that_were_kept_are_scored_again(run):

@@ -50,6 +50,8 @@ class Standings:
     """Submissions answered."""
     left: int | None
     """Submissions of all accounts that are left; None where nothing limits them."""
+    nats: float | None
+    """Information that all answers together may carry, in nats; None where nothing limits it."""
     per_account: int | None
     """Submissions that an account may make; None where nothing limits them."""
     last: str | None
@@ -82,6 +84,7 @@ def standings(board: Board) -> Standings:
         accounts=accounts,
         used=row["used"],
         left=board.total_left(row),
+        nats=row["nats"],
         per_account=row["per_account"],
         last=time,
         places=tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
