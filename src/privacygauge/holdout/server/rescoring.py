@@ -63,7 +63,8 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
         )
     board = _begun(old, list(accounts), database, labels)
     names = {row["id"]: row["name"] for row in accounts if not row["hidden"]}
-    query = select(SUBMISSION, KEPT.c.content).join(KEPT).order_by(SUBMISSION.c.number)
+    kept = KEPT.c.number == SUBMISSION.c.number
+    query = select(SUBMISSION, KEPT.c.content).join(KEPT, kept).order_by(SUBMISSION.c.number)
     made = changed = 0
     try:
         with reading(source) as connection:

@@ -97,7 +97,7 @@ SUBMISSION = Table(
 KEPT = Table(
     "kept",
     METADATA,
-    Column("number", ForeignKey("submission.number"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
 """The labels of each submission, where the owner keeps them."""
