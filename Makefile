@@ -9,7 +9,7 @@ MUTATION := cosmic-ray==8.7.0 parso==0.8.7 stevedore==5.10.0 attrs==26.1.0
 PIP_INSTALL = $(PYTHON) -m venv $(VENV) && $(BIN)/pip install -qq --constraint constraints.txt --editable
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers docs lock clean
+.PHONY: help demo test test-long test-slow test-versions mutants lint format bench peers soak docs lock clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -48,6 +48,9 @@ bench: $(VENV)/dev.stamp ## hold every hot path against what is used today, in o
 
 peers: ## install the libraries that bench compares with, into .peers/
 	$(PYTHON) bench/peers/make.py
+
+soak: $(VENV)/dev.stamp ## load, kill, fuzz and flood scoring servers, on this machine alone
+	PRIVACYGAUGE_TESTS=thorough $(BIN)/pytest --durations 0 -m slow tests/holdout/server
 
 docs: $(VENV)/dev.stamp ## build the documentation into docs/_build/html; warnings are errors
 	$(BIN)/sphinx-build -W -n -d docs/_build/doctrees docs docs/_build/html

@@ -48,7 +48,7 @@ def test_the_rows_are_those_of_the_formulas():
     for key in ("nb", "majority", "linear_scan", "honest_best_of_k", "theorem_3_1", "kl"):
         assert found.bias(key).value == getattr(plain, key)
     assert found.bias("one_bit").value == bounds.bits_bias(1_000, 10_000, 10)
-    assert found.nats == bounds.transcript_nats(guard_named("round:2"), 1_000, 10_000)
+    assert found.nats == bounds.transcript_nats(guard_named("round:2"), 1_000, 10_000, 2)
 
 
 @pytest.mark.slow

@@ -67,7 +67,7 @@ def needed(attack):
 def test_a_guarantee_is_of_transcripts(name):
     guard = guard_named(name)
     for n, m, k in SIZES:
-        found = kl_bias(transcript_nats(guard, k, n), n, m, delta=DELTA)
+        found = kl_bias(transcript_nats(guard, k, n, m), n, m, delta=DELTA)
         assert found == guarantee(guard, n, m, k, delta=DELTA)
 
 

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.bounds import transcript_nats
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded, guard_named
+from privacygauge.holdout.guards import (
+    Calibrated,
+    Exact,
+    GaussianNoise,
+    LaplaceNoise,
+    Rounded,
+    default_guard,
+    guard_named,
+)
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.mechanism import Marked
 from privacygauge.holdout.oracle import Holdout
@@ -20,6 +28,7 @@ RNG = np.random.default_rng
 NAMES = (
     "exact",
     "round:2",
+    "calibrated",
     "noise:0.005",
     "laplace:0.005",
     "ladder",
@@ -32,6 +41,13 @@ every_guard = pytest.mark.parametrize("name", NAMES)
 @every_guard
 def test_the_name_names_the_guard(name):
     assert guard_named(name).name == name
+
+
+@given(st.integers(1, 10**12))
+def test_the_default_is_named_and_of_the_size_of_chance(n):
+    guard = default_guard(n)
+    assert guard_named(guard.name) == guard
+    assert guard.step == pytest.approx(n**-0.5, rel=0.05)
 
 
 @pytest.mark.parametrize("text", ["", "round", "round:2.5", "exact:1", "noise:", "ladder:x", "off"])
@@ -80,7 +96,9 @@ def test_noise_belongs_to_the_content(guard):
     assert shown != other.submit(guess)
 
 
-@pytest.mark.parametrize("guard", [GaussianNoise(0.02), LaplaceNoise(0.02), Rounded(1)])
+@pytest.mark.parametrize(
+    "guard", [GaussianNoise(0.02), LaplaceNoise(0.02), Rounded(1), Calibrated()]
+)
 def test_the_error_is_the_standard_deviation(guard):
     rng = RNG(4)
     holdout = Holdout(np.zeros(5_000, int), 2)
@@ -158,37 +176,46 @@ def distinct_transcripts(guard, n, k):
 
 @pytest.mark.parametrize(
     "guard",
-    [Exact(), Rounded(1), Ladder(0.5), Ladder(0.3), Ladder(0.6), ParameterFreeLadder()],
+    [
+        Exact(),
+        Rounded(1),
+        Calibrated(),
+        Ladder(0.5),
+        Ladder(0.3),
+        Ladder(0.6),
+        ParameterFreeLadder(),
+    ],
     ids=repr,
 )
 def test_there_are_no_more_transcripts_than_counted(guard):
+    # Of all strategies together: the count for two classes is of one, as in test_transcripts.
     for n, k in ((2, 2), (3, 2), (2, 3)):
-        assert distinct_transcripts(guard, n, k) <= math.exp(guard.nats(k, n)) * (1 + 1e-9)
+        assert distinct_transcripts(guard, n, k) <= math.exp(guard.nats(k, n, 3)) * (1 + 1e-9)
 
 
 def test_transcripts_of_a_ladder_are_rising_sequences():
     for values, k in ((3, 1), (3, 4), (11, 3)):
         rising = [s for s in itertools.product(range(values), repeat=k) if list(s) == sorted(s)]
         guard = Ladder(1 / (values - 1))
-        assert transcript_nats(guard, k, 100) == pytest.approx(math.log(len(rising)))
+        assert transcript_nats(guard, k, 100, 2) == pytest.approx(math.log(len(rising)))
 
 
 def test_transcripts_of_thresholdout():
     # At most one of three answers comes from the four values of three points.
-    assert Thresholdout(releases=1).nats(3, 3) == pytest.approx(math.log(1 + 3 * 4))
-    assert Thresholdout().nats(3, 3) == pytest.approx(3 * math.log(5))
+    assert Thresholdout(releases=1).nats(3, 3, 2) == pytest.approx(math.log(1 + 3 * 4))
+    assert Thresholdout().nats(3, 3, 2) == pytest.approx(3 * math.log(5))
 
 
 @every_guard
 def test_no_question_tells_nothing(name):
-    assert transcript_nats(guard_named(name), 0, 10) == 0.0
-    nats = [transcript_nats(guard_named(name), k, 1_000) for k in range(50)]
+    assert transcript_nats(guard_named(name), 0, 10, 2) == 0.0
+    nats = [transcript_nats(guard_named(name), k, 1_000, 2) for k in range(50)]
     assert np.all(np.diff(nats) > 0)
 
 
 def test_counts_of_transcripts_need_points():
     with pytest.raises(InputError, match=r"^k must be at least 0 and n at least 1, got -1 and 5$"):
-        transcript_nats(Exact(), -1, 5)
+        transcript_nats(Exact(), -1, 5, 2)
 
 
 def test_neither_key_nor_truth_is_in_a_text():

@@ -118,10 +118,10 @@ def test_more_accounts_do_not_lift_a_limit_in_nats():
         oracle.submit(np.zeros(n, int), account=account)
     with pytest.raises(BudgetError):
         oracle.submit(np.zeros(n, int), account="c")
-    assert budget.submissions(Ladder(0.1), n) > budget.submissions(Exact(), n) == 2
-    assert Budget(total=1, nats=1e3).submissions(Exact(), n) == 1
-    assert Budget(total=5).submissions(Exact(), n) == 5
-    assert Budget().submissions(Exact(), n) is None
+    assert budget.submissions(Ladder(0.1), n, 2) > budget.submissions(Exact(), n, 2) == 2
+    assert Budget(total=1, nats=1e3).submissions(Exact(), n, 2) == 1
+    assert Budget(total=5).submissions(Exact(), n, 2) == 5
+    assert Budget().submissions(Exact(), n, 2) is None
 
 
 @given(st.floats(0, 500), st.floats(0.1, 10))

@@ -275,7 +275,7 @@ class Coarse(Memoryless):
         return round(marked.accuracy, depth()), state
     def error(self, n):
         return 0.1
-    def nats(self, k, n):
+    def nats(self, k, n, n_classes, accounts=None):
         return k * 3.0
 """
 

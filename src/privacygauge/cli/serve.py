@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from privacygauge.holdout.server.board import Board
+    from privacygauge.holdout.server.standings import Standings
 
 LIMITS = "Budgets (those not given stay as they are; at first no limit)"
 """The heading of options that limit submissions."""
@@ -31,6 +32,10 @@ Database = Annotated[
 ]
 Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the account.", show_default=False)
+]
+
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why, for the log.", show_default=False)
 ]
 
 app = typer.Typer(
@@ -67,12 +72,30 @@ def serve(
         typer.Option(
             "--guard",
             metavar="GUARD",
-            help="ladder (of a new database), ladder:0.01, exact, round:2, noise:0.005, "
-            "laplace:0.005 or thresholdout:0.04. It cannot be changed later.",
+            help="ladder:0.01, ladder, calibrated, exact, round:2, noise:0.005, laplace:0.005 or "
+            "thresholdout:0.04; of a new database ladder:STEP, the step 1/sqrt(n). It cannot be "
+            "changed later.",
+            show_default=False,
+        ),
+    ] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option(
+            "--scope",
+            metavar="account|board",
+            help="Whose submissions the guard remembers together: those of an account (of a new "
+            "database), or all. It cannot be changed later.",
             show_default=False,
         ),
     ] = None,
     database: Database = "leaderboard.sqlite",
+    keep: Annotated[
+        bool,
+        typer.Option(
+            "--keep",
+            help="Keep the submitted labels in a new database, to score them again with rescore.",
+        ),
+    ] = False,
     per_account: Annotated[
         int | None,
         typer.Option(
@@ -171,7 +194,15 @@ def serve(
     rates = Rates(rate, address_rate)
     # The port first: a server that cannot start should not have changed a limit.
     with running.listening(host, port) as listener:
-        board = open_board(database, truth, n_classes=classes, guard=guard, budget=budget)
+        board = open_board(
+            database,
+            truth,
+            n_classes=classes,
+            guard=guard,
+            scope=scope,
+            budget=budget,
+            keep=keep or None,
+        )
         try:
             _log_to_stderr(quiet)
             _introduce(board, running.address(listener))
@@ -226,6 +257,71 @@ def accounts(database: Database = "leaderboard.sqlite", json: options.Json = Non
 
 
 @app.command()
+def hide(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") -> None:
+    """Take an account off the board; its submissions stay in the log and in the budgets.
+
+    Example: privacygauge holdout serve hide alice --reason "shared labels with bob"
+    """
+    from privacygauge.holdout.server.actions import hide_account
+
+    hide_account(_connected(database), name, reason)
+
+
+@app.command()
+def show(name: Name, reason: Reason, database: Database = "leaderboard.sqlite") -> None:
+    """Put an account that was hidden back on the board.
+
+    Example: privacygauge holdout serve show alice --reason "an error of ours"
+    """
+    from privacygauge.holdout.server.actions import show_account
+
+    show_account(_connected(database), name, reason)
+
+
+@app.command()
+def actions(database: Database = "leaderboard.sqlite", json: options.Json = None) -> None:
+    """List when accounts were hidden or shown again, and why.
+
+    Example: privacygauge holdout serve actions
+    """
+    from privacygauge.cli.output import emit_rows
+    from privacygauge.holdout.server.actions import action_rows
+
+    emit_rows(action_rows(_connected(database)), json)
+
+
+@app.command()
+def rescore(
+    new: Annotated[
+        str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)
+    ],
+    labels: Annotated[
+        Path,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="The hidden labels, corrected or the same: .npy.",
+            show_default=False,
+        ),
+    ],
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Make all submissions again on a new board, without those of hidden accounts.
+
+    Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
+    """
+    from privacygauge.audits.holdout_attack.files import read_labels
+
+    truth, source = read_labels(labels), _connected(database)
+    from privacygauge.holdout.server import rescoring
+
+    found = rescoring.rescore(source, new, truth)
+    print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
+    if found.left_out:
+        print(f"Left out: {', '.join(found.left_out)}")
+
+
+@app.command()
 def export(
     file: Annotated[
         str,
@@ -243,12 +339,13 @@ def export(
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.errors import InputError
-    from privacygauge.holdout.server.standings import as_csv, as_json_lines, log
+    from privacygauge.holdout.server.standings import as_csv, as_json_lines, guard_of, log
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    emit_text(form(log(_connected(database))), file)
+    engine = _connected(database)
+    emit_text(form(log(engine), guard_of(engine)), file)
 
 
 def _connected(database: str) -> Engine:
@@ -281,19 +378,31 @@ def _introduce(board: Board, url: str) -> None:
 
     now = standings(board)
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
-    print(f"{shown(board.engine)}: {now.n:,} points, {now.n_classes:,} classes, guard {now.guard}")
-    print(f"{now.used:,} submissions so far, {left}{_promise(board, now.used, now.left)}")
+    guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
+    print(f"{shown(board.engine)}: {now.n:,} points, {now.n_classes:,} classes, {guard}")
+    print(f"{now.used:,} submissions so far, {left}{_promise(board, now)}")
     print(f"Listening at {url}; Ctrl+C stops it", flush=True)
 
 
-def _promise(board: Board, used: int, left: int | None) -> str:
+def _promise(board: Board, now: Standings) -> str:
     """Return what the guard and the budget promise together, where there is a budget."""
-    from privacygauge.holdout.bounds import guarantee
+    from privacygauge.holdout.bounds import guarantee, kl_bias
 
-    if left is None or used + left == 0:
+    accounts = max(1, now.accounts)
+    most = None if now.left is None else now.used + now.left
+    each = None if now.per_account is None else accounts * now.per_account
+    k = min((limit for limit in (most, each) if limit is not None), default=0)
+    if k == 0:
         return ": set --total, --nats or both, since every answer tells something"
-    most = guarantee(board.guard, len(board.holdout), board.holdout.n_classes, used + left)
+    # The owner alone makes accounts; with more of them a guard for each promises less.
+    apart = accounts if now.scope == "account" else None
+    bias = guarantee(board.guard, now.n, now.n_classes, k, accounts=apart)
+    whose = f"{accounts:,} account{'s' * (accounts > 1)}"
+    if apart is None and k == most:
+        whose = "any number of accounts"
+    elif now.nats is not None and (by_nats := kl_bias(now.nats, now.n, now.n_classes)) <= bias:
+        bias, whose = by_nats, "any number of accounts"
     return (
-        f": in all they let no attack without knowledge of the points gain more than "
-        f"{100 * most:.2g} points of accuracy over guessing (probability 0.95)"
+        f": in all they let no attack from {whose} without knowledge of the points gain more than "
+        f"{100 * bias:.2g} points of accuracy over guessing (probability 0.95)"
     )

@@ -19,7 +19,7 @@ from scipy.special import rel_entr
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.holdout.closed_form import majority_bias, nb_bias, scan_bias, trusted
-from privacygauge.holdout.guards import Exact, GaussianNoise, LaplaceNoise, Rounded
+from privacygauge.holdout.guards import DIRECT, Exact
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import most_submissions
 from privacygauge.holdout.selection import honest_best_of_k
@@ -27,11 +27,9 @@ from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of points that are searched.
 _MOST = 10**12
-# Guards whose answer is the submission's accuracy with an error.
-_DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
 
 
-def transcript_nats(guard: Guard, k: int, n: int) -> float:
+def transcript_nats(guard: Guard, k: int, n: int, m: int, *, accounts: int | None = None) -> float:
     """Return the logarithm of the number of transcripts of k answers about n points.
 
     Parameters
@@ -39,12 +37,15 @@ def transcript_nats(guard: Guard, k: int, n: int) -> float:
     guard : Guard
         Exact answers have (n + 1)^k transcripts, D printed values D^k, a Ladder as many as
         there are rising sequences.
-    k, n : int
-        At least 0 and 1.
+    k, n, m : int
+        Submissions, points and classes; at least 0, 1 and 2.
+    accounts : int, optional
+        Where each has a guard's state of its own: how many accounts submit. By default all
+        submissions go to one state.
     """
     if k < 0 or n < 1:
         raise InputError(f"k must be at least 0 and n at least 1, got {k} and {n}")
-    return guard.nats(k, n) if k else 0.0
+    return guard.nats(k, n, m, accounts) if k else 0.0
 
 
 def chernoff_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
@@ -63,7 +64,7 @@ def chernoff_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
 
 def theorem_3_1(n: int, m: int, k: int, *, delta: float = 0.05) -> float:
     """Return the bias above 1/m that k exact answers allow with probability at most `delta`."""
-    return chernoff_bias(transcript_nats(Exact(), k, n), n, m, delta=delta)
+    return chernoff_bias(transcript_nats(Exact(), k, n, m), n, m, delta=delta)
 
 
 def expected_bias(n: int, m: int, k: int) -> float:
@@ -109,9 +110,11 @@ def kl_bias(nats: float, n: int, m: int, *, delta: float = 0.05) -> float:
     return float(brentq(lambda e: _divergence(p + e, p) - b, 0.0, 1 - p, xtol=1e-15)) if b else 0.0
 
 
-def guarantee(guard: Guard, n: int, m: int, k: int, *, delta: float = 0.05) -> float:
+def guarantee(
+    guard: Guard, n: int, m: int, k: int, *, delta: float = 0.05, accounts: int | None = None
+) -> float:
     """Return the bias above 1/m that `guard` allows after k submissions, by `kl_bias`."""
-    return kl_bias(transcript_nats(guard, k, n), n, m, delta=delta)
+    return kl_bias(transcript_nats(guard, k, n, m, accounts=accounts), n, m, delta=delta)
 
 
 def guaranteed_submissions(
@@ -140,7 +143,7 @@ def guaranteed_submissions(
     if affordable < 0:
         return 0
     asked = guard or Exact()
-    return most_submissions(lambda k: transcript_nats(asked, k, n), affordable)
+    return most_submissions(lambda k: transcript_nats(asked, k, n, m), affordable)
 
 
 def guaranteed_points(
@@ -237,7 +240,7 @@ def bounds(
     """
     asked = guard or Exact()
     return Bounds(
-        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, _DIRECT) else 0.0),
+        nb=nb_bias(n, m, k, error=asked.error(n) if isinstance(asked, DIRECT) else 0.0),
         majority=majority_bias(n, m, k),
         linear_scan=scan_bias(n, m, k),
         honest_best_of_k=honest_best_of_k(n, k, accuracy=accuracy, correlation=correlation),

@@ -27,7 +27,7 @@ class Exact(Memoryless):
         """Return 0."""
         return 0.0
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1): each answer is one of 0, 1/n, ..., 1 (Theorem 3.1)."""
         return k * math.log(n + 1)
 
@@ -57,9 +57,33 @@ class Rounded(Memoryless):
         step: float = 10.0**-self.decimals
         return step / math.sqrt(12) if step > 1 / n else 0.0
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln D, D the number of values that can be printed."""
         return k * math.log(min(10**self.decimals, n) + 1)
+
+
+@dataclass(frozen=True)
+class Calibrated(Memoryless):
+    """Rounds the accuracy to a step of the size of chance: 1 over the root of n, rounded down.
+
+    Half a step, which is how far an answer may be off, is at least the standard error of an
+    accuracy on n points: finer digits would rank by luck.
+    """
+
+    name = "calibrated"
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        """Return the nearest multiple of the step."""
+        steps = math.isqrt(marked.n)
+        return round(marked.accuracy * steps) / steps, state
+
+    def error(self, n: int) -> float:
+        """Return step / sqrt(12); 0 where every accuracy can be told apart."""
+        return 1 / math.isqrt(n) / math.sqrt(12) if n > 1 else 0.0
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return k ln D, D the number of multiples of the step in [0, 1]."""
+        return k * math.log(math.isqrt(n) + 1)
 
 
 @dataclass(frozen=True)
@@ -86,7 +110,7 @@ class GaussianNoise(Memoryless):
         """Return `sd`."""
         return self.sd
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1), as for exact answers: counting transcripts credits no noise."""
         return k * math.log(n + 1)
 
@@ -115,20 +139,33 @@ class LaplaceNoise(Memoryless):
         """Return sqrt(2) times `scale`."""
         return math.sqrt(2) * self.scale
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln(n + 1), as for exact answers."""
         return k * math.log(n + 1)
 
 
-DIRECT = (Exact, Rounded, GaussianNoise, LaplaceNoise)
+DIRECT = (Exact, Rounded, Calibrated, GaussianNoise, LaplaceNoise)
 """Guards whose answer is the submission's accuracy with an error: formulas cover them."""
-_PLAIN: dict[str, Guard] = {"exact": Exact(), "ladder": ParameterFreeLadder()}
+_PLAIN: dict[str, Guard] = {
+    "exact": Exact(),
+    "calibrated": Calibrated(),
+    "ladder": ParameterFreeLadder(),
+}
 _NUMBERED: dict[str, Callable[[float], Guard]] = {
     "noise": GaussianNoise,
     "laplace": LaplaceNoise,
     "ladder": Ladder,
     "thresholdout": Thresholdout,
 }
+
+
+def default_guard(n: int) -> Guard:
+    """Return the guard of a new board of n points: a Ladder whose step is 1/sqrt(n).
+
+    With two digits, so that its name says all of it. Half of it is the standard error of an
+    accuracy, at most: what it hides is chance.
+    """
+    return Ladder(float(f"{1 / math.sqrt(n):.2g}"))
 
 
 def guard_named(text: str) -> Guard:

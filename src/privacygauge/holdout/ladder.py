@@ -6,10 +6,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.mechanism import GuardState, Marked, Memoryless
+from privacygauge.holdout.transcripts import (
+    log_rising,
+    log_rising_binary,
+    log_rising_by_two,
+    over_accounts,
+)
 
 # A gain of the step itself is not enough, however the subtraction rounds.
 _ROUNDING = 1e-12
@@ -42,18 +47,20 @@ class Ladder(Memoryless):
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
         loss = 1.0 - marked.accuracy
-        if state.shown is not None and not loss < (1.0 - state.shown) - self.step - _ROUNDING:
-            return max(0.0, state.shown), state
-        shown = 1.0 - self.step * math.floor(loss / self.step + 0.5)
-        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + 1)
+        first = state.shown is None
+        before = -math.inf if state.shown is None else state.shown
+        rises = first or loss < (1.0 - before) - self.step - _ROUNDING
+        reached = 1.0 - self.step * math.floor(loss / self.step + 0.5)
+        shown = reached if rises else before
+        return max(0.0, shown), replace(state, shown=shown, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
         """Return step / sqrt(12), the error of a value that was just shown."""
         return max(self.step, 1 / n) / math.sqrt(12)
 
-    def nats(self, k: int, n: int) -> float:
-        """Return ln C(k + G - 1, k): what is shown only rises, over the G multiples of the step."""
-        return _log_rising(k, math.floor(1 / self.step + 0.5) + 1)
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return ln C(k + G, k): what is shown only rises, over the G + 1 multiples of the step."""
+        return over_accounts(log_rising, k, min(n, math.floor(1 / self.step + 0.5)), accounts)
 
 
 @dataclass(frozen=True)
@@ -73,23 +80,25 @@ class ParameterFreeLadder(Memoryless):
 
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the value on display after this submission."""
-        if state.shown is not None and state.best is not None:
-            gain = marked.n_correct - np.count_nonzero(state.best)
-            # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
-            if gain <= 0 or gain**2 <= np.count_nonzero(marked.correct != state.best):
-                return state.shown, state
-        shown = marked.accuracy
-        return shown, replace(state, shown=shown, best=marked.correct, spent=state.spent + 1)
+        first = state.shown is None or state.best is None
+        best = np.zeros(marked.n, np.bool_) if state.best is None else state.best
+        gain = marked.n_correct - np.count_nonzero(best)
+        changed = np.count_nonzero(marked.correct != best)
+        # gain/n > s/sqrt(n), squared and multiplied out with s^2 = (d - gain^2/n)/(n - 1).
+        rises = first or bool(gain > 0) & bool(gain**2 > changed)
+        # Both ways the same work, so that the time of an answer says nothing that it does not.
+        reached, before = marked.accuracy, 0.0 if state.shown is None else state.shown
+        shown, best = (reached, marked.correct) if rises else (before, best)
+        return shown, replace(state, shown=shown, best=best, spent=state.spent + rises)
 
     def error(self, n: int) -> float:
         """Return 1 / sqrt(12 n): the step is at most about 1/sqrt(n)."""
         return 1 / math.sqrt(12 * n)
 
-    def nats(self, k: int, n: int) -> float:
-        """Return ln C(k + n, k): what is shown only rises, over the n + 1 accuracies."""
-        return _log_rising(k, n + 1)
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return the log of the count of `log_rising_binary` or `log_rising_by_two`.
 
-
-def _log_rising(k: int, values: int) -> float:
-    """Return the log of the number of sequences of k values, none below the one before it."""
-    return float(gammaln(k + values) - gammaln(k + 1) - gammaln(values))
+        A rise needs gain^2 > d >= gain, d the points on which the two differ: at least 2 points.
+        """
+        counted = log_rising_binary if n_classes == 2 else log_rising_by_two
+        return over_accounts(counted, k, n, accounts)

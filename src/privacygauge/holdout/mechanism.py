@@ -91,8 +91,12 @@ class Guard(Protocol):
     def error(self, n: int) -> float:
         """Return the standard deviation of an answer around the accuracy."""
 
-    def nats(self, k: int, n: int) -> float:
-        """Return the logarithm of an upper bound on the number of transcripts of k answers."""
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        """Return the logarithm of an upper bound on the number of transcripts of k answers.
+
+        None for one state that all submissions share; a number of accounts where each has a
+        state of its own, and so many of them have made the k submissions together.
+        """
 
 
 class Memoryless:

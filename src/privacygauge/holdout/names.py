@@ -3,6 +3,7 @@
 GUARDS = (
     "exact",
     "round:2",
+    "calibrated",
     "noise:0.005",
     "laplace:0.005",
     "ladder",

@@ -43,11 +43,16 @@ class Budget:
             if value is not None and not value >= 0:
                 raise InputError(f"{name} must be at least 0, or None for no limit, got {value}")
 
-    def submissions(self, guard: Guard, n: int) -> int | None:
-        """Return how many submissions of all accounts together it allows; None for no limit."""
+    def submissions(
+        self, guard: Guard, n: int, n_classes: int, accounts: int | None = None
+    ) -> int | None:
+        """Return how many submissions of all accounts together it allows; None for no limit.
+
+        `accounts` are those that submit, where each has a state of the guard's of its own.
+        """
         if self.nats is None:
             return self.total
-        affordable = most_submissions(lambda k: guard.nats(k, n), self.nats)
+        affordable = most_submissions(lambda k: guard.nats(k, n, n_classes, accounts), self.nats)
         return affordable if self.total is None else min(self.total, affordable)
 
 
@@ -131,7 +136,7 @@ class Oracle:
         self._n_classes = n_classes
         self._guard = guard
         self._per_account = budget.per_account
-        self._total = budget.submissions(guard, n)
+        self._total = budget.submissions(guard, n, n_classes)
         self._mark = mark
         self._state = guard.start(key)
         self._used: dict[str, int] = {}

@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.mechanism import GuardState, Marked, on_grid, positive
+from privacygauge.holdout.transcripts import over_accounts
 
 
 @dataclass(frozen=True)
@@ -66,11 +67,15 @@ class Thresholdout:
         """Return the larger of the threshold and the noise: what an answer may be off by."""
         return max(self.threshold, math.sqrt(2) * self.scale)
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return ln of the sum over b <= releases of C(k, b) (n + 1)^b."""
-        b = np.arange(min(k, self.releases) + 1)
-        terms = gammaln(k + 1) - gammaln(b + 1) - gammaln(k - b + 1) + b * math.log(n + 1)
-        return float(np.logaddexp.reduce(terms))
+
+        def counted(k: int, top: int, accounts: int) -> float:
+            b = np.arange(min(k, self.releases * accounts) + 1)
+            terms = gammaln(k + 1) - gammaln(b + 1) - gammaln(k - b + 1) + b * math.log(top + 1)
+            return float(np.logaddexp.reduce(terms))
+
+        return over_accounts(counted, k, n, accounts)
 
 
 def _keyed(key: bytes, number: int) -> np.random.Generator:

@@ -108,3 +108,28 @@ def replayed(guard, truth, m, submissions, key):
         answer, state = guard.answer(marked, state)
         answers.append(answer)
     return answers
+
+
+def replayed_apart(board, submissions):
+    """Return the answers to (account, labels) in order, each account's own guard apart."""
+    truth, m = board.holdout.labels, board.holdout.n_classes
+    of: dict[str, list] = {}
+    for account, labels in submissions:
+        of.setdefault(account, []).append(labels)
+    answers = {
+        account: iter(replayed(board.guard, truth, m, sent, key_of(board, account)))
+        for account, sent in of.items()
+    }
+    return [next(answers[account]) for account, _ in submissions]
+
+
+def key_of(board, account: str) -> bytes:
+    """Return the key behind the noise of an account's answers."""
+    from sqlalchemy import select
+
+    from privacygauge.holdout.server.database import reading
+    from privacygauge.holdout.server.schema import ACCOUNT, STATE
+
+    query = select(STATE.c.state_key).join(ACCOUNT, ACCOUNT.c.id == STATE.c.holder)
+    with reading(board.engine) as connection:
+        return connection.execute(query.where(ACCOUNT.c.name == account)).scalar_one()

@@ -7,30 +7,33 @@ import stat
 import subprocess
 import sys
 import threading
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import event, text
 from sqlalchemy.exc import DatabaseError
 
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import GuardState
+from privacygauge.holdout.mechanism import GuardState, Marked
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import open_board, score
 from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.board import KeyConflictError
-from privacygauge.holdout.server.database import connect, reading
-from privacygauge.holdout.server.schema import BOARD, state_columns, state_of
+from privacygauge.holdout.server.actions import action_rows, hide_account, show_account
+from privacygauge.holdout.server.board import HiddenError, KeyConflictError
+from privacygauge.holdout.server.database import connect
+from privacygauge.holdout.server.schema import state_columns, state_of
 from privacygauge.holdout.server.standings import log, standings
-from tests.holdout.server.serving import SRC, labels_of, replayed
+from tests.holdout.server.serving import SRC, key_of, labels_of, replayed, replayed_apart
 
 N, M = 60, 3
 TRUTH = labels_of(0, N, M)
 GUARDS = (
     "exact",
     "round:2",
+    "calibrated",
     "noise:0.05",
     "laplace:0.05",
     "ladder",
@@ -52,11 +55,6 @@ def board(file):
     board.close()
 
 
-def key_of(board) -> bytes:
-    with reading(board.engine) as connection:
-        return connection.execute(select(BOARD.c.state_key)).scalar_one()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("guard", GUARDS)
 def test_answers_are_the_guards_through_any_restarts(file, guard):
@@ -64,7 +62,7 @@ def test_answers_are_the_guards_through_any_restarts(file, guard):
     rng = np.random.default_rng(1)
     board = open_board(file, TRUTH, n_classes=M, guard=guard)
     board.admit("ann")
-    key, sent, got = key_of(board), [], []
+    sent, got = [], []
     for share in (0.0, 0.3, 0.1, 0.5, 0.5, 0.2, 0.6, 0.65, 0.7, 0.8, 0.4, 0.9, 0.9):
         sent.append(np.where(rng.random(N) < share, TRUTH, rng.integers(0, M, N)))
         got.append(board.submit("ann", sent[-1]).score)
@@ -72,6 +70,7 @@ def test_answers_are_the_guards_through_any_restarts(file, guard):
             board.close()
             board = open_board(file, TRUTH)
     stored = [receipt.score for receipt in log(board.engine)]
+    key = key_of(board, "ann")
     board.close()
     assert got == stored == replayed(guard_named(guard), TRUTH, M, sent, key)
     assert len(set(got)) > 2
@@ -80,7 +79,7 @@ def test_answers_are_the_guards_through_any_restarts(file, guard):
 @pytest.mark.parametrize("best", [None, np.arange(11) % 3 == 0])
 def test_all_of_a_guards_state_is_stored(best):
     state = GuardState(b"key", 5, 0.25, best, -0.125, 7)
-    back = state_of({"n": 11} | state_columns(state))
+    back = state_of(state_columns(state), 11)
     # Without `best`, which has no single truth value.
     assert vars(replace(back, best=None)) == vars(replace(state, best=None))
     np.testing.assert_array_equal(back.best, best)
@@ -124,7 +123,7 @@ def test_budgets_are_kept_and_changed(file):
 
 
 def test_nats_limit_all_accounts_together(file):
-    nats = guard_named("exact").nats(3, N) + 1e-9
+    nats = guard_named("exact").nats(3, N, M) + 1e-9
     board = open_board(file, TRUTH, n_classes=M, guard="exact", budget=Budget(nats=nats))
     for name in ("ann", "bea", "cat"):
         board.admit(name)
@@ -194,7 +193,7 @@ def test_a_database_belongs_to_its_labels_classes_and_guard(file, board):
 
 
 def test_labels_are_in_no_message_and_no_view_of_the_board(board):
-    assert repr(board) == "Board(guard=Exact())"
+    assert repr(board) == "Board(guard=Exact(), scope='account')"
     assert "label" not in repr(standings(board))
 
 
@@ -204,7 +203,7 @@ def test_labels_are_in_no_message_and_no_view_of_the_board(board):
         "UPDATE submission SET score = 1",
         "DELETE FROM submission",
         "INSERT OR REPLACE INTO submission SELECT * FROM submission",
-        "REPLACE INTO submission SELECT 9, time, account_id, 1.0, digest, claimed, key "
+        "REPLACE INTO submission SELECT 9, time, account_id, 1.0, about, digest, claimed, key "
         "FROM submission",
     ],
 )
@@ -221,8 +220,8 @@ def test_the_log_takes_additions_only(board, statement):
 
 def test_another_version_of_the_schema_is_refused(file, board):
     with board.engine.begin() as connection:
-        connection.execute(text("UPDATE privacygauge_schema SET version = 2"))
-    with pytest.raises(InputError, match="schema \\[2\\], this PrivacyGauge reads 1"):
+        connection.execute(text("UPDATE privacygauge_schema SET version = 3"))
+    with pytest.raises(InputError, match="schema \\[3\\], this PrivacyGauge reads 2"):
         open_board(file, TRUTH)
 
 
@@ -244,13 +243,14 @@ def test_the_database_is_its_owners_alone(file, board):
 
 
 def test_the_board_credits_who_raised_it(file):
-    """The Ladder answers a bad submission with the best score, which is not its account's."""
-    board = open_board(file, TRUTH, n_classes=M, guard="ladder")
+    """One Ladder for all answers a bad submission with the best score, of another account."""
+    board = open_board(file, TRUTH, n_classes=M, guard="ladder", scope="board")
     for name in ("ann", "bea", "cat"):
         board.admit(name)
     half = np.where(np.arange(N) < N // 2, TRUTH, (TRUTH + 1) % M)
     board.submit("ann", half)
-    assert board.submit("bea", (TRUTH + 1) % M).score == 0.5
+    receipt = board.submit("bea", (TRUTH + 1) % M)
+    assert (receipt.score, receipt.about) == (0.5, 1)
     board.submit("cat", TRUTH)
     places = standings(board).places
     assert [(p.account, p.score) for p in places] == [("cat", 1.0), ("ann", 0.5), ("bea", None)]
@@ -327,7 +327,7 @@ def test_what_was_answered_survives_a_kill(file):
     assert len(stored) - len(whole) in (0, 1)  # written, and killed before it was told
     rng = np.random.default_rng(0)
     sent = [rng.integers(0, 3, 60) for _ in stored]
-    scores = replayed(board.guard, np.arange(60) % 3, 3, sent, key_of(board))
+    scores = replayed(board.guard, np.arange(60) % 3, 3, sent, key_of(board, "ann"))
     assert [receipt.score for receipt in log(board.engine)] == scores
     assert board.submit("ann", sent[-1], key=str(len(sent) - 1)).number == len(sent)
     board.close()
@@ -350,3 +350,167 @@ def test_tokens_are_not_in_the_database(file, board):
     assert secret.encode() not in stored
     assert bytes.fromhex(secret) not in stored
     assert len(secret) == 64
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", GUARDS)
+def test_an_account_is_answered_from_its_own_submissions_alone(file, guard):
+    """Whatever others submit between them; and a receipt names the submission it is about."""
+    rng = np.random.default_rng(2)
+    board = open_board(file, TRUTH, n_classes=M, guard=guard)
+    sent, receipts = [], []
+    for name in ("ann", "bea", "cat"):
+        board.admit(name)
+    for _ in range(40):
+        labels = np.where(rng.random(N) < rng.uniform(0, 0.9), TRUTH, rng.integers(0, M, N))
+        sent.append((("ann", "bea", "cat")[rng.integers(3)], labels))
+        receipts.append(board.submit(*sent[-1]))
+    assert [r.score for r in receipts] == replayed_apart(board, sent)
+    assert len({key_of(board, name) for name in ("ann", "bea", "cat")}) in (1, 3)
+    by_number = {r.number: r for r in receipts}
+    for receipt in receipts:
+        if receipt.about is not None:
+            about = by_number[receipt.about]
+            assert (about.account, about.score) == (receipt.account, receipt.score)
+            assert about.about == about.number <= receipt.number
+    assert any(r.about == r.number for r in receipts)
+    places = {place.account: place.score for place in standings(board).places}
+    for name in places:
+        own = [r.score for r in receipts if r.account == name and r.about == r.number]
+        assert places[name] == max(own, default=None)
+    board.close()
+
+
+@pytest.mark.parametrize("order", ["aaaaaaaa", "abcdefgh", "aabbccdd", "abababab"])
+def test_nats_are_spent_over_the_accounts_that_ask(file, order):
+    """As many answers as the count for so many accounts allows, whoever they come from."""
+    guard, most = guard_named("ladder"), 13.0
+    board = open_board(file, TRUTH, n_classes=M, guard="ladder", budget=Budget(nats=most))
+    for k, name in enumerate(order, start=1):
+        board.admit(name)
+        asking = len(set(order[:k]))
+        if guard.nats(k, N, M, asking) <= most:
+            assert board.submit(name, TRUTH).number == k
+        else:
+            with pytest.raises(BudgetError):
+                board.submit(name, TRUTH)
+            break
+    else:
+        pytest.fail("the budget has no end")
+    board.close()
+
+
+def submission_that(rises: bool, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two submissions, of which the second is clearly better than the first, or is not."""
+    worse, better = np.where(np.arange(N) < 20, TRUTH, (TRUTH + 1) % M), TRUTH.copy()
+    better[seed % N] = (better[seed % N] + 1) % M
+    return (worse, better) if rises else (better, worse)
+
+
+@pytest.mark.parametrize("guard", ["ladder", "ladder:0.05"])
+@pytest.mark.parametrize("scope", ["account", "board"])
+def test_the_same_is_written_whether_or_not_the_score_rises(tmp_path, guard, scope):
+    """The statements and the bytes of what they store are the same: neither tells which it was."""
+    written = {}
+    for rises in (True, False):
+        board = open_board(
+            tmp_path / f"{rises}.sqlite", TRUTH, n_classes=M, guard=guard, scope=scope
+        )
+        board.admit("ann")
+        first, second = submission_that(rises, 3)
+        board.submit("ann", first)
+        seen = written[rises] = []
+
+        def note(_connection, _cursor, statement, values, *_rest, seen=seen):
+            sizes = [len(v) if isinstance(v, bytes | str) else type(v) for v in values]
+            seen.append((statement, sizes))
+
+        event.listen(board.engine, "before_cursor_execute", note)
+        receipt = board.submit("ann", second)
+        assert (receipt.about == 2) is rises
+        board.close()
+    assert written[True] == written[False]
+    assert sum("UPDATE" in statement for statement, _ in written[True]) == 3
+
+
+def calls_of(work) -> Counter:
+    """Every function that `work` calls, of Python and of C, with how often."""
+    calls = Counter()
+
+    def note(frame, event, argument):
+        if event == "call":
+            calls[frame.f_code.co_qualname] += 1
+        elif event == "c_call":
+            calls[argument.__qualname__] += 1
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+@pytest.mark.parametrize("name", ["ladder", "ladder:0.05"])
+def test_a_guard_does_the_same_work_whether_or_not_the_score_rises(name):
+    """Every point is compared both ways, by the same calls: the time of an answer tells nothing."""
+    guard, work = guard_named(name), {}
+    for rises in (True, False):
+        first, second = (
+            Marked(int((row == TRUTH).sum()), N, M, None, row, TRUTH)
+            for row in submission_that(rises, 3)
+        )
+        _, state = guard.answer(first, guard.start(b"key"))
+        before = state.spent
+        work[rises] = calls_of(lambda s=second, st=state: guard.answer(s, st))
+        assert (guard.answer(second, state)[1].spent > before) is rises
+    assert work[True] == work[False]
+
+
+def test_a_hidden_account_is_off_the_board_and_in_the_log(board):
+    board.admit("bea")
+    board.submit("ann", TRUTH, key="one")
+    board.submit("bea", TRUTH)
+    hide_account(board.engine, "ann", "two accounts of one team")
+    assert [place.account for place in standings(board).places] == ["bea"]
+    assert standings(board).used == 2
+    with pytest.raises(HiddenError, match="ann was taken off this board"):
+        board.submit("ann", TRUTH)
+    assert board.submit("ann", TRUTH, key="one").number == 1  # what it was told stays told
+    with pytest.raises(InputError, match="the account ann is hidden already"):
+        hide_account(board.engine, "ann", "again")
+    show_account(board.engine, "ann", "an error")
+    assert board.submit("ann", TRUTH).number == 3
+    assert [(a["number"], a["action"], a["account"]) for a in action_rows(board.engine)] == [
+        (1, "hide", "ann"),
+        (2, "show", "ann"),
+    ]
+    with pytest.raises(InputError, match="reason must be 1 to 500 printable characters"):
+        hide_account(board.engine, "ann", "")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE action SET reason = 'x'",
+        "DELETE FROM action",
+        "INSERT OR REPLACE INTO action SELECT * FROM action",
+    ],
+)
+def test_actions_are_only_ever_added(board, statement):
+    hide_account(board.engine, "ann", "a reason")
+    before = action_rows(board.engine)
+    with (
+        pytest.raises(DatabaseError, match="actions are only ever added"),
+        board.engine.begin() as connection,
+    ):
+        connection.execute(text(statement))
+    assert action_rows(board.engine) == before
+
+
+def test_a_trial_touches_no_board(file):
+    options = {"labels": TRUTH, "n_classes": M, "account": "owner", "database": file}
+    assert score(TRUTH, trial=True, **options) == 1
+    assert not file.exists()
+    with pytest.raises(InputError, match="labels must have 60 rows"):
+        score(TRUTH[1:], trial=True, **options)

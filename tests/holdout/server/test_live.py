@@ -5,23 +5,21 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import numpy as np
 import pytest
-from sqlalchemy import select
 
-from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account
-from privacygauge.holdout.server.database import connect, reading
-from privacygauge.holdout.server.schema import BOARD
+from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.standings import log
 from tests.holdout.server.serving import (
     Server,
     labels_of,
     post,
     post_until_answered,
-    replayed,
+    replayed_apart,
     served,
 )
 
@@ -131,12 +129,10 @@ def test_kills_lose_nothing_and_release_nothing_twice(place, guard):
     by_digest = {
         r["digest"]: sent(i, j) for i, got in enumerate(answers) for j, r in enumerate(got)
     }
-    engine = connect(database)
-    with reading(engine) as connection:
-        key = connection.execute(select(BOARD.c.state_key)).scalar_one()
-    engine.dispose()
-    order = [by_digest[r.digest] for r in kept]
-    assert [r.score for r in kept] == replayed(guard_named(guard), TRUTH, M, order, key)
+    board = open_board(database, TRUTH)
+    order = [(r.account, by_digest[r.digest]) for r in kept]
+    assert [r.score for r in kept] == replayed_apart(board, order)
+    board.close()
 
 
 @pytest.mark.slow
@@ -168,6 +164,37 @@ def test_requests_in_flight_are_finished(place):
         connection.close()
         assert server.process.wait(30) == 0
     assert len(stored(database)) == 1
+
+
+@pytest.mark.slow
+def test_2100_unfinished_heads_keep_nobody_else_out(place):
+    """One address opens 2,100 connections and finishes no head; another is answered at once."""
+    import json
+    import socket
+
+    database, arguments = place
+    tokens_of(database, 1)
+    silent, refused = [], 0
+    with served(*arguments) as server:
+        for _ in range(2_100):
+            silent.append(socket.create_connection(("127.0.0.1", server.port), 10))
+            silent[-1].sendall(b"GET / HTTP/1.1\r\nHost:")
+        silent[-1].settimeout(10)
+        assert b"503" in silent[-1].recv(100)
+        began = time.monotonic()
+        other = socket.create_connection(("127.0.0.1", server.port), 10, ("127.0.0.2", 0))
+        other.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+        answer = b"".join(iter(lambda: other.recv(4_096), b""))
+        assert time.monotonic() - began < 5
+        assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"status": "ok"}
+        for each in silent:
+            each.setblocking(False)
+            with suppress(OSError):
+                refused += b"503" in each.recv(100)
+        # All but 500, and the one that was read before; more are let in once heads are too late.
+        assert 1_000 < refused < 1_600
+        for each in (*silent, other):
+            each.close()
 
 
 @pytest.mark.slow

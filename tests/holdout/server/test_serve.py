@@ -9,12 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from privacygauge.cli.serve import app
+from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.cli.serve import _promise, app
 from privacygauge.errors import InputError
+from privacygauge.holdout.bounds import guarantee, kl_bias
+from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
 from privacygauge.holdout.server.running import address, listening
+from privacygauge.holdout.server.standings import standings
 from tests.holdout.server.serving import labels_of
 
 TRUTH = labels_of(0, 60, 3)
@@ -44,17 +48,89 @@ def test_an_account_from_token_to_export(run):
     receipt = board.submit("ann", TRUTH)
     board.close()
     (line,) = run("export", "-").splitlines()
-    expected = {"time": receipt.time, "account": "ann", "score": 1.0, "digest": receipt.digest}
-    assert json.loads(line) == expected
+    assert json.loads(line) == vars(receipt) | {"guard": "exact"}
     run("export", "history.csv")
     with open("history.csv", encoding="utf-8") as file:
         assert file.read() == (
-            f"time,account,score,digest\n{receipt.time},ann,1.0,{receipt.digest}\n"
+            "number,time,account,score,about,digest,guard\n"
+            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact\n"
         )
-    assert read_history(Path("history.csv"), n=60).scores.tolist() == [1.0]
+    history = read_history(Path("history.csv"), n=60)
+    assert (history.scores.tolist(), history.guard, history.exact) == ([1.0], "exact", True)
     run("revoke", "ann")
     (row,) = json.loads(run("accounts", "--json", "-"))
-    assert row == {"account": "ann", "submissions": 1, "token": "none"}
+    assert row == {"account": "ann", "submissions": 1, "token": "none", "hidden": "no"}
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_clock_that_was_set_back_changes_no_order(run, monkeypatch, form):
+    """The log is in the order of its numbers, and so is the history that is read from it."""
+    board = open_board("leaderboard.sqlite", TRUTH, guard="ladder")
+    times = [f"2026-01-0{day}T00:00:00.000000+00:00" for day in (3, 1, 2, 4)]
+    for name, time in zip(("ann", "bea", "cat", "dan"), times, strict=True):
+        monkeypatch.setattr("privacygauge.holdout.server.board._now", lambda time=time: time)
+        board.admit(name)
+        board.submit(name, TRUTH)
+    assert standings(board).last == times[3]
+    board.close()
+    run("export", f"history.{form}")
+    history = read_history(Path(f"history.{form}"), n=60, n_classes=3)
+    assert history.accounts == ("ann", "bea", "cat", "dan")
+    assert (history.guard, history.exact) == ("ladder", False)
+    found = audit_leaderboard(history)
+    assert any("answers of the guard ladder" in warning for warning in found.origin.warnings)
+
+
+def test_an_account_is_hidden_and_shown_again(run):
+    run("account", "ann")
+    run("hide", "ann", "--reason", "two accounts")
+    assert json.loads(run("accounts", "--json", "-"))[0]["hidden"] == "yes"
+    run("show", "ann", "--reason", "one after all")
+    rows = json.loads(run("actions", "--json", "-"))
+    assert [(row["action"], row["reason"]) for row in rows] == [
+        ("hide", "two accounts"),
+        ("show", "one after all"),
+    ]
+
+
+@pytest.mark.parametrize("scope", ["account", "board"])
+def test_the_promise_is_the_guarantee(tmp_path, scope):
+    """Of all that the budgets allow to the accounts there are, or of the nats to any number."""
+
+    def promised(**limits):
+        file = tmp_path / f"{'-'.join(limits)}.sqlite"
+        board = open_board(file, truth, guard="ladder", scope=scope, budget=Budget(**limits))
+        for name in ("ann", "bea", "cat"):
+            board.admit(name)
+        said = _promise(board, standings(board))
+        board.close()
+        return said
+
+    truth = labels_of(0, 1_000, 3)
+    ladder, apart = guard_named("ladder"), 3 if scope == "account" else None
+    many, three = "any number of accounts without", "3 accounts without"
+    for limits, k in (({"total": 40}, 40), ({"per_account": 5}, 15), ({"total": 9}, 9)):
+        bias = guarantee(ladder, 1_000, 3, k, accounts=apart)
+        said = promised(**limits)
+        assert f"gain more than {100 * bias:.2g} points" in said
+        assert (many if scope == "board" and "total" in limits else three) in said
+    said = promised(nats=60.0, total=500)
+    assert many in said
+    if scope == "account":
+        assert f"gain more than {100 * kl_bias(60.0, 1_000, 3):.2g} points" in said
+    assert "set --total, --nats or both" in promised()
+
+
+def test_submissions_that_were_kept_are_scored_again(run):
+    board = open_board("leaderboard.sqlite", TRUTH, guard="exact", keep=True)
+    for name in ("ann", "bea"):
+        board.admit(name)
+        board.submit(name, TRUTH)
+    board.close()
+    run("hide", "bea", "--reason", "two accounts")
+    np.save("corrected.npy", np.where(np.arange(60) < 6, (TRUTH + 1) % 3, TRUTH))
+    said = run("rescore", "new.sqlite", "--labels", "corrected.npy").splitlines()
+    assert said == ["new.sqlite: 1 submissions, 1 with another answer", "Left out: bea"]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +144,8 @@ def test_an_account_from_token_to_export(run):
         (["--labels", "labels.npy", "--port", "70000"], r"port must be in 0\.\.65535, got 70000"),
         (["--labels", "labels.npy", "--host", "192.0.2.1"], "cannot be used"),
         (["--labels", "labels.npy", "--rate", "0"], "requests a minute must be at least 1"),
+        (["--labels", "labels.npy", "--scope", "team"], "scope must be one of account, board"),
+        (["hide", "bob", "--reason", "x"], "there is no account bob"),
         (["token", "bob"], "there is no account bob"),
         (["export", "history.txt"], "FILE must end in .csv or .jsonl"),
     ],

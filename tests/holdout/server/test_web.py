@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import time
 
+import httpx
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
 from privacygauge.holdout.oracle import Budget
-from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server import bodies, open_board
 from privacygauge.holdout.server.accounts import add_account, renew_token, revoke_token
+from privacygauge.holdout.server.outside import HEADERS
 from privacygauge.holdout.server.running import JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer, labels_of, npy
@@ -156,6 +160,71 @@ def test_a_database_that_fails_is_said_and_not_shown(client, board, token):
     answer = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
     assert answer.status_code == 503
     assert "with the same Idempotency-Key" in answer.json()["detail"]
+
+
+def test_a_failure_is_said_like_everything_else(board, token, monkeypatch):
+    def failing(*_args, **_options):
+        raise ZeroDivisionError("a detail of ours")
+
+    monkeypatch.setattr(type(board), "submit", failing)
+    with TestClient(application(board), raise_server_exceptions=False) as client:
+        answer = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
+        seen = client.get("/health").headers
+    assert answer.status_code == 500
+    assert answer.json()["detail"].startswith("the server failed")
+    assert "ours" not in answer.text
+    for name in HEADERS:
+        assert answer.headers[name] == seen[name] == HEADERS[name]
+
+
+@pytest.mark.parametrize("path", ["/board/", "/submissions/", "/account/", "/health/"])
+def test_no_answer_sends_to_another_host(client, path):
+    answer = client.get(path, headers={"Host": "elsewhere.example"}, follow_redirects=False)
+    assert answer.status_code == 404
+    assert "elsewhere" not in answer.text + str(answer.headers)
+
+
+def test_first_come_first_served(board, monkeypatch):
+    """30 at once: one is at work, and the others have their turns in the order of arrival."""
+    at_work, order, most, truth = 0, [], 0, TRUTH.tolist()
+    plain = type(board).submit
+
+    def watched(self, account, labels, **options):
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        order.append(options["key"])
+        time.sleep(0.005)
+        try:
+            return plain(self, account, labels, **options)
+        finally:
+            at_work -= 1
+
+    monkeypatch.setattr(type(board), "submit", watched)
+    tokens = [add_account(board.engine, f"team {i}") for i in range(30)]
+    app, arrived = application(board), []
+    parse = bodies.labels_in
+
+    def parsed(body, kind):
+        found = parse(body, kind)
+        arrived.append(len(arrived))
+        return found
+
+    monkeypatch.setattr(bodies, "labels_in", parsed)
+
+    async def all_at_once():
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://board") as client:
+
+            async def one(i):
+                head = bearer(tokens[i]) | {"Idempotency-Key": str(i)}
+                return await client.post("/submissions", json=truth, headers=head)
+
+            return await asyncio.gather(*(one(i) for i in range(30)))
+
+    answers = asyncio.run(all_at_once())
+    assert {answer.status_code for answer in answers} == {200, 403}
+    assert (most, len(order), len(arrived)) == (1, 30, 30)
 
 
 def test_fifty_thousand_labels(tmp_path):

@@ -141,7 +141,7 @@ def holdout_bounds(
         accuracy=accuracy,
         correlation=correlation,
         allowed_bias=bias,
-        nats=theory.transcript_nats(found, total, n),
+        nats=theory.transcript_nats(found, total, n, classes),
         biases=(*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
         simulated=_simulated(asked, simulate, seed) if simulate else None,
         allowed=turned(asked),

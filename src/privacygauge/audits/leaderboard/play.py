@@ -199,8 +199,11 @@ def _warnings(history: History) -> tuple[str, ...]:
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
     if not history.exact:
+        what = (
+            "rounded or noisy" if history.guard is None else f"answers of the guard {history.guard}"
+        )
         found.append(
-            "The scores are rounded or noisy: what needs single right answers is left out. Audit "
+            f"The scores are {what}: what needs single right answers is left out. Audit "
             "the exact scores if you keep them."
         )
     if history.answers is not None and history.labels is not None:

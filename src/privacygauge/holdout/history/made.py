@@ -189,7 +189,7 @@ class _Recording(Memoryless):
     def error(self, n: int) -> float:
         return 0.0
 
-    def nats(self, k: int, n: int) -> float:
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         return 0.0
 
 

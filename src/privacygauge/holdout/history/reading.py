@@ -20,12 +20,16 @@ from privacygauge.datasets.reading import (
     read_text,
 )
 from privacygauge.errors import InputError
+from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.record import History, in_time
 
 COLUMNS = ("time", "account", "score")
 """What every history has to have."""
 ANSWERS, SUBMISSION = "predictions", "submission"
 """Columns that it may have: a list of labels, and a name of the submission."""
+
+NUMBER, GUARD = "number", "guard"
+"""Columns of a scoring server's log: the order, and what answered."""
 
 Row = Mapping[str, Any]
 
@@ -45,7 +49,9 @@ def read_history(
     path : Path
         JSON lines, CSV or Parquet with the columns ``time`` (ISO 8601, or a number), ``account``
         and ``score`` (accuracy in [0, 1], or right answers out of `n`). Optional: ``submission``,
-        a name, and, in JSON lines and Parquet, ``predictions``, a list of labels.
+        a name; ``number``, an integer that gives the order where clocks do not; ``guard``, the
+        name of what answered, the same in every row; and, in JSON lines and Parquet,
+        ``predictions``, a list of labels.
     n : int, optional
         Points of the test set; told by labels or predictions where it is not given.
     n_classes : int, optional
@@ -82,7 +88,28 @@ def read_history(
         n_classes=n_classes,
         answers=answers,
         labels=truth,
+        numbers=_numbers(rows, path),
+        guard=_guard(rows, path),
     )
+
+
+def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
+    if NUMBER not in rows[0]:
+        return None
+    try:
+        numbers = [int(row[NUMBER]) for row in rows]
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"{path}: number must be an integer in every submission") from error
+    if len(set(numbers)) < len(numbers):
+        raise InputError(f"{path}: number must differ from submission to submission")
+    return numbers
+
+
+def _guard(rows: Sequence[Row], path: Path) -> str | None:
+    names = {str(row[GUARD]) for row in rows if row.get(GUARD) not in (None, "")}
+    if len(names) > 1:
+        raise InputError(f"{path}: guard must be the same in every submission, got {sorted(names)}")
+    return guard_named(names.pop()).name if names else None
 
 
 def _rows(path: Path) -> list[Row]:

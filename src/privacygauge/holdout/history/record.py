@@ -39,6 +39,8 @@ class History:
     """(k, n) The submitted labels; None where only scores were kept."""
     labels: Ints | None = field(repr=False, default=None)
     """(n,) The hidden labels; None where they stay with their owner."""
+    guard: str | None = None
+    """The guard whose answers the scores are; None where they are taken for accuracies."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -86,6 +88,8 @@ class History:
         """Of the scores, in right answers: 1 where exact, larger where rounded, 0 for no grid."""
         if self.answers is not None and self.labels is not None:
             return 1.0
+        if self.guard not in (None, "exact"):
+            return 0.0
         if np.abs(self.scores * self.n - self.n_correct).max() > _OFF_GRID:
             return 0.0
         different = np.unique(self.n_correct)
@@ -108,6 +112,8 @@ def in_time(
     n_classes: int | None = None,
     answers: ArrayLike | None = None,
     labels: ArrayLike | None = None,
+    numbers: Sequence[int] | None = None,
+    guard: str | None = None,
 ) -> History:
     """Return a history from columns in any order.
 
@@ -127,14 +133,19 @@ def in_time(
         Submitted labels, integers from 0.
     labels : array_like of shape (n,), optional
         Hidden labels, integers from 0.
+    numbers : sequence of int, length k, optional
+        The order, where it is known better than by the times: a clock may have been set back. A
+        time before that of an earlier submission is then taken to be the latter.
+    guard : str, optional
+        The guard whose answers the scores are.
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)
     order, when = np.arange(k), None
     if times is not None:
         given = checks.floats(times, "times", length=k)
-        order = np.argsort(given, kind="stable")
-        when = given[order]
+        order = np.argsort(given if numbers is None else np.array(numbers), kind="stable")
+        when = np.maximum.accumulate(given[order])
     rows = None if answers is None else np.asarray(answers)
     if rows is not None and (rows.ndim != 2 or len(rows) != k):
         raise InputError(
@@ -149,6 +160,7 @@ def in_time(
         when,
         None if rows is None else rows[order],
         truth,
+        guard,
     )
 
 

@@ -70,7 +70,7 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
         improvements(shown),
         float(shown.max()),
         error,
-        transcript_nats(guard, len(history), history.n),
+        transcript_nats(guard, len(history), history.n, history.n_classes or 3),
         not whole,
     )
 

@@ -6,6 +6,7 @@ Needs the extra ``serve``; with PostgreSQL, ``postgresql``.
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from numpy.typing import ArrayLike
@@ -23,7 +24,9 @@ def open_board(
     *,
     n_classes: int | None = None,
     guard: str | None = None,
+    scope: str | None = None,
     budget: Budget | None = None,
+    keep: bool | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, begun where there is none.
 
@@ -37,9 +40,15 @@ def open_board(
         By default that of the database, or one more than the largest label.
     guard : str, optional
         What stands between accuracy and submitter, as `guards.guard_named` reads it; by default
-        that of the database, or ``ladder``. It cannot be changed later.
+        that of the database, or a Ladder of the step 1/sqrt(n). It cannot be changed later.
+    scope : {"account", "board"}, optional
+        Whether the guard remembers each account's submissions apart, or all of them together; by
+        default that of the database, or ``account``. It cannot be changed later.
     budget : Budget, optional
         Limits to set; those that it leaves open stay as they were.
+    keep : bool, optional
+        Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
+        by default as in the database, or not. It cannot be changed later.
 
     Raises
     ------
@@ -50,7 +59,15 @@ def open_board(
     require_extra()
     from privacygauge.holdout.server.opening import opened
 
-    return opened(database, labels, n_classes=n_classes, guard=guard, budget=budget or Budget())
+    return opened(
+        database,
+        labels,
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        budget=budget or Budget(),
+        keep=keep,
+    )
 
 
 def score(
@@ -61,8 +78,10 @@ def score(
     database: str | Path,
     n_classes: int | None = None,
     guard: str | None = None,
+    scope: str | None = None,
     budget: Budget | None = None,
     key: str | None = None,
+    trial: bool = False,
 ) -> float:
     """Return the guard's answer to one submission, in [0, 1]: the server's work without HTTP.
 
@@ -75,11 +94,14 @@ def score(
         A label in 0..n_classes-1 for every point.
     account : str
         Who submits, as the platform names them; made where it is new.
-    labels, database, n_classes, guard, budget
+    labels, database, n_classes, guard, scope, budget
         As for `open_board`.
     key : str, optional
         The platform's number of this submission: scored again, it gets the same answer and is
         not charged.
+    trial : bool, default False
+        For the owner, to try a scoring script: the answer that the first submission of a new
+        board would get. The database is neither read nor made, and nothing is charged.
 
     Raises
     ------
@@ -88,7 +110,20 @@ def score(
     BudgetError
         If nothing is left for this account.
     """
-    board = open_board(database, labels, n_classes=n_classes, guard=guard, budget=budget)
+    if trial:
+        with TemporaryDirectory() as folder:
+            return score(
+                submitted,
+                account=account,
+                labels=labels,
+                database=Path(folder) / "trial.sqlite",
+                n_classes=n_classes,
+                guard=guard,
+                scope=scope,
+            )
+    board = open_board(
+        database, labels, n_classes=n_classes, guard=guard, scope=scope, budget=budget
+    )
     try:
         board.admit(account)
         return board.submit(account, submitted, key=key).score

@@ -8,10 +8,13 @@ answered what the database says.
 from __future__ import annotations
 
 import hashlib
+import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from threading import Lock
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,17 +23,32 @@ from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 from privacygauge.core import checks
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless
 from privacygauge.holdout.oracle import Budget, Holdout
 from privacygauge.holdout.server import accounts
 from privacygauge.holdout.server.database import board_row, reading, writing
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, SUBMISSION, state_columns, state_of
+from privacygauge.holdout.server.schema import (
+    ACCOUNT,
+    BOARD,
+    KEPT,
+    STATE,
+    SUBMISSION,
+    state_columns,
+    state_of,
+)
+
+SCOPES = "account", "board"
+"""Whose submissions a guard remembers together; the first is the default."""
 
 _LONGEST_KEY = 200
 
 
 class KeyConflictError(InputError):
     """An idempotency key that stands for another submission already."""
+
+
+class HiddenError(BudgetError):
+    """An account that the board's owner has hidden."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +63,9 @@ class Receipt:
     """Who submitted."""
     score: float
     """The guard's answer, in [0, 1]."""
+    about: int | None
+    """The submission whose score this is: this one, or an earlier one that a Ladder still shows;
+    None where the answer is the submitter's own claim."""
     digest: str
     """SHA-256 of the labels, each as four bytes, the lowest first."""
 
@@ -67,6 +88,8 @@ class Board:
     """The hidden labels."""
     guard: Guard
     """What stands between accuracy and submitter."""
+    scope: str
+    """One of `SCOPES`: whose submissions the guard remembers together."""
     engine: Engine = field(repr=False)
     """The database."""
     turn: Lock = field(default_factory=Lock, repr=False)
@@ -79,6 +102,7 @@ class Board:
         *,
         key: str | None = None,
         claimed: float | None = None,
+        time: str | None = None,
     ) -> Receipt:
         """Return the receipt of one submission, which is in the database by then.
 
@@ -93,6 +117,8 @@ class Board:
             Sent again with the same labels it brings the same receipt and costs nothing.
         claimed : float, optional
             The accuracy on the submitter's own data, in [0, 1], for `Thresholdout`.
+        time : str, optional
+            When it was made, in UTC, if not now: for one that is made again.
 
         Raises
         ------
@@ -102,6 +128,8 @@ class Board:
             If the key stands for other labels, or another claim.
         BudgetError
             If nothing is left.
+        HiddenError
+            If the owner has hidden the account.
         """
         _check_key(key)
         marked = self._marked(labels, claimed)
@@ -113,14 +141,22 @@ class Board:
             if earlier is not None:
                 return earlier
             _charge(self._left(board, holder), board, holder)
-            before = state_of(board)
+            held = 0 if self.scope == "board" else int(holder["id"])
+            before, shown = self._remembered(connection, board, held, account)
             score, after = self.guard.answer(marked, before)
             number = board["used"] + 1
-            receipt = Receipt(number, _now(), account, float(score), digest)
+            own = _about_this(before, after)
+            stays = max(shown, 0) if after.shown is not None else 0
+            about = number if own else stays
+            receipt = Receipt(number, time or _now(), account, float(score), about or None, digest)
+            # The same rows whatever the answer: who times it learns nothing further.
+            _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
             _write(connection, holder, receipt, key, claimed)
-            connection.execute(update(BOARD).values(used=number, **state_columns(after)))
-            if _about_this(before, after) and score > (-1 if (b := holder["best"]) is None else b):
-                _set_best(connection, receipt)
+            if board["keep"]:
+                kept = packed(marked.labels, marked.n_classes)
+                connection.execute(insert(KEPT).values(number=number, content=kept))
+            asking = board["asking"] + (holder["used"] == 0)
+            connection.execute(update(BOARD).values(used=number, asking=asking))
             return receipt
 
     def left(self, account: str) -> Left:
@@ -136,6 +172,20 @@ class Board:
         """Close every connection to the database."""
         self.engine.dispose()
 
+    def _remembered(
+        self, connection: Connection, board: RowMapping, held: int, account: str
+    ) -> tuple[GuardState, int]:
+        """Return a state, and the number of the submission on display; -1 where it is new."""
+        row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
+        if row is not None:
+            return state_of(row, board["n"]), int(row["about"])
+        key = bytes(board["state_key"])
+        if not isinstance(self.guard, Memoryless):
+            # Noise that belongs to a number and not to content: other numbers for each account.
+            whose = account.encode() if held else b""
+            key = hashlib.blake2b(whose, key=key, digest_size=16).digest()
+        return self.guard.start(key), -1
+
     def _marked(self, labels: ArrayLike, claimed: float | None) -> Marked:
         truth, n_classes = self.holdout.labels, self.holdout.n_classes
         array = submitted_labels(labels, len(truth), n_classes)
@@ -147,13 +197,18 @@ class Board:
     def _left(self, board: RowMapping, holder: RowMapping) -> Left:
         return Left(
             None if (k := board["per_account"]) is None else max(0, k - holder["used"]),
-            self.total_left(board),
+            self.total_left(board, further=holder["used"] == 0),
         )
 
-    def total_left(self, board: RowMapping) -> int | None:
-        """Return how many submissions of all accounts are left, from the board's row."""
+    def total_left(self, board: RowMapping, *, further: bool = False) -> int | None:
+        """Return how many submissions of all accounts are left, from the board's row.
+
+        Of those that have submitted, and of a `further` one where that is asked for: each has a
+        state of its own, so that a budget in nats allows fewer submissions to more accounts.
+        """
         budget = Budget(total=board["total"], nats=board["nats"])
-        most = _most(self.guard.name, budget, board["n"])
+        accounts = None if self.scope == "board" else max(1, board["asking"] + further)
+        most = _most(self.guard.name, budget, board["n"], board["n_classes"], accounts)
         return None if most is None else max(0, most - board["used"])
 
 
@@ -181,14 +236,30 @@ def content(labels: NDArray[np.integer]) -> bytes:
     return labels.astype("<u4").tobytes()
 
 
+def packed(labels: NDArray[np.integer], n_classes: int) -> bytes:
+    """Return a submission as few bytes."""
+    return zlib.compress(labels.astype(_dtype(n_classes)).tobytes(), 1)
+
+
+def unpacked(content: bytes, n: int, n_classes: int) -> NDArray[np.integer]:
+    """Return a submission of n labels: `packed` undone."""
+    return np.frombuffer(zlib.decompress(content), _dtype(n_classes), count=n)
+
+
+def _dtype(n_classes: int) -> np.dtype[Any]:
+    return np.min_scalar_type(n_classes - 1).newbyteorder("<")
+
+
 def receipt_of(row: RowMapping) -> Receipt:
     """Return the receipt that a row of the log, joined with its account, stands for."""
-    return Receipt(row["number"], row["time"], row["name"], row["score"], row["digest"])
+    return Receipt(
+        row["number"], row["time"], row["name"], row["score"], row["about"], row["digest"]
+    )
 
 
 @lru_cache(maxsize=16)
-def _most(guard: str, budget: Budget, n: int) -> int | None:
-    return budget.submissions(guard_named(guard), n)
+def _most(guard: str, budget: Budget, n: int, n_classes: int, accounts: int | None) -> int | None:
+    return budget.submissions(guard_named(guard), n, n_classes, accounts)
 
 
 def _row(connection: Connection) -> RowMapping:
@@ -234,6 +305,8 @@ def _of_key(
 
 
 def _charge(left: Left, board: RowMapping, holder: RowMapping) -> None:
+    if holder["hidden"]:
+        raise HiddenError(f"{holder['name']} was taken off this board: ask its owner")
     if left.account == 0:
         raise BudgetError(
             f"the budget of {holder['name']} is used up: {holder['used']} of "
@@ -258,28 +331,33 @@ def _write(
             time=receipt.time,
             account_id=holder["id"],
             score=receipt.score,
+            about=receipt.about,
             digest=receipt.digest,
             claimed=claimed,
             key=key,
         )
     )
+    best, number = holder["best"], holder["best_number"]
+    if receipt.about == receipt.number and (best is None or receipt.score > best):
+        best, number = receipt.score, receipt.number
     query = update(ACCOUNT).where(ACCOUNT.c.id == holder["id"])
-    connection.execute(query.values(used=holder["used"] + 1))
+    connection.execute(query.values(used=holder["used"] + 1, best=best, best_number=number))
 
 
-def _set_best(connection: Connection, receipt: Receipt) -> None:
-    query = update(ACCOUNT).where(ACCOUNT.c.name == receipt.account)
-    connection.execute(query.values(best=receipt.score, best_number=receipt.number))
+def _write_state(connection: Connection, held: int, values: Mapping[str, Any], shown: int) -> None:
+    if shown < 0:
+        connection.execute(insert(STATE).values(holder=held, **values))
+    else:
+        connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
 
 
 def _about_this(before: GuardState, after: GuardState) -> bool:
     """Return whether an answer is about the submission, and not about one before it or a claim.
 
-    Which of the two it is follows from the answers so far, and so gives nothing further away.
+    Which of the two it is follows from the answers so far, and so gives nothing further away. A
+    guard without memory hands back what it was handed.
     """
-    if after is before:
-        return before.shown is None
-    return after.spent > before.spent
+    return after is before or after.spent > before.spent
 
 
 def _now() -> str:

@@ -14,14 +14,12 @@ from sqlalchemy import Connection, RowMapping, insert, update
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.guards import default_guard, guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.server.board import Board, content
+from privacygauge.holdout.server.board import SCOPES, Board, content
 from privacygauge.holdout.server.database import board_row, connect, shown, wait_for_makers, writing
-from privacygauge.holdout.server.schema import BOARD, state_columns
-
-_DEFAULT_GUARD = "ladder"
+from privacygauge.holdout.server.schema import BOARD
 
 
 def opened(
@@ -30,11 +28,15 @@ def opened(
     *,
     n_classes: int | None,
     guard: str | None,
+    scope: str | None,
     budget: Budget,
+    keep: bool | None,
 ) -> Board:
     """Return the board of a database, begun where there is none; see `server.open_board`."""
     truth = checks.classes(labels, "labels")
     wanted = None if guard is None else _storable(guard)
+    if scope not in (None, *SCOPES):
+        raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
     if n_classes is not None or len(truth) == 0:
         Holdout(truth, n_classes or 2)
     engine = connect(database)
@@ -43,13 +45,18 @@ def opened(
             wait_for_makers(connection)
             row = board_row(connection)
             if row is None:
-                row = _begun(connection, truth, n_classes, wanted)
-            _check_same(row, truth, n_classes, wanted, shown(engine))
+                row = _begun(connection, truth, n_classes, guard=wanted, scope=scope, keep=keep)
+            _check_same(row, truth, n_classes, shown(engine), guard=wanted, scope=scope)
+            if keep not in (None, row["keep"]):
+                raise InputError(
+                    f"{shown(engine)} was begun {'with' if row['keep'] else 'without'} keeping "
+                    "submissions: begin another database"
+                )
             _set_limits(connection, budget)
     except InputError:
         engine.dispose()
         raise
-    return Board(Holdout(truth, row["n_classes"]), guard_named(row["guard"]), engine)
+    return Board(Holdout(truth, row["n_classes"]), guard_named(row["guard"]), row["scope"], engine)
 
 
 def _storable(text: str) -> Guard:
@@ -60,10 +67,16 @@ def _storable(text: str) -> Guard:
 
 
 def _begun(
-    connection: Connection, truth: Ints, n_classes: int | None, guard: Guard | None
+    connection: Connection,
+    truth: Ints,
+    n_classes: int | None,
+    *,
+    guard: Guard | None,
+    scope: str | None,
+    keep: bool | None,
 ) -> RowMapping:
-    guard = guard or guard_named(_DEFAULT_GUARD)
     holdout = Holdout(truth, n_classes or max(2, int(truth.max()) + 1))
+    guard = guard or default_guard(len(holdout))
     key = secrets.token_bytes(32)
     connection.execute(
         insert(BOARD).values(
@@ -73,9 +86,12 @@ def _begun(
             label_key=key,
             label_digest=_digest(truth, key),
             guard=guard.name,
+            scope=scope or SCOPES[0],
+            keep=bool(keep),
             used=0,
+            asking=0,
             # Not derived from a seed: whoever knows the key can take the noise away.
-            **state_columns(guard.start(secrets.token_bytes(16))),
+            state_key=secrets.token_bytes(16),
         )
     )
     row = board_row(connection)
@@ -84,7 +100,13 @@ def _begun(
 
 
 def _check_same(
-    row: RowMapping, truth: Ints, n_classes: int | None, guard: Guard | None, name: str
+    row: RowMapping,
+    truth: Ints,
+    n_classes: int | None,
+    name: str,
+    *,
+    guard: Guard | None,
+    scope: str | None,
 ) -> None:
     other = f"{name} belongs to"
     if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
@@ -98,6 +120,10 @@ def _check_same(
         raise InputError(
             f"{other} the guard {row['guard']}, got {guard.name}: what was shown cannot be taken "
             "back, so begin another database for another guard"
+        )
+    if scope is not None and scope != row["scope"]:
+        raise InputError(
+            f"{other} a guard for each {row['scope']}, got {scope}: begin another database"
         )
 
 

@@ -21,7 +21,7 @@ App = Callable[[Message, Receive, Send], Awaitable[None]]
 
 LOGGER = logging.getLogger("privacygauge.server")
 
-_HEADERS = {
+HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -30,6 +30,7 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+"""Of every answer."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Outside:
         async def headed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
-                MutableHeaders(scope=message).update(_HEADERS)
+                MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
         try:

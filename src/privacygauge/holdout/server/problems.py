@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from privacygauge.errors import BudgetError, InputError, PrivacyGaugeError
 from privacygauge.holdout.server.board import KeyConflictError
 from privacygauge.holdout.server.bodies import BodyError
-from privacygauge.holdout.server.outside import LOGGER, too_often
+from privacygauge.holdout.server.outside import HEADERS, LOGGER, too_often
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,12 @@ async def _of_database(_request: Request, error: Exception) -> JSONResponse:
     return JSONResponse({"detail": detail}, 503, {"Retry-After": "5"})
 
 
+async def _of_failure(_request: Request, _error: Exception) -> JSONResponse:
+    # Outside of all others, so that nothing else puts the headers on; the log has the error.
+    detail = "the server failed: send it again, with the same Idempotency-Key"
+    return JSONResponse({"detail": detail}, 500, HEADERS)
+
+
 async def _of_gone(_request: Request, _error: Exception) -> JSONResponse:
     return JSONResponse({"detail": "the body must arrive as a whole"}, 400)
 
@@ -78,5 +84,6 @@ ANSWERS: dict[type[Exception], Any] = {
     RequestValidationError: _of_validation,
     SQLAlchemyError: _of_database,
     ClientDisconnect: _of_gone,
+    Exception: _of_failure,
 }
 """What answers which exception."""

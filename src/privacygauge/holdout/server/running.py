@@ -12,9 +12,9 @@ import uvicorn
 from fastapi import FastAPI
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.server.connections import Connections
 
 _SECONDS_TO_FINISH = 30
-_CONNECTIONS = 2_000
 _WAITING = 2_048
 
 
@@ -68,7 +68,8 @@ def run(app: FastAPI, listener: socket.socket, proxy: str | None = None) -> None
         lifespan="off",
         proxy_headers=proxy is not None,
         forwarded_allow_ips=proxy,
-        limit_concurrency=_CONNECTIONS,
+        ws="none",
+        http=Connections(proxy=proxy).protocol(),
         timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
     # The server sends itself the signal again once it has finished: SIGTERM is then no failure.

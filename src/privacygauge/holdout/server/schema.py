@@ -1,4 +1,4 @@
-"""What the database keeps: one board, accounts, and submissions that are only ever added."""
+"""What the database keeps: a board, accounts, guards' states, and rows that are only ever added."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sqlalchemy import (
+    Boolean,
     CheckConstraint,
     Column,
     Double,
@@ -21,7 +22,7 @@ from sqlalchemy import (
 
 from privacygauge.holdout.mechanism import GuardState
 
-VERSION = 1
+VERSION = 2
 """Of this schema. A database of another version is refused and never changed."""
 
 METADATA = MetaData()
@@ -38,18 +39,16 @@ BOARD = Table(
     Column("label_key", LargeBinary, nullable=False),
     Column("label_digest", LargeBinary, nullable=False),
     Column("guard", String, nullable=False),
+    Column("scope", String, nullable=False),
+    Column("keep", Boolean, nullable=False),
     Column("total", Integer),
     Column("per_account", Integer),
     Column("nats", Double),
     Column("used", Integer, nullable=False),
+    Column("asking", Integer, nullable=False),
     Column("state_key", LargeBinary, nullable=False),
-    Column("asked", Integer, nullable=False),
-    Column("shown", Double),
-    Column("best", LargeBinary),
-    Column("threshold", Double, nullable=False),
-    Column("spent", Integer, nullable=False),
 )
-"""One row: which labels, the limits, and all that the guard remembers."""
+"""One row: which labels, which guard, the limits, and how many accounts have submitted."""
 
 ACCOUNT = Table(
     "account",
@@ -61,8 +60,24 @@ ACCOUNT = Table(
     Column("used", Integer, nullable=False),
     Column("best", Double),
     Column("best_number", Integer),
+    Column("hidden", Boolean, nullable=False, default=False),
 )
 """Who may submit. `best` is the highest answer that was about a submission of this account."""
+
+STATE = Table(
+    "guard_state",
+    METADATA,
+    Column("holder", Integer, primary_key=True, autoincrement=False),
+    Column("state_key", LargeBinary, nullable=False),
+    Column("asked", Integer, nullable=False),
+    Column("shown", Double),
+    Column("best", LargeBinary),
+    Column("threshold", Double, nullable=False),
+    Column("spent", Integer, nullable=False),
+    Column("about", Integer, nullable=False),
+)
+"""All that a guard remembers: a row for each account, or row 0 for the board. `about` is the number
+of the submission on display, or 0."""
 
 SUBMISSION = Table(
     "submission",
@@ -71,6 +86,7 @@ SUBMISSION = Table(
     Column("time", String, nullable=False),
     Column("account_id", ForeignKey("account.id"), nullable=False),
     Column("score", Double, nullable=False),
+    Column("about", Integer),
     Column("digest", String, nullable=False),
     Column("claimed", Double),
     Column("key", String),
@@ -78,7 +94,27 @@ SUBMISSION = Table(
 )
 """One row an answer, numbered from 1 without gaps."""
 
+KEPT = Table(
+    "kept",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""The labels of each submission, where the owner keeps them."""
+
+ACTION = Table(
+    "action",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("time", String, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("account_id", ForeignKey("account.id"), nullable=False),
+    Column("reason", String, nullable=False),
+)
+"""One row for each time that the owner hid an account or showed it again, numbered from 1."""
+
 _REFUSED = "submissions are only ever added"
+_REFUSED_ACTION = "actions are only ever added"
 
 TRIGGERS = {
     "sqlite": (
@@ -91,19 +127,30 @@ TRIGGERS = {
         "SELECT 1 FROM submission WHERE number = NEW.number "
         "OR (account_id = NEW.account_id AND key = NEW.key)) "
         f"BEGIN SELECT RAISE(ABORT, '{_REFUSED}'); END",
+        f"CREATE TRIGGER action_update BEFORE UPDATE ON action "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
+        f"CREATE TRIGGER action_delete BEFORE DELETE ON action "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
+        "CREATE TRIGGER action_replace BEFORE INSERT ON action WHEN EXISTS ("
+        "SELECT 1 FROM action WHERE number = NEW.number) "
+        f"BEGIN SELECT RAISE(ABORT, '{_REFUSED_ACTION}'); END",
     ),
     "postgresql": (
         "CREATE FUNCTION submission_refuse() RETURNS trigger LANGUAGE plpgsql AS "
         f"$$ BEGIN RAISE EXCEPTION '{_REFUSED}'; END $$",
         "CREATE TRIGGER submission_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON submission "
         "FOR EACH STATEMENT EXECUTE FUNCTION submission_refuse()",
+        "CREATE FUNCTION action_refuse() RETURNS trigger LANGUAGE plpgsql AS "
+        f"$$ BEGIN RAISE EXCEPTION '{_REFUSED_ACTION}'; END $$",
+        "CREATE TRIGGER action_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON action "
+        "FOR EACH STATEMENT EXECUTE FUNCTION action_refuse()",
     ),
 }
-"""Statements that hold `SUBMISSION` to additions, by kind of database."""
+"""Statements that hold `SUBMISSION` and `ACTION` to additions, by kind of database."""
 
 
 def state_columns(state: GuardState) -> dict[str, Any]:
-    """Return what a guard remembers as columns of the board."""
+    """Return what a guard remembers as columns of `STATE`."""
     return {
         "state_key": state.key,
         "asked": state.asked,
@@ -114,11 +161,11 @@ def state_columns(state: GuardState) -> dict[str, Any]:
     }
 
 
-def state_of(row: Mapping[Any, Any]) -> GuardState:
-    """Return what the guard remembers, from the board's row: `state_columns` undone."""
+def state_of(row: Mapping[Any, Any], n: int) -> GuardState:
+    """Return what a guard remembers of n points, from a row of `STATE`: `state_columns` undone."""
     best = row["best"]
     if best is not None:
-        best = np.unpackbits(np.frombuffer(best, np.uint8), count=row["n"]).astype(np.bool_)
+        best = np.unpackbits(np.frombuffer(best, np.uint8), count=n).astype(np.bool_)
     return GuardState(
         bytes(row["state_key"]), row["asked"], row["shown"], best, row["threshold"], row["spent"]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -67,11 +68,15 @@ def application(board: Board, rates: Rates | None = None) -> FastAPI:
         # Their pages load scripts from elsewhere.
         docs_url=None,
         redoc_url=None,
+        # A redirect would name the host that the request claims.
+        redirect_slashes=False,
         # Newer versions send records to where the environment says; older ones ignore this.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     app.state.board = board
     app.state.rate = RateLimit(rates.account)
+    # First come, first served: those who wait for a lock of threads, or of SQLite, have no order.
+    app.state.turn = asyncio.Lock()
     app.add_middleware(Outside, rate=RateLimit(rates.address))
     _add_routes(app, board)
     for kind, answer in ANSWERS.items():
@@ -166,11 +171,11 @@ async def submit(
     kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)
     body = await bodies.read_body(request.stream(), most, _SECONDS_FOR_BODY)
 
-    def answered() -> Receipt:
-        labels: Any = bodies.labels_in(body, kind)
-        return board.submit(account, labels, key=idempotency_key, claimed=claimed)
-
-    return await run_in_threadpool(answered)
+    labels: Any = await run_in_threadpool(bodies.labels_in, body, kind)
+    async with request.app.state.turn:
+        return await run_in_threadpool(
+            board.submit, account, labels, key=idempotency_key, claimed=claimed
+        )
 
 
 def receipts(

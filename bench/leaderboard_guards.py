@@ -1,0 +1,210 @@
+"""What guards do to an honest contest, and what attackers with many accounts get out of them.
+
+The contests: teams of true accuracy N(0.80, 0.04) at first, who gain an exponential 0.03 on
+average, most of it early, with submissions that come out better or worse by 0.004; in a close
+contest 0.01, 0.01 and 0.002. Errors are those of a Gaussian copula: 30% of what decides about a
+point is its own difficulty, 55% the team's way of seeing it, 15% belongs to the submission. Truth
+is the largest true accuracy of a team's submissions. A team has a score where an answer was about
+a submission of its own.
+
+The attacks: those of the project, on uniform labels of two classes, from accounts that take
+turns; and naive Bayes that asks each account once, which a Ladder answers exactly.
+
+    python bench/leaderboard_guards.py             the tables of docs/scoring-server.md
+    python bench/leaderboard_guards.py --quick     the same from few contests
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import spearmanr
+
+from privacygauge.audits.holdout_attack.attacks import ATTACKS
+from privacygauge.core.seeds import stream
+from privacygauge.holdout.analysts import play, uniform_holdout
+from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.guards import default_guard, guard_named
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked
+
+N, TEAMS, EACH = 10_000, 30, 20
+DEFAULT = "ladder:1/sqrt(n)"
+GUARDS = (
+    ("exact", "account"),
+    ("round:2", "account"),
+    ("noise:0.005", "account"),
+    ("calibrated", "account"),
+    ("ladder", "account"),
+    (DEFAULT, "account"),
+    ("ladder", "board"),
+    (DEFAULT, "board"),
+)
+"""Guards, and whose submissions they remember together."""
+CONTESTS = {"wide": (0.04, 0.03, 0.004), "close": (0.01, 0.01, 0.002)}
+"""How far apart teams begin, what they gain, and how far a submission comes out otherwise."""
+POINTS, PLAYED = 2_000, ("nb", "majority", "scan", "designed", "message-passing")
+"""Points of the attacked test set, and the attacks."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """One submission of the contest."""
+
+    team: int
+    """Whose it is."""
+    true: float
+    """Its true accuracy."""
+    marked: Marked = field(repr=False)
+    """It, beside the labels."""
+
+
+def contest(
+    rng: np.random.Generator, spread: tuple[float, float, float], n: int, teams: int, each: int
+) -> Iterator[Sent]:
+    """Return the submissions of a contest in the order in which they are made."""
+    start = rng.normal(0.80, spread[0], teams)
+    gain = rng.exponential(spread[1], teams)
+    difficulty, views = rng.normal(size=n), rng.normal(size=(teams, n)).astype(np.float32)
+    made = np.zeros(teams, np.int64)
+    truth = np.zeros(n, np.int8)
+    for team in rng.permutation(np.repeat(np.arange(teams), each)):
+        rise = gain[team] * -np.expm1(-made[team] / 5)
+        true = float(np.clip(start[team] + rise + rng.normal(0, spread[2]), 0.01, 0.99))
+        made[team] += 1
+        latent = np.sqrt(0.3) * difficulty + np.sqrt(0.55) * views[team]
+        wrong = latent + np.sqrt(0.15) * rng.normal(size=n) > ndtri(true)
+        labels = wrong.astype(np.int8)
+        yield Sent(int(team), true, Marked(int(n - wrong.sum()), n, 2, None, labels, truth))
+
+
+def guard_for(name: str, n: int) -> Guard:
+    """Return the guard of a name, for n points."""
+    return default_guard(n) if name == DEFAULT else guard_named(name)
+
+
+def judged(sent: list[Sent], guard: Guard, scope: str, teams: int) -> tuple[float, float, float]:
+    """Return the share of teams with a score, of answers with news, and the rank correlation."""
+    states: dict[int, GuardState] = {}
+    scores, true, news = np.full(teams, -np.inf), np.zeros(teams), 0
+    for each in sent:
+        holder = each.team if scope == "account" else 0
+        before = states.get(holder) or guard.start(b"contest")
+        answer, after = guard.answer(each.marked, before)
+        states[holder] = after
+        true[each.team] = max(true[each.team], each.true)
+        if after is before or after.spent > before.spent:
+            news += 1
+            scores[each.team] = max(scores[each.team], answer)
+    scored = np.isfinite(scores)
+    ranks = spearmanr(np.where(scored, scores, -1.0), true).statistic
+    return float(scored.mean()), news / len(sent), float(ranks)
+
+
+@dataclass(frozen=True)
+class Turns:
+    """A guard with a state for each of several accounts, which ask in turns."""
+
+    guard: Guard
+    accounts: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.guard.name} in turns"
+
+    def start(self, key: bytes) -> GuardState:
+        return _States(key, of=(self.guard.start(key),) * self.accounts)
+
+    def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
+        assert isinstance(state, _States)
+        i = state.asked % self.accounts
+        answer, after = self.guard.answer(marked, state.of[i])
+        of = (*state.of[:i], after, *state.of[i + 1 :])
+        return answer, replace(state, asked=state.asked + 1, of=of)
+
+    def error(self, n: int) -> float:
+        return self.guard.error(n)
+
+    def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
+        return self.guard.nats(k, n, n_classes, self.accounts)
+
+
+@dataclass(frozen=True, eq=False)
+class _States(GuardState):
+    of: tuple[GuardState, ...] = ()
+
+
+def leaks(guard: Guard, scope: str, accounts: int, games: int) -> dict[str, float]:
+    """Return the mean bias of every attack from so many accounts of `EACH` submissions."""
+    k = accounts * EACH
+    asked = Turns(guard, accounts) if scope == "account" else guard
+    found = {}
+    for name in PLAYED:
+        found[name] = _mean_bias(name, asked, k, games)
+    # Each account's first answer alone: the rest of a Ladder's says hardly anything.
+    found["nb, first answers"] = _mean_bias("nb", asked, min(k, accounts), games)
+    return found
+
+
+def _mean_bias(attack: str, guard: Guard, k: int, games: int) -> float:
+    biases = []
+    for game in range(games):
+        rng = stream(0, "guards", attack, guard.name, k, game)
+        holdout = uniform_holdout(POINTS, 2, rng)
+        biases.append(play(ATTACKS[attack].make(None), holdout, k, rng, guard=guard).bias)
+    return float(np.mean(biases))
+
+
+def honest_table(games: int) -> list[list[str]]:
+    """Return a row for each guard: means over contests, and where 90% of the ranks are."""
+    rows = {guard: [f"`{guard[0]}`", guard[1]] for guard in GUARDS}
+    for kind, spread in CONTESTS.items():
+        found: dict[tuple[str, str], list[tuple[float, float, float]]] = {g: [] for g in GUARDS}
+        for game in range(games):
+            sent = list(contest(stream(0, "contest", kind, game), spread, N, TEAMS, EACH))
+            for name, scope in GUARDS:
+                found[name, scope].append(judged(sent, guard_for(name, N), scope, TEAMS))
+        for guard, values in found.items():
+            scored, news, ranks = np.array(values).T
+            low, high = np.quantile(ranks, [0.05, 0.95])
+            spread_of_ranks = f"{ranks.mean():.2f} ({low:.2f} to {high:.2f})"
+            rows[guard] += [f"{scored.mean():.0%}", f"{news.mean():.0%}", spread_of_ranks]
+    return list(rows.values())
+
+
+def attack_table(games: int, numbers: tuple[int, ...]) -> list[list[str]]:
+    """Return a row for each guard: the best attack's bias beside the bound, in points."""
+    rows = []
+    for name, scope in GUARDS:
+        row = [f"`{name}`", scope]
+        for accounts in numbers:
+            guard = guard_for(name, POINTS)
+            found = leaks(guard, scope, accounts, games)
+            best = max(found, key=found.__getitem__)
+            whose = accounts if scope == "account" else None
+            bound = guarantee(guard, POINTS, 2, accounts * EACH, accounts=whose)
+            row.append(f"{100 * found[best]:.1f} ({best}), at most {100 * bound:.1f}")
+        rows.append(row)
+        print("|", " | ".join(row), "|", flush=True)
+    return rows
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="few contests and few attacks")
+    parser.add_argument("--only", choices=["honest", "attacks"], help="one table")
+    asked = parser.parse_args()
+    if asked.only != "attacks":
+        print("| guard | remembers | wide: with a score | with news | ranks | close: ... |")
+        for row in honest_table(5 if asked.quick else 100):
+            print("|", " | ".join(row), "|")
+    if asked.only != "honest":
+        attack_table(3 if asked.quick else 10, (1, 30) if asked.quick else (1, 5, 30))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""Attacks over HTTP from several accounts: what they end with stays below what is guaranteed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+from privacygauge.audits.holdout_attack.attacks import ATTACKS
+from privacygauge.holdout.bounds import guarantee
+from privacygauge.holdout.guards import guard_named
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.web import Rates, application
+from tests.holdout.server.serving import bearer, npy
+from tests.holdout.test_guarantees import DELTA, allowed
+from tests.thorough import quarter
+
+N, M, EACH = 200, 2, 4
+GUARDS = (
+    "exact",
+    "round:2",
+    "calibrated",
+    "noise:0.05",
+    "laplace:0.05",
+    "ladder",
+    "ladder:0.07",
+    "thresholdout:0.1",
+)
+
+
+class OverHttp:
+    """All that an attack may use of an oracle, asked of a server from accounts in turns."""
+
+    n, n_classes, budget = N, M, None
+
+    def __init__(self, client: TestClient, tokens: list[str], error: float) -> None:
+        self.client, self.tokens, self.error = client, tokens, error
+        self.used = 0
+
+    def left(self, account: str = "") -> int:
+        return EACH * len(self.tokens) - self.used
+
+    def submit(self, labels, *, account: str = "", claimed: float | None = None) -> float:
+        return float(self.submit_all(np.asarray(labels)[None])[0])
+
+    def submit_all(self, labels, *, account: str = "", claimed: float | None = None):
+        answers = []
+        for row in np.asarray(labels):
+            token = self.tokens[self.used % len(self.tokens)]
+            head = bearer(token) | {"Content-Type": "application/octet-stream"}
+            answer = self.client.post("/submissions", content=npy(row), headers=head)
+            assert answer.status_code == 200, answer.text
+            answers.append(answer.json()["score"])
+            self.used += 1
+        return np.array(answers)
+
+
+def ends_of(attack: str, guard: str, accounts: int, games: int, folder) -> np.ndarray:
+    """Return the accuracies that an attack ends with, a board of its own for each."""
+    ends = []
+    for game in range(games):
+        rng = np.random.default_rng([game, accounts])
+        truth = rng.integers(0, M, N)
+        board = open_board(
+            folder / f"{accounts}-{game}.sqlite",
+            truth,
+            n_classes=M,
+            guard=guard,
+            budget=Budget(per_account=EACH),
+        )
+        tokens = [add_account(board.engine, f"sock {i}") for i in range(accounts)]
+        with TestClient(application(board, Rates(10**9, 10**9))) as client:
+            oracle = OverHttp(client, tokens, guard_named(guard).error(N))
+            answer = ATTACKS[attack].make(None).answer(oracle, rng)
+            assert oracle.used <= EACH * accounts
+        board.close()
+        ends.append(np.mean(answer == truth))
+    return np.array(ends)
+
+
+def most(guard: str, accounts: int) -> float:
+    """Return the accuracy that is exceeded once in twenty; below 1, so that it says something."""
+    found = 1 / M + guarantee(
+        guard_named(guard), N, M, EACH * accounts, delta=DELTA, accounts=accounts
+    )
+    assert found < 1
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("attack", ["nb", "designed"])
+def test_attacks_from_several_accounts_stay_below_the_guarantee(attack, guard, tmp_path):
+    games = quarter(40)
+    for accounts in (1, 3):
+        ends = ends_of(attack, guard, accounts, games, tmp_path)
+        assert np.count_nonzero(ends >= most(guard, accounts)) <= allowed(games)
+
+
+def test_more_accounts_gain_more_from_a_guard_for_each():
+    for guard in ("ladder", "ladder:0.07"):
+        assert most(guard, 1) < most(guard, 2) < most(guard, 3)
