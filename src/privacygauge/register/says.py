@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
+from privacygauge.report.blocks import columns, text
 from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
@@ -24,7 +25,6 @@ from privacygauge.report.values import (
     Severity,
     Table,
     Text,
-    Tone,
     Verdict,
     Worst,
 )
@@ -212,8 +212,8 @@ def _table(r: RiskRegister) -> Table:
     return Table(
         "register",
         "Audit by audit",
-        (
-            Column("Audit"),
+        columns(
+            "Audit",
             Column("Severity", prose=True),
             Column("Verdict", prose=True),
             Column("Number", prose=True),
@@ -242,8 +242,8 @@ def _overview(r: RiskRegister) -> Table:
     return Table(
         "overview",
         "Audits",
-        (
-            Column("Audit"),
+        columns(
+            "Audit",
             Column("Severity", prose=True),
             Column("Number", needed=False),
             Column("Guessing gives", prose=True, needed=False),
@@ -270,11 +270,11 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
         ("It does not say", line.unsaid),
         ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
     )
-    advice = (Text(("What to do next:",)), Items(line.advice, numbered=True)) if line.advice else ()
-    warnings = (Text(("Warnings:",)), Items(line.warnings)) if line.warnings else ()
+    advice = (text("What to do next:"), Items(line.advice, numbered=True)) if line.advice else ()
+    warnings = (text("Warnings:"), Items(line.warnings)) if line.warnings else ()
     return (
         Heading(line.name),
-        Text((f"{line.severity.capitalize()}: {line.headline}",)),
+        text(f"{line.severity.capitalize()}: {line.headline}"),
         Pairs(rows),
         *advice,
         *warnings,
@@ -282,39 +282,25 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
 
 
 def _together(r: RiskRegister) -> Text:
-    return Text(
-        (
-            together(r),
-            "An interval of one line says how sure that line is. The more lines there are, the "
-            "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
-            "most, whatever the audits have in common.",
-        ),
-        Tone.PLAIN,
+    return text(
+        together(r),
+        "An interval of one line says how sure that line is. The more lines there are, the "
+        "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
+        "most, whatever the audits have in common.",
     )
 
 
-_TERMS = (
-    (
-        "Severity",
-        "What the grade of an audit's own report comes to on one scale. Grades of different games "
-        "are not exactly comparable: the scale says what to look at first.",
-    ),
-    (
-        "Cannot be told",
-        "The audit says itself that it could not tell, such as where members and non-members "
-        "differ in more than membership. It is no acquittal.",
-    ),
-    (
-        "Not judged",
-        "Nothing was attacked: records were ranked by how exposed they would be.",
-    ),
-    (
-        "Interval",
-        "What the number would be on other records of the same kind, as often as its level says.",
-    ),
-    ("Guessing gives", "What somebody reaches who never saw the release."),
-    ("Member", "A record that went into what is released."),
-)
+_TERMS = {
+    "Severity": "What the grade of an audit's own report comes to on one scale. Grades of "
+    "different games are not exactly comparable: the scale says what to look at first.",
+    "Cannot be told": "The audit says itself that it could not tell, such as where members and "
+    "non-members differ in more than membership. It is no acquittal.",
+    "Not judged": "Nothing was attacked: records were ranked by how exposed they would be.",
+    "Interval": "What the number would be on other records of the same kind, as often as its level "
+    "says.",
+    "Guessing gives": "What somebody reaches who never saw the release.",
+    "Member": "A record that went into what is released.",
+}
 
 
 def _data(r: RiskRegister) -> dict[str, Json]:

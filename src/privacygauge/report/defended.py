@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
 from privacygauge.report.values import Json, Measure, Text
 
@@ -115,7 +116,7 @@ def one_by_one(level: float) -> Text:
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
         "tables do not."
     )
-    return Text((told,))
+    return text(told)
 
 
 def listed(titles: Iterable[str]) -> str:

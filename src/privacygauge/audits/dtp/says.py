@@ -25,66 +25,6 @@ from privacygauge.report.numbers import (
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
-_TERMS = (
-    (
-        "Record, class",
-        "A row of the training data, usually about one person, and what the model is to "
-        "predict for it.",
-    ),
-    (
-        "Query",
-        "What the model is asked about: the attributes of some record, real or made up. It "
-        "answers with a probability for every class.",
-    ),
-    (
-        "Factor, log ratio",
-        "The larger of two probabilities divided by the smaller one, and the natural logarithm "
-        "of that. A factor of 1 is a log ratio of 0: no difference.",
-    ),
-    (
-        "PDTP",
-        "Pointwise differential training privacy: the largest log ratio over all classes "
-        "between the model with and without a record, asked about that record. A lower bound "
-        "of DTP.",
-    ),
-    ("DTP", "Differential training privacy: the same, over every query that can be asked."),
-    (
-        "DTP-1",
-        "The rule that a model with a DTP above 1 should not be published. It comes from "
-        "experiments with membership attacks.",
-    ),
-    (
-        "Direct, indirect",
-        "A direct attack asks about the record itself, an indirect one about something else.",
-    ),
-    (
-        "Exact, certified, unknown",
-        "Exact: the number is the largest over all queries. Certified: it is proved that no "
-        "query shows more than the upper number. Unknown: only the largest of the queries that "
-        "were tried is known.",
-    ),
-    (
-        "Infinite, \N{INFINITY}",
-        "A probability is 0 with the record and not without it, or the other way round; or "
-        "without it the model has no answer.",
-    ),
-    (
-        "Bins",
-        "Probabilities rounded to steps before they are published. It hides small differences "
-        "and keeps every log ratio finite.",
-    ),
-    (
-        "Shield",
-        "A record shields another one where removing it makes the other's influence grow: "
-        "records that resemble each other share their influence.",
-    ),
-    (
-        "Differential privacy",
-        "A guarantee that the way of training gives, for any data. Differential training "
-        "privacy measures one training set and guarantees nothing.",
-    ),
-)
-
 
 def report(f: DtpAudit) -> Report:
     """Return everything that the audit says, as plain values."""
@@ -269,12 +209,36 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
     )
 
 
-def _terms(f: DtpAudit) -> tuple[tuple[str, str], ...]:
-    interval = (
-        f"The range that the true number lies in, in {rate(f.level)} of audits like this one. Only "
-        "what was estimated has one."
-    )
-    return (*_TERMS[:-2], ("Interval", interval), *_TERMS[-2:])
+def _terms(f: DtpAudit) -> dict[str, str]:
+    return {
+        "Record, class": "A row of the training data, usually about one person, and what the model "
+        "is to predict for it.",
+        "Query": "What the model is asked about: the attributes of some record, real or made up. "
+        "It answers with a probability for every class.",
+        "Factor, log ratio": "The larger of two probabilities divided by the smaller one, and the "
+        "natural logarithm of that. A factor of 1 is a log ratio of 0: no difference.",
+        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
+        "between the model with and without a record, asked about that record. A lower bound "
+        "of DTP.",
+        "DTP": "Differential training privacy: the same, over every query that can be asked.",
+        "DTP-1": "The rule that a model with a DTP above 1 should not be published. It comes from "
+        "experiments with membership attacks.",
+        "Direct, indirect": "A direct attack asks about the record itself, an indirect one about "
+        "something else.",
+        "Exact, certified, unknown": "Exact: the number is the largest over all queries. "
+        "Certified: it is proved that no query shows more than the upper number. Unknown: only the "
+        "largest of the queries that were tried is known.",
+        "Infinite, \N{INFINITY}": "A probability is 0 with the record and not without it, or the "
+        "other way round; or without it the model has no answer.",
+        "Bins": "Probabilities rounded to steps before they are published. It hides small "
+        "differences and keeps every log ratio finite.",
+        "Interval": f"The range that the true number lies in, in {rate(f.level)} of audits like "
+        "this one. Only what was estimated has one.",
+        "Shield": "A record shields another one where removing it makes the other's influence "
+        "grow: records that resemble each other share their influence.",
+        "Differential privacy": "A guarantee that the way of training gives, for any data. "
+        "Differential training privacy measures one training set and guarantees nothing.",
+    }
 
 
 def _data(f: DtpAudit) -> dict[str, Json]:

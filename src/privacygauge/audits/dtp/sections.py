@@ -30,7 +30,7 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.blocks import columns, note, pairs, text
 from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate
 from privacygauge.report.values import (
     Block,
@@ -40,7 +40,6 @@ from privacygauge.report.values import (
     Folded,
     Heading,
     Items,
-    Pairs,
     Plot,
     Row,
     Section,
@@ -434,14 +433,14 @@ def _range(values: Floats) -> str:
 
 def _measured(f: DtpAudit) -> tuple[Block, ...]:
     return (
-        Pairs(
-            (
-                ("Model", f.model),
-                ("Training set", f"{n_records(f.n_train)}, {count(len(f.class_names))} classes"),
-                ("Records measured", measured(f)),
-                ("Bins of probabilities", in_bins(f.width)),
-                ("Logarithm", "Natural; a log ratio of 1 is a factor of 2.7."),
-            )
+        pairs(
+            {
+                "Model": f.model,
+                "Training set": f"{n_records(f.n_train)}, {count(len(f.class_names))} classes",
+                "Records measured": measured(f),
+                "Bins of probabilities": in_bins(f.width),
+                "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
+            }
         ),
         Table(
             "methods",

@@ -221,9 +221,8 @@ def _bounded(f: SyntheticAudit) -> tuple[str, ...]:
         return ()
     epsilon = f.headline.worst.epsilon
     return (
-        f"With {rate(epsilon.level)} confidence epsilon is at least "
-        f"{rounded_down(epsilon.low)} for one record, which rules out that nothing leaks. The "
-        "grade is one step higher for it.",
+        f"With {rate(epsilon.level)} confidence epsilon is at least {rounded_down(epsilon.low)} "
+        "for one record, which rules out that nothing leaks. The grade is one step higher for it.",
     )
 
 

@@ -20,6 +20,7 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
+from privacygauge.report.blocks import caution, columns, note, text
 from privacygauge.report.document import estimate_dict, finite
 from privacygauge.report.numbers import (
     DASH,
@@ -43,7 +44,6 @@ from privacygauge.report.values import (
     Row,
     Section,
     Table,
-    Text,
     Tone,
     Worst,
 )
@@ -168,8 +168,8 @@ def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
             "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
             "table does not."
         )
-        blocks.append(Text((told,), Tone.NOTE))
-    return (*blocks, Text((f"Accuracy only. {SCORES}",), Tone.CAUTION), _picture(f))
+        blocks.append(note(told))
+    return (*blocks, caution(f"Accuracy only. {SCORES}"), _picture(f))
 
 
 def _grid(f: HoldoutAudit, head: str) -> Table:
@@ -229,29 +229,20 @@ def _each(f: HoldoutAudit, r: Result) -> Row:
 
 def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "What no attack exceeds, however clever, with a probability of "
-                f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
-                "model. It counts what the answers can tell, so noise earns it nothing.",
-            )
+        text(
+            "What no attack exceeds, however clever, with a probability of "
+            f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
+            "model. It counts what the answers can tell, so noise earns it nothing."
         ),
         Table(
             "guards",
             "Guarantees",
-            (
-                Column("Guard"),
-                Column("Any attack at most, points"),
-                Column("Typical error of an answer, points"),
-            ),
+            columns("Guard", "Any attack at most, points", "Typical error of an answer, points"),
             tuple((g.guard, Shown(guaranteed(g.kl, f.classes)), points(g.error)) for g in f.guards),
         ),
-        Text(
-            (
-                "The error is what honest teams pay for a guard. No limit: so many answers can "
-                "tell, in theory, every label.",
-            ),
-            Tone.NOTE,
+        note(
+            "The error is what honest teams pay for a guard. No limit: so many answers can "
+            "tell, in theory, every label."
         ),
     )
 
@@ -292,7 +283,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
     return Table(
         "asked",
         "What was played",
-        (Column("Played"), Column("", prose=True)),
+        columns("Played", Column("", prose=True)),
         (
             ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
             ("Largest class", percent(f.largest_class)),

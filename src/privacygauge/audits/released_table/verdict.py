@@ -262,8 +262,7 @@ def _risks(f: ReleasedAudit) -> tuple[str, ...]:
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
             f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
-            f"{percent(most)} beyond the control may have gone unnoticed "
-            f"{_together(f)}.",
+            f"{percent(most)} beyond the control may have gone unnoticed {_together(f)}.",
         )
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""

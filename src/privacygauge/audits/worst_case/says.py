@@ -11,6 +11,7 @@ from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
+from privacygauge.report.blocks import columns
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
 from privacygauge.report.document import estimate_dict
 from privacygauge.report.grades import UNTOLD
@@ -45,7 +46,7 @@ def report(f: WorstCaseComparison) -> Report:
         verdict=verdict(f),
         measures=(*_cards(f), *_limits(f)),
         sections=sections(f),
-        terms=tuple(_TERMS.items()),
+        terms=_TERMS,
         worst=Worst(reason="canaries stand in for the records that are most at risk"),
         data=_data(f),
         frames={"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
@@ -187,11 +188,8 @@ def _overview(f: WorstCaseComparison) -> Table:
     return Table(
         "overview",
         title,
-        (
-            Column("Training"),
-            Column("Canaries found"),
-            Column("Ordinary found"),
-            Column("Models right", needed=False),
+        columns(
+            "Training", "Canaries found", "Ordinary found", Column("Models right", needed=False)
         ),
         tuple(
             (

@@ -216,8 +216,7 @@ def _ranked(f: WorstCaseComparison) -> tuple[str, ...]:
     return tuple(
         f"The ranking decided about {name}, not the shares that are found at low false-positive "
         f"rates: {ranked_pairs(group.highest_auc)}, and a ranking this good has a threshold that "
-        "is right at least "
-        f"{percent(supported_accuracy(group.highest_auc).value)} of the time."
+        f"is right at least {percent(supported_accuracy(group.highest_auc).value)} of the time."
         for name, group in groups
         if ranking_decides(group)
     )
