@@ -83,14 +83,7 @@ def report(r: RiskRegister) -> Report:
 def verdict(r: RiskRegister) -> Verdict:
     """Return what a register says as a whole.
 
-    Parameters
-    ----------
-    r : RiskRegister
-
-    Returns
-    -------
-    Verdict
-        The grade is the gravest severity of a line; it adds no judgement of its own.
+    The grade is the gravest severity of a line; it adds no judgement of its own.
     """
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -134,13 +127,10 @@ def sure(number: Number) -> str:
 def lines_frame(r: RiskRegister) -> pd.DataFrame:
     """Return one row for every audit, by falling severity.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
-        ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
-        ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
-        ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
+    Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
+    ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
+    ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
+    ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
     """
     import pandas as pd
 

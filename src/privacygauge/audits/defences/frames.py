@@ -21,20 +21,13 @@ if TYPE_CHECKING:
 def defences_frame(f: DefenceAudit) -> pd.DataFrame:
     """Return one row for every defence: what it costs, and what the best attack still reaches.
 
-    Parameters
-    ----------
-    f : DefenceAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
-        ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
-        ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
-        of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
-        ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
-        ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
-        ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
+    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
+    ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
+    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
+    of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
+    ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
+    ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
+    ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
     """
     import pandas as pd
 

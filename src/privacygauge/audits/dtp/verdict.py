@@ -37,15 +37,8 @@ class Reach:
 def verdict(f: DtpAudit) -> Verdict:
     """Return the verdict on an audit of differential training privacy.
 
-    Parameters
-    ----------
-    f : DtpAudit
-
-    Returns
-    -------
-    Verdict
-        Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
-        certain where every record was measured and no query of the domain shows more.
+    Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
+    certain where every record was measured and no query of the domain shows more.
 
     Notes
     -----

@@ -150,17 +150,10 @@ def _plain(value: Any) -> Json:
 def records_frame(f: SyntheticAudit) -> pd.DataFrame:
     """Return one row for every target.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
-        ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
-        ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
-        ``epsilon_limit:TITLE``.
+    Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
+    ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
+    ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
+    ``epsilon_limit:TITLE``.
     """
     import pandas as pd
 

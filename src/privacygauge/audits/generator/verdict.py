@@ -39,18 +39,11 @@ _MATTERS = (
 def verdict(f: SyntheticAudit) -> Verdict:
     """Return the verdict on an audit of a generator.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-
-    Returns
-    -------
-    Verdict
-        The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
-        and that of the lower end for the one record that is given away most. Without a leak
-        each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
-        but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
-        where there is no leak, but an attack takes tables with a record for those without.
+    The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
+    and that of the lower end for the one record that is given away most. Without a leak
+    each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
+    but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
+    where there is no leak, but an attack takes tables with a record for those without.
 
     Notes
     -----

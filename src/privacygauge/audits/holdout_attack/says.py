@@ -332,15 +332,8 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
 def results_frame(f: HoldoutAudit) -> pd.DataFrame:
     """Return one row for every attack and guard.
 
-    Parameters
-    ----------
-    f : HoldoutAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
-        ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
+    Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
+    ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
     """
     import pandas as pd
 

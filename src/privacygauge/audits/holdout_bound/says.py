@@ -316,14 +316,7 @@ def _rates(f: HoldoutBounds) -> tuple[Block, ...]:
 
 
 def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
-    """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``.
-
-    Parameters
-    ----------
-    f : HoldoutBounds
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-    """
+    """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``."""
     ax = axes(ax)
     low = 1.0
     for place, curve in enumerate(f.curves):

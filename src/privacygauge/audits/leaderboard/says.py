@@ -329,14 +329,11 @@ def _terms(f: LeaderboardAudit) -> dict[str, str]:
 def records_frame(f: LeaderboardAudit) -> pd.DataFrame:
     """Return one row for every submission, in the order of time.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
-        ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
-        a Ladder would have shown), ``copy_of`` (first submission with the same answers),
-        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
-        (names of findings, with commas). Missing throughout what was not available.
+    Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
+    ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
+    a Ladder would have shown), ``copy_of`` (first submission with the same answers),
+    ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
+    (names of findings, with commas). Missing throughout what was not available.
     """
     import pandas as pd
 

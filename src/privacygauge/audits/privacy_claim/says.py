@@ -270,16 +270,7 @@ def _curve(f: ClaimAudit) -> Plot:
 def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     """Draw the bound by the number of guesses, and the largest there could be; `curve_frame`.
 
-    Parameters
-    ----------
-    f : ClaimAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Descriptive: each point is a bound as if it were the only one.
+    Descriptive: each point is a bound as if it were the only one.
     """
     ax = axes(ax)
     x = f.curve.n_guesses
@@ -342,11 +333,8 @@ def records_frame(f: ClaimAudit) -> pd.DataFrame:
 def curve_frame(f: ClaimAudit) -> pd.DataFrame:
     """Return the bound by the number of guesses.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
-        at, not to choose from) and ``largest`` (that of a perfect attack).
+    Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
+    at, not to choose from) and ``largest`` (that of a perfect attack).
     """
     import pandas as pd
 

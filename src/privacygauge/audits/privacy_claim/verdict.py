@@ -37,18 +37,11 @@ _COINS = ", with a fair coin before each"
 def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
-    Parameters
-    ----------
-    f : ClaimAudit
-
-    Returns
-    -------
-    Verdict
-        Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
-        assumption where only the Gaussian one is. Where neither is, and the bound that assumes
-        nothing could not have been, the audit could not have told; else the claim stands. All
-        bounds hold together at the level of the findings. A claim that is not refuted does not
-        stand where scores are higher for canaries that were left out: it cannot be told.
+    Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
+    assumption where only the Gaussian one is. Where neither is, and the bound that assumes
+    nothing could not have been, the audit could not have told; else the claim stands. All
+    bounds hold together at the level of the findings. A claim that is not refuted does not
+    stand where scores are higher for canaries that were left out: it cannot be told.
     """
     found = grade(f)
     if found is REVERSED:

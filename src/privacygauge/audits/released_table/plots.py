@@ -99,16 +99,9 @@ def _in_words(risk: ReleaseRisk) -> str:
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:
     """Return one row for every form of a risk.
 
-    Parameters
-    ----------
-    f : ReleasedAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
-        ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing
-        without a holdout.
+    Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
+    ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing
+    without a holdout.
     """
     import pandas as pd
 

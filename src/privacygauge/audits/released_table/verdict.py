@@ -54,19 +54,12 @@ _VOID = "Success of the other attacks is no evidence of a leak, nor is their fai
 def verdict(f: ReleasedAudit) -> Verdict:
     """Return the verdict on a released table.
 
-    Parameters
-    ----------
-    f : ReleasedAudit
-
-    Returns
-    -------
-    Verdict
-        The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
-        with the highest lower end beyond its control; of the copies beyond those of the holdout.
-        Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
-        there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
-        table or is not a sample of the same source, nor where none finds a leak but one gives away
-        more about the holdout. Copies of records that occur once need no holdout.
+    The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
+    with the highest lower end beyond its control; of the copies beyond those of the holdout.
+    Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
+    there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
+    table or is not a sample of the same source, nor where none finds a leak but one gives away
+    more about the holdout. Copies of records that occur once need no holdout.
     """
     if not f.control:
         return _uncontrolled(f)

@@ -224,18 +224,11 @@ _TERMS = {
 def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:
     """Return one row for every training: what the best attack finds, and what the models cost.
 
-    Parameters
-    ----------
-    f : WorstCaseComparison
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
-        ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
-        ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
-        ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
-        ``delta`` and the ``accountant``.
+    Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
+    ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
+    ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
+    ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
+    ``delta`` and the ``accountant``.
     """
     import pandas as pd
 

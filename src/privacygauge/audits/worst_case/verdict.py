@@ -29,16 +29,9 @@ _UNSAID = (
 def verdict(f: WorstCaseComparison) -> Verdict:
     """Return the verdict on trainings.
 
-    Parameters
-    ----------
-    f : WorstCaseComparison
-
-    Returns
-    -------
-    Verdict
-        The grade is `grade_of_training` of the training by which least is found of canaries. The
-        first sentence says whether canaries rank the trainings as ordinary records do, and which
-        defences leave canaries at risk.
+    The grade is `grade_of_training` of the training by which least is found of canaries. The
+    first sentence says whether canaries rank the trainings as ordinary records do, and which
+    defences leave canaries at risk.
     """
     grade = grade_of_training(f.best)
     if hidden := _hidden(f, grade):
