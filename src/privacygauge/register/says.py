@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
 from privacygauge.report.blocks import columns, text
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
@@ -253,10 +253,7 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
         ("The attacker", line.knowledge),
         (line.number.label, number),
         ("Guessing gives", line.number.guessing),
-        (
-            f"Most exposed {line.worst.what}",
-            worst,
-        ),
+        (f"Most exposed {line.worst.what}", worst),
         ("It does not say", line.unsaid),
         ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
     )
@@ -298,10 +295,7 @@ def _data(r: RiskRegister) -> dict[str, Json]:
     return {
         "order": RULE,
         "together": {
-            "level": r.together.level,
-            "asked": r.together.asked,
-            "needed": r.together.needed,
-            "lines": list(r.together.names),
+            **picked(r.together, "level", "asked", "needed", lines="names"),
             "method": "Bonferroni over lines",
             "sentence": together(r),
         },
@@ -313,37 +307,16 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
     """Return a line as plain values."""
     number = line.number
     return {
-        "name": line.name,
-        "kind": line.kind,
-        "audited": line.audited,
-        "files": list(line.files),
-        "game": line.game,
-        "knowledge": line.knowledge,
-        "severity": line.severity.value,
-        "grade": line.grade,
-        "headline": line.headline,
+        **picked(line, "name", "kind", "audited", "files", "game", "knowledge", "severity"),
+        **picked(line, "grade", "headline", "measures", "advice", "unsaid", "warnings"),
+        **picked(line, "version", "seed", "sha256"),
         "number": {
-            "metric": number.metric,
-            "label": number.label,
-            "value": finite(number.value),
+            **picked(
+                number, "metric", "label", "value", "guessing", "method", "estimate", "risked"
+            ),
             "shown": str(number.shown),
-            "guessing": number.guessing,
-            "method": number.method,
-            "estimate": None if number.estimate is None else estimate_dict(number.estimate),
-            "risked": number.risked,
         },
-        "measures": {name: finite(value) for name, value in line.measures.items()},
-        "worst": {
-            "what": line.worst.what,
-            "ids": list(line.worst.ids),
-            "reason": line.worst.reason or None,
-        },
-        "advice": list(line.advice),
-        "unsaid": line.unsaid,
-        "warnings": list(line.warnings),
-        "version": line.version,
-        "seed": line.seed,
-        "sha256": line.sha256,
+        "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }
 
 

@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences.comparison import (
-    can_be_undone,
-    compared,
-    n_together,
-    warnings_of,
-)
+from privacygauge.audits.defences.comparison import can_be_undone, compared, n_together, warnings_of
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
 from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
@@ -30,15 +25,8 @@ from privacygauge.audits.defended_models import (
 from privacygauge.audits.units import owners, twice
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import training_attacks, training_games
-from privacygauge.classifier.defences.trained import (
-    TrainedAlike,
-    TrainedWithout,
-    train_each_way,
-)
-from privacygauge.classifier.defences.training import (
-    StopAfter,
-    TrainingDefence,
-)
+from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
+from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.pool_game import PoolGame

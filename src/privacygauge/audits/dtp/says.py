@@ -8,11 +8,8 @@ from privacygauge.audits.dtp import records, sections
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
-from privacygauge.classifier.dtp.checked import Checked
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.classifier.dtp.variation import Variation
-from privacygauge.core.checks import Floats
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import estimate_dict, finite, picked
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -84,11 +81,7 @@ def _measures(f: DtpAudit) -> tuple[Measure, ...]:
             f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
         ),
         Measure(
-            "dtp-upper",
-            "Log ratio that no query exceeds",
-            high,
-            Shown(nats(high)),
-            card=False,
+            "dtp-upper", "Log ratio that no query exceeds", high, Shown(nats(high)), card=False
         ),
         Measure(
             "pdtp",
@@ -244,19 +237,15 @@ def _terms(f: DtpAudit) -> dict[str, str]:
 def _data(f: DtpAudit) -> dict[str, Json]:
     """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
     return {
-        "model": f.model,
-        "method": f.method,
-        "refits": _refits(f.checked),
-        "bin": float(f.width),
-        "n_train": int(f.n_train),
+        **picked(f, "model", "method", "n_train", "decision", "certified", bin="width"),
+        "refits": None
+        if f.checked is None
+        else picked(f.checked, "agree", compared="n", largest_difference="largest"),
         "n_measured": len(f.rows),
         "pdtp": {
-            "max": finite(f.highest),
+            **picked(f, max="highest", above_1="n_above", infinite="n_infinite"),
+            **picked(f, mean_estimate="mean", share_above_1="share_above"),
             "mean": finite(f.mean.value),
-            "above_1": f.n_above,
-            "infinite": f.n_infinite,
-            "mean_estimate": estimate_dict(f.mean),
-            "share_above_1": estimate_dict(f.share_above),
             "riskiest": [_record(f, i) for i in f.order[: records.MOST].tolist()],
         },
         "dtp": {
@@ -269,19 +258,15 @@ def _data(f: DtpAudit) -> dict[str, Json]:
                 "rows": f.rows[records.by_other_queries(f)].tolist(),
             },
         },
-        "decision": f.decision,
-        "certified": f.certified,
-        "removal": _removal(f.removal),
-        "variation": [_variation(v) for v in f.variation],
+        "removal": None
+        if f.removal is None
+        else picked(f.removal, "removed", "highest", "best", "groups", "order", "measure"),
+        "variation": [picked(v, *_VARIED) for v in f.variation],
         "repeated": _repeated(f),
     }
 
 
-def _refits(checked: Checked | None) -> Json:
-    if checked is None:
-        return None
-    largest = finite(checked.largest)
-    return {"compared": checked.n, "agree": checked.agree, "largest_difference": largest}
+_VARIED = ("row", "label", "initialisation", "sampling", "with_it", "without", "own", "stands_out")
 
 
 def _named(f: DtpAudit, i: int) -> dict[str, Json]:
@@ -301,45 +286,14 @@ def _record(f: DtpAudit, i: int) -> dict[str, Json]:
     }
 
 
-def _removal(path: RemovalPath | None) -> Json:
-    if path is None:
-        return None
-    return {
-        "removed": path.removed.tolist(),
-        "highest": _numbers(path.highest),
-        "best": path.best,
-        "groups": [group.tolist() for group in path.groups],
-        "order": path.order,
-        "measure": path.measure,
-    }
-
-
-def _variation(v: Variation) -> Json:
-    return {
-        "row": int(v.row),
-        "label": int(v.label),
-        "initialisation": _numbers(v.initialisation),
-        "sampling": _numbers(v.sampling),
-        "with_it": finite(v.with_it),
-        "without": finite(v.without),
-        "own": finite(v.own),
-        "stands_out": finite(v.stands_out),
-    }
-
-
 def _repeated(f: DtpAudit) -> Json:
     if not f.averages:
         return None
     return {
         "training_sets": int(f.averages[0].n),
-        "above_1": f.n_above_on_average,
-        "surely_above_1": f.n_surely_above,
+        **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
         "riskiest": [
             {**_named(f, i), "mean": estimate_dict(f.averages[i])}
             for i in records.by_average(f).tolist()
         ],
     }
-
-
-def _numbers(values: Floats) -> list[Json]:
-    return [finite(x) for x in values.tolist()]

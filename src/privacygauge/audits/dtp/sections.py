@@ -207,10 +207,7 @@ def _queries(f: DtpAudit) -> tuple[Block, ...]:
     )
     if not n:
         none = "No record was found that other queries give away while its own does not."
-        return (
-            about,
-            text(none),
-        )
+        return (about, text(none))
     return (
         about,
         text(
@@ -294,10 +291,7 @@ def _steps(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
     if n == shown:
         return (table,)
     more = f"{count(shown)} of {count(n)} removals are shown; all are in removal.csv."
-    return (
-        table,
-        note(more),
-    )
+    return (table, note(more))
 
 
 def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:

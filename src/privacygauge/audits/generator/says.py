@@ -20,14 +20,7 @@ from privacygauge.report.numbers import (
     rounded_down,
     several,
 )
-from privacygauge.report.values import (
-    About,
-    Measure,
-    Pairs,
-    Report,
-    Section,
-    Worst,
-)
+from privacygauge.report.values import About, Measure, Pairs, Report, Section, Worst
 
 FPR = 0.1
 """The false-positive rate of the number on true positives."""
@@ -270,7 +263,4 @@ _TERMS = {
 
 
 def _terms(f: SyntheticAudit) -> dict[str, str]:
-    return {
-        **_TERMS,
-        "Interval": interval(f.level, "tables"),
-    }
+    return {**_TERMS, "Interval": interval(f.level, "tables")}

@@ -29,16 +29,7 @@ from privacygauge.report.numbers import (
     several,
     shortened,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Row,
-    Table,
-    Tone,
-)
+from privacygauge.report.values import Block, Cell, Column, Content, Folded, Row, Table, Tone
 
 _PRINTED = 5
 """Number of of the riskiest records that are printed in a terminal."""

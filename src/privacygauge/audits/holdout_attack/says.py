@@ -21,16 +21,8 @@ from privacygauge.audits.holdout_words import (
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
 from privacygauge.report.blocks import caution, columns, note, text
-from privacygauge.report.document import estimate_dict, finite
-from privacygauge.report.numbers import (
-    DASH,
-    Shown,
-    count,
-    percent,
-    percent_estimate,
-    plain,
-    rate,
-)
+from privacygauge.report.document import picked
+from privacygauge.report.numbers import DASH, Shown, count, percent, percent_estimate, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
@@ -252,10 +244,7 @@ def _measured(f: HoldoutAudit) -> Pairs:
     rows = [
         ("Estimates", _interval(each)),
         ("Trials", FIXED),
-        (
-            "Final answer",
-            f"Judged on all labels, apart from the {count(f.queries)} submissions.",
-        ),
+        ("Final answer", f"Judged on all labels, apart from the {count(f.queries)} submissions."),
         (
             "In the verdict",
             f"{_interval(corrected)}: all {count(len(f.results))} hold together (Bonferroni).",
@@ -356,29 +345,18 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
     """
     return {
         "attack": f.worst.attack,
-        "n": int(f.n),
-        "classes": int(f.classes),
-        "queries": int(f.queries),
-        "trials": int(f.trials),
-        "knowledge": f.knowledge,
-        "largest_class": float(f.largest_class),
-        "model_accuracy": None if f.model_accuracy is None else float(f.model_accuracy),
+        **picked(f, "n", "classes", "queries", "trials", "knowledge"),
+        **picked(f, "largest_class", "model_accuracy"),
         **_result(f.worst),
         "attacks": [{"name": r.attack, **_result(r)} for r in f.results],
-        "guards": [{"name": g.guard, "kl": float(g.kl), "error": float(g.error)} for g in f.guards],
-        "honest_best_of_k": {"bias": float(f.honest), "accuracy": float(f.honest_accuracy)},
+        "guards": [picked(g, "kl", "error", name="guard") for g in f.guards],
+        "honest_best_of_k": picked(f, bias="honest", accuracy="honest_accuracy"),
     }
 
 
 def _result(r: Result) -> dict[str, Json]:
+    estimates = picked(r, "accuracy", "bias", bias_corrected="corrected", bias_expected="expected")
     return {
-        "guard": r.guard,
-        "accuracy": estimate_dict(r.accuracy),
-        "baseline": float(r.baseline),
-        "bias": estimate_dict(r.bias),
-        "bias_corrected": estimate_dict(r.corrected),
-        "bias_expected": None if r.expected is None else finite(r.expected),
-        "queries_used": float(r.queries_used),
-        "needs_points": bool(r.needs_points),
-        "informed": bool(r.informed),
+        **estimates,
+        **picked(r, "guard", "baseline", "queries_used", "needs_points", "informed"),
     }

@@ -29,7 +29,7 @@ from privacygauge.audits.holdout_words import (
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import caution, columns, note, text
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate, several
 from privacygauge.report.values import (
     About,
@@ -52,18 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_HEADS = {
-    ATTACK: "Known attacks",
-    HONEST: "Honest selection",
-    GUARANTEE: "Guarantees",
-}
+_HEADS = {ATTACK: "Known attacks", HONEST: "Honest selection", GUARANTEE: "Guarantees"}
 
-_FURTHER = {
-    "nb": "nb",
-    "majority": "majority",
-    "scan": "linear_scan",
-    "theorem-3-1": "theorem_3_1",
-}
+_FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-3-1": "theorem_3_1"}
 """Names of measures that stand in the table only, and of their biases."""
 
 
@@ -247,12 +238,7 @@ def _allowed_table(f: HoldoutBounds, head: str) -> Table:
             Column("Taken for granted", prose=True, needed=False),
         ),
         tuple(
-            (
-                a.title,
-                Shown(submissions(a.submissions)),
-                Shown(submissions(a.points)),
-                a.assumption,
-            )
+            (a.title, Shown(submissions(a.submissions)), Shown(submissions(a.points)), a.assumption)
             for a in f.allowed
         ),
         f"Either so many submissions to {several(f.n, 'example')}, or so many examples for "
@@ -361,39 +347,17 @@ def _data(f: HoldoutBounds) -> dict[str, Json]:
     (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,
     which are not biases, under ``rates`` alone.
     """
-    strongest = f.strongest
     return {
-        "n": int(f.n),
-        "classes": int(f.classes),
-        "queries": int(f.queries),
-        "accounts": int(f.accounts),
-        "per_account": int(f.per_account),
-        "guard": f.guard,
-        "accuracy": float(f.accuracy),
-        "correlation": float(f.correlation),
+        **picked(f, "n", "classes", "queries", "accounts", "per_account", "guard", "accuracy"),
+        **picked(f, "correlation", "allowed_bias", nb_simulated="simulated"),
         **{b.key: float(b.value) for b in f.biases if b.kind != RATE},
-        "nb_simulated": None if f.simulated is None else estimate_dict(f.simulated),
-        "strongest": None
-        if strongest is None
-        else {"name": strongest.key, "bias": float(strongest.value)},
-        "assumptions": {
-            b.key: {"kind": b.kind, "assumption": b.assumption, "applies": bool(b.applies)}
-            for b in f.biases
-        },
+        "strongest": None if f.strongest is None else picked(f.strongest, name="key", bias="value"),
+        "assumptions": {b.key: picked(b, "kind", "assumption", "applies") for b in f.biases},
         "rates": {b.key: float(b.value) for b in f.biases if b.kind == RATE},
-        "reconstruction_queries": f.reconstruction,
-        "transcript_nats": float(f.nats),
-        "closed_form": {"trusted": bool(f.trusted), "draws_per_label": float(f.per_label)},
-        "allowed_bias": float(f.allowed_bias),
+        **picked(f, reconstruction_queries="reconstruction", transcript_nats="nats"),
+        "closed_form": picked(f, "trusted", draws_per_label="per_label"),
         "allowed": {
-            a.key: {
-                "submissions": a.submissions,
-                "examples": a.points,
-                "assumption": a.assumption,
-            }
-            for a in f.allowed
+            a.key: picked(a, "submissions", "assumption", examples="points") for a in f.allowed
         },
-        "curves": {
-            c.key: {"queries": c.queries.tolist(), "bias": c.bias.tolist()} for c in f.curves
-        },
+        "curves": {c.key: picked(c, "queries", "bias") for c in f.curves},
     }

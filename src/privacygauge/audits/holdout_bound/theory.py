@@ -8,14 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import (
-    ATTACK,
-    GUARANTEE,
-    HONEST,
-    RATE,
-    Bias,
-    BiasCurve,
-)
+from privacygauge.audits.holdout_bound.found import ATTACK, GUARANTEE, HONEST, RATE, Bias, BiasCurve
 from privacygauge.core import checks
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (

@@ -12,6 +12,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.replay import Replay
 from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -249,12 +250,7 @@ def _found_table(f: LeaderboardAudit) -> Table:
             Column("p, corrected", needed=False),
         ),
         tuple(
-            (
-                test.detector.title,
-                _accounts(test),
-                p_value(test.p_value),
-                p_value(test.adjusted),
-            )
+            (test.detector.title, _accounts(test), p_value(test.p_value), p_value(test.adjusted))
             for test in f.findings
         ),
     )
@@ -361,49 +357,30 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """
     return {
-        "n": int(f.n),
-        "classes": f.n_classes,
+        **picked(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
+        **picked(f, accounts="n_accounts", improvements="rises", copies_of_others="shared_copies"),
+        **picked(f, near_copies_of_others="near_copies"),
         "submissions": len(f.submissions.accounts),
-        "accounts": int(f.n_accounts),
-        "evidence": f.evidence,
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
-        "suspects": list(f.suspects),
         "tests": [_test(test) for test in f.tests],
-        "winner": {
-            "account": f.winner.account,
-            "submissions": int(f.winner.submissions),
-            "best": float(f.winner.best),
-            "margin": f.winner.margin,
-            "correlation": float(f.winner.correlation),
-            "selection": float(f.winner.selection),
-            "explained": f.winner.explained,
-        },
-        "improvements": f.rises,
-        "ladder": {"guard": f.ladder, "improvements": f.ladder_rises},
-        "copies": f.copies,
-        "copies_of_others": f.shared_copies,
-        "near_copies_of_others": f.near_copies,
+        "winner": picked(
+            f.winner,
+            "account",
+            "submissions",
+            "best",
+            "margin",
+            "correlation",
+            "selection",
+            "explained",
+        ),
+        "ladder": picked(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
-            {
-                "guard": r.guard,
-                "improvements": int(r.improvements),
-                "best": float(r.best),
-                "mean_error": float(r.error),
-                "nats": float(r.nats),
-                "approximate": bool(r.approximate),
-            }
+            picked(r, "guard", "improvements", "best", "nats", "approximate", mean_error="error")
             for r in f.replays
         ],
     }
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:
-    return {
-        "detector": test.detector.name,
-        "title": test.detector.title,
-        "accounts": list(test.accounts),
-        "p_value": float(test.p_value),
-        "adjusted": float(test.adjusted),
-        "says": test.says,
-        "null": test.detector.null,
-    }
+    detector = picked(test.detector, "title", "null", detector="name")
+    return {**detector, **picked(test, "accounts", "p_value", "adjusted", "says")}

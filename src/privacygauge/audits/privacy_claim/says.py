@@ -13,7 +13,7 @@ from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import columns, note, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -350,15 +350,10 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {
         "claim": claim_dict(f.claim),
-        "design": f.design,
-        "n_in": f.n_in,
-        "n_out": f.n_out,
+        **picked(f, "design", "n_in", "n_out", "rates"),
         "bounds": [
             {
-                "name": bound.name,
-                "assumption": bound.assumption,
-                "epsilon": estimate_dict(bound.estimate),
-                "largest": finite(bound.largest),
+                **picked(bound, "name", "assumption", "largest", epsilon="estimate"),
                 "refutes": bound.refutes(f.claim),
                 "could_refute": bound.could_refute(f.claim),
             }
@@ -366,11 +361,8 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
         ],
         "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
-        "rates": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in f.rates],
         "curve": {
             "descriptive": f.design != "sequential",
-            "n_guesses": f.curve.n_guesses.tolist(),
-            "epsilon": [finite(x) for x in f.curve.low.tolist()],
-            "largest": [finite(x) for x in f.curve.largest.tolist()],
+            **picked(f.curve, "n_guesses", "largest", epsilon="low"),
         },
     }

@@ -46,16 +46,11 @@ def verdict(f: ClaimAudit) -> Verdict:
     found = grade(f)
     if found is REVERSED:
         return direction.verdict(direction.sentences(f.inverted), found)
-    sentences = {
-        REFUTED: _refuted,
-        IF_GAUSSIAN: _if_gaussian,
-        UNKNOWN: _unknown,
-        STANDS: _stands,
-    }[found](f)
+    said = {REFUTED: _refuted, IF_GAUSSIAN: _if_gaussian, UNKNOWN: _unknown, STANDS: _stands}
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
     headline, next_ = _headline(f, found), advice(f, found)
-    return Verdict(found, scale, headline, sentences, unsaid, next_, _gauge(f, found))
+    return Verdict(found, scale, headline, said[found](f), unsaid, next_, _gauge(f, found))
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:

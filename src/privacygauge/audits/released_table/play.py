@@ -235,11 +235,7 @@ def _checked(
 
 
 def _corrected(
-    tried: Sequence[Hits],
-    copied: Copies,
-    lone: LoneCopies,
-    level: float,
-    units: tuple[Ints, Ints],
+    tried: Sequence[Hits], copied: Copies, lone: LoneCopies, level: float, units: tuple[Ints, Ints]
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.

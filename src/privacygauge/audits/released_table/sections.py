@@ -23,23 +23,10 @@ from privacygauge.report.numbers import (
     plain,
     rate,
 )
-from privacygauge.report.values import (
-    Block,
-    Column,
-    Content,
-    Folded,
-    Pairs,
-    Table,
-    Text,
-    Tone,
-)
+from privacygauge.report.values import Block, Column, Content, Folded, Pairs, Table, Text, Tone
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 
-KINDS = {
-    "singling-out": "Singling out",
-    "linkability": "Linkability",
-    "inference": "Inference",
-}
+KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""
 
 _AT_ONCE = 8

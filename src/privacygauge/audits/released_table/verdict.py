@@ -75,13 +75,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
         *(() if grade == NONE else (MATTERS,)),
     )
     return Verdict(
-        grade,
-        GRADES,
-        _headline(f, grade),
-        sentences,
-        _unsaid(grade),
-        _advice(f, grade),
-        _gauge(f),
+        grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade), _gauge(f)
     )
 
 

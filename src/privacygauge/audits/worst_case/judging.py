@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.mislabelled import (
-    Targets,
-    WrongLabel,
-    every_model_as_target,
-    targets,
-)
+from privacygauge.classifier.mislabelled import Targets, WrongLabel, every_model_as_target, targets
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.shadows import failures
 from privacygauge.classifier.suite import METRICS

@@ -20,19 +20,9 @@ from privacygauge.audits.worst_case.found import (
 from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
 from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
-from privacygauge.classifier.defences.trainings import (
-    UNDEFENDED,
-    Before,
-    array_of,
-    values_each_way,
-)
+from privacygauge.classifier.defences.trainings import UNDEFENDED, Before, array_of, values_each_way
 from privacygauge.classifier.estimators import as_trainer, require_records
-from privacygauge.classifier.mislabelled import (
-    LeastLikelyLabel,
-    Targets,
-    UniformLabel,
-    WrongLabel,
-)
+from privacygauge.classifier.mislabelled import LeastLikelyLabel, Targets, UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints

@@ -13,7 +13,7 @@ from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report.blocks import columns
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.document import estimate_dict, picked
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     Shown,
@@ -259,16 +259,14 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
     """
     return {
         "label": f.none.found.label,
-        "n_together": int(f.n_together),
-        "fpr": float(f.fpr),
+        **picked(f, "n_together", "fpr"),
         "best": f.best.title,
         "changed_places": [[a.title, b.title] for a, b in f.changed_places],
         "trainings": [
             {
-                "title": training.title,
+                **picked(training, "title", test_accuracy="accuracy"),
                 "model": training.found.model,
                 "claim": claim_dict(training.claim),
-                "test_accuracy": estimate_dict(training.accuracy),
                 "targets": [_group(group) for group in training.found.groups],
             }
             for training in f.trainings
@@ -279,15 +277,11 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
 def _group(group: TargetRisk) -> Json:
     best = [(known.fpr, *group.highest(known.fpr)) for known in group.attacks[0].rates]
     return {
-        "name": group.name,
-        "n_targets": group.n_targets,
-        "n_models": group.n_models,
+        **picked(group, "name", "n_targets", "n_models", "highest_auc"),
         "highest": {key(fpr): {"attack": name, **_rate(found)} for fpr, name, found in best},
-        "highest_auc": estimate_dict(group.highest_auc),
         "attacks": [
             {
-                "name": attacked.attack,
-                "auc": estimate_dict(attacked.auc),
+                **picked(attacked, "auc", name="attack"),
                 "tpr_at_fpr": {key(found.fpr): _rate(found) for found in attacked.rates},
             }
             for attacked in group.attacks
