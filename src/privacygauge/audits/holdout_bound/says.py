@@ -348,8 +348,8 @@ def _data(f: HoldoutBounds) -> dict[str, Json]:
     which are not biases, under ``rates`` alone.
     """
     return {
-        **picked(f, "n", "classes", "queries", "accounts", "per_account", "guard", "accuracy"),
-        **picked(f, "correlation", "allowed_bias", nb_simulated="simulated"),
+        **picked(f, "n", "classes", "queries", "accounts", "per_account", "guard"),
+        **picked(f, "accuracy", "correlation", "allowed_bias", nb_simulated="simulated"),
         **{b.key: float(b.value) for b in f.biases if b.kind != RATE},
         "strongest": None if f.strongest is None else picked(f.strongest, name="key", bias="value"),
         "assumptions": {b.key: picked(b, "kind", "assumption", "applies") for b in f.biases},

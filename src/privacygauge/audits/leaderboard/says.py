@@ -363,16 +363,7 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
         "submissions": len(f.submissions.accounts),
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
         "tests": [_test(test) for test in f.tests],
-        "winner": picked(
-            f.winner,
-            "account",
-            "submissions",
-            "best",
-            "margin",
-            "correlation",
-            "selection",
-            "explained",
-        ),
+        "winner": {**picked(f.winner, "explained"), **picked(f.winner, *vars(f.winner))},
         "ladder": picked(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
             picked(r, "guard", "improvements", "best", "nats", "approximate", mean_error="error")

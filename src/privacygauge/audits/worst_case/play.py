@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.audits.running import Running
 from privacygauge.audits.units import owners, twice
 from privacygauge.audits.worst_case.found import (
     NO_DEFENCE,
@@ -17,7 +18,7 @@ from privacygauge.audits.worst_case.found import (
     WorstCaseComparison,
     resolved,
 )
-from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
+from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, Design, judged
 from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import UNDEFENDED, Before, array_of, values_each_way
@@ -28,11 +29,9 @@ from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import rate
-from privacygauge.report.values import Origin
-from privacygauge.runs.store import plan_in, read_run, unchecked_code
+from privacygauge.runs.store import plan_in, read_run
 
 NAME = "worst_case"
 """What runs are called."""
@@ -87,24 +86,10 @@ def compare_worst_cases(
         As in `audit_worst_case`.
     delta : float, optional
         Of DP-SGD that names none; default: one over the number of records.
-    run : str or Path, optional
-        Folder that keeps what was trained: after an interruption the same call goes on there.
-    n_jobs : int, optional
-        Processes; default: one, or what ``joblib.parallel_config`` says.
-    progress : callable, optional
-        Called with the models done, each trained in every way, and the number of all.
+    run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_model`.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
-    invocation : mapping, optional
-        How to start the run again, kept in its folder.
 
     Returns
     -------
@@ -122,52 +107,56 @@ def compare_worst_cases(
     misleading", sections 3 and 4. The intervals allow for targets that come back in many models,
     not for another drawing of the table.
     """
+    running = Running(
+        command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
+    )
+    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
+    return compared(model, x, y, defences, design, running, unit=unit, delta=delta, before=before)
+
+
+def compared(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    defences: Sequence[TrainingDefence | Trainer | str],
+    design: Design,
+    running: Running,
+    *,
+    unit: ArrayLike | None = None,
+    delta: float | None = None,
+    before: Before | None = None,
+) -> WorstCaseComparison:
+    """Return what `compare_worst_cases` does, from who is asked about and how it is run."""
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
-    n_numbers = len(attacks) * (1 + len(asked_for)) * 2 * (len(fprs) + 1)
-    asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, max(n_numbers, 1))
-    wrong = label or UniformLabel()
+    asked = design.asked(len(asked_for), running)
+    wrong = design.label or UniformLabel()
     owner = owners(unit, None, len(labels))
-    chosen, inside = dealt(
-        features, labels, n_canaries, n_ordinary, _known(wrong, run, n_canaries),
-        n_models=n_models, seed=seed, unit=owner,
-    )  # fmt: skip
+    known = _known(wrong, running.run, design.n_canaries)
+    chosen, inside = design.dealt(features, labels, known, running.seed, owner)
     ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
     values = values_each_way(
         trainings_of(trainer, ways),
-        _cohort(features, chosen, inside, seed),
-        seed=seed,
-        run=run,
+        _cohort(features, chosen, inside, running.seed),
+        seed=running.seed,
+        run=running.run,
         name=NAME,
-        about={"canaries": n_canaries, "wrong label": wrong.name},
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
+        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        invocation=running.invocation,
+        n_jobs=running.n_jobs,
+        progress=running.progress,
         before=before,
     )
     trainings, failed = _judged(trainer, ways, values, inside, chosen, wrong.name, asked)
-    warnings = (
-        *(twice(features, labels) if owner is None else ()),
-        *_warnings(trainings, chosen),
-        *unchecked_code(run),
-    )
-    about = {
-        **versions("torch" if trainer.logits else None),
-        "model": trainer.name,
-        "wrong label": wrong.name,
-        **(provenance or {}),
-    }
-    skipped = (*failed, *trainings[0].found.skipped)
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=skipped,
-        warnings=warnings,
-        provenance=about,
+    origin = running.origin(
+        "torch" if trainer.logits else None,
+        skipped=(*failed, *trainings[0].found.skipped),
+        warnings=(
+            *(twice(features, labels) if owner is None else ()),
+            *_warnings(trainings, chosen),
+        ),
+        about={"model": trainer.name, "wrong label": wrong.name},
     )
     return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from privacygauge.audits.running import Running
 from privacygauge.audits.worst_case.found import WorstCaseAudit
-from privacygauge.audits.worst_case.judging import ATTACKS, FPRS
-from privacygauge.audits.worst_case.play import compare_worst_cases
+from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, Design
+from privacygauge.audits.worst_case.play import compared
 from privacygauge.classifier.mislabelled import WrongLabel
 from privacygauge.classifier.shadows import Progress
 from privacygauge.core.game import Attack
@@ -66,14 +67,8 @@ def audit_worst_case(
     unit : array_like, shape (n,), optional
         The person behind each record: one coin puts all records of a person in, and intervals go
         by person.
-    run : str or Path, optional
-        Folder that keeps what was trained.
-    invocation : mapping, optional
-        How to start the run again, kept in its folder.
-    n_jobs : int, optional
-        Processes.
-    progress : callable, optional
-        Called with the number of models done and the number of all.
+    run, invocation, n_jobs, progress
+        As in `audit_model`.
     seed : int
         Equal seeds give equal canaries and equal coins, whatever is trained: so trainings can be
         compared.
@@ -97,25 +92,11 @@ def audit_worst_case(
     intervals allow for targets that come back (`tprs_of_repeated`), not for another drawing of
     the table.
     """
-    found = compare_worst_cases(
-        model,
-        x,
-        y,
-        n_canaries=n_canaries,
-        n_ordinary=n_ordinary,
-        label=label,
-        n_models=n_models,
-        attacks=attacks,
-        fprs=fprs,
-        unit=unit,
-        run=run,
-        n_jobs=n_jobs,
-        progress=progress,
-        seed=seed,
-        level=level,
-        command="audit_worst_case",
-        invocation=invocation,
+    running = Running(
+        "audit_worst_case", seed, level, None, run, invocation, n_jobs=n_jobs, progress=progress
     )
+    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
+    found = compared(model, x, y, (), design, running, unit=unit)
     # The training may well be one with a defence: its name says which.
     training = replace(found.none, title=found.none.found.model)
     return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)
