@@ -98,12 +98,6 @@ def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
     return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
-def ends(name: str, found: Estimate | None) -> dict[str, object]:
-    """Return a number and the ends of its interval as columns; missing where there is none."""
-    three = (None,) * 3 if found is None else (found.value, found.low, found.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
-
-
 def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
     """Return how intervals were made, by what they are of."""
     return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}

@@ -70,6 +70,12 @@ def picked(found: object, *names: str, **called: str) -> dict[str, Json]:
     return {key: values_of(getattr(found, name)) for key, name in named.items()}
 
 
+def ends(name: str, found: Estimate | None) -> dict[str, object]:
+    """Return a number and the ends of its interval as columns; missing where there is none."""
+    three = (None,) * 3 if found is None else (found.value, found.low, found.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
+
+
 def finite(value: float | None) -> float | None:
     """Return a number as a plain float; None for infinity and for what was not computed."""
     return None if value is None or not math.isfinite(value) else float(value)

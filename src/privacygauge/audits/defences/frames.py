@@ -8,8 +8,8 @@ from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedD
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.defences import AttackedDefence
 from privacygauge.report.attacks.data import decided
-from privacygauge.report.defended import claim_columns, claim_dict, ends
-from privacygauge.report.document import estimate_dict, picked
+from privacygauge.report.defended import claim_columns, claim_dict
+from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
 

@@ -7,7 +7,7 @@ import numpy as np
 from privacygauge.audits.dtp import records, sections
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
-from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
+from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.report.document import estimate_dict, finite, picked
 from privacygauge.report.numbers import (
@@ -18,6 +18,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
 )
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
@@ -139,7 +140,7 @@ def _over_all(f: DtpAudit) -> tuple[str, str]:
 def _exactly(f: DtpAudit) -> str:
     if f.complete:
         return "Computed for every record, not estimated."
-    return f"Of {n_records(len(f.rows))} measured; others may be above it."
+    return f"Of {several(len(f.rows), 'record')} measured; others may be above it."
 
 
 def _share(f: DtpAudit) -> str:
@@ -161,7 +162,7 @@ def _mean(f: DtpAudit) -> str:
         return "Infinite, because some record's PDTP is."
     if f.complete:
         return "Over every record of the training set, not estimated."
-    return f"Estimated for the training set from {n_records(f.mean.n)}."
+    return f"Estimated for the training set from {several(f.mean.n, 'record')}."
 
 
 def _of_removal(path: RemovalPath | None) -> tuple[Measure, ...]:
@@ -194,7 +195,7 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
             "Above 1 on average",
             float(n),
             Shown(count(n)),
-            f"over {n_sets(f.averages[0].n)}",
+            f"over {several(f.averages[0].n, 'training set')}",
             f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
             f"{rate(f.averages[0].level)} interval is.",
             gate=False,

@@ -21,7 +21,7 @@ from privacygauge.audits.holdout_words import (
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
 from privacygauge.report.blocks import caution, columns, note, text
-from privacygauge.report.document import picked
+from privacygauge.report.document import ends, picked
 from privacygauge.report.numbers import DASH, Shown, count, percent, percent_estimate, plain, rate
 from privacygauge.report.values import (
     About,
@@ -326,13 +326,19 @@ def results_frame(f: HoldoutAudit) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = []
-    for r in f.results:
-        row: dict[str, object] = {"attack": r.attack, "guard": r.guard, "baseline": r.baseline}
-        named = {"accuracy": r.accuracy, "bias": r.bias, "bias_corrected": r.corrected}
-        for name, found in named.items():
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-        rows.append({**row, "bias_expected": r.expected, "queries_used": r.queries_used})
+    rows = [
+        {
+            "attack": r.attack,
+            "guard": r.guard,
+            "baseline": r.baseline,
+            **ends("accuracy", r.accuracy),
+            **ends("bias", r.bias),
+            **ends("bias_corrected", r.corrected),
+            "bias_expected": r.expected,
+            "queries_used": r.queries_used,
+        }
+        for r in f.results
+    ]
     return pd.DataFrame(rows)
 
 

@@ -12,8 +12,8 @@ from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report.blocks import columns
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
-from privacygauge.report.document import estimate_dict, picked
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
+from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     Shown,
