@@ -73,7 +73,7 @@ def report(r: RiskRegister) -> Report:
         terms=_TERMS,
         worst=Worst(),
         data=_data(r),
-        frames={"register.csv": lambda: _safe(lines_frame(r))},
+        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
         nothing_left_out="Nothing: every line names who is exposed most.",
         overview=(_overview(r),),
         name=r.title,
@@ -347,12 +347,8 @@ def _row(line: RegisterLine) -> dict[str, object]:
     }
 
 
-def _safe(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of which no spreadsheet takes a cell for a formula."""
-    return frame.map(_no_formula)
-
-
 def _no_formula(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula."""
     # A spreadsheet runs what begins like this, and ids come from the user's data.
     risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{cell}" if risky else cell

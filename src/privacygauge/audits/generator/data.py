@@ -10,7 +10,6 @@ import numpy as np
 from privacygauge.audits.generator.found import Group, SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.document import estimate_dict, finite, picked, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.tables import names_of
@@ -93,13 +92,12 @@ def _targets(f: SyntheticAudit) -> list[Json]:
 def _judged(target: TargetEvaluation) -> dict[str, Json]:
     return {
         **picked(target, "auc", "accuracy"),
-        "tpr_at_fpr": {key(r.fpr): _rate(r) for r in target.tpr_at_fpr},
+        "tpr_at_fpr": {
+            key(r.fpr): {**estimate_dict(r.estimate), **picked(r, "resolved")}
+            for r in target.tpr_at_fpr
+        },
         "epsilon": {"low": finite(target.epsilon.low), "limit": finite(target.epsilon_limit)},
     }
-
-
-def _rate(rate: RateAtFpr) -> dict[str, Json]:
-    return {**estimate_dict(rate.estimate), "resolved": bool(rate.resolved)}
 
 
 def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:

@@ -57,7 +57,7 @@ def report(f: SyntheticAudit) -> Report:
             Section("groups", "How the records were chosen", sections.groups(f), "Groups"),
             Section("use", "Privacy beside use", sections.use(f), "Use"),
         ),
-        terms=_terms(f),
+        terms={**_TERMS, "Interval": interval(f.level, "tables")},
         worst=Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
         data=data(f),
         frames={"records.parquet": lambda: records_frame(f)},
@@ -260,7 +260,3 @@ _TERMS = {
     "Distance to the closest record": "How near synthetic records come to real ones. It is no "
     "evidence of safety: tables that keep a distance can give people away all the same.",
 }
-
-
-def _terms(f: SyntheticAudit) -> dict[str, str]:
-    return {**_TERMS, "Interval": interval(f.level, "tables")}

@@ -188,12 +188,9 @@ def closest(f: ReleasedAudit) -> tuple[Block, ...]:
     )
 
 
-def _share(fact: Fact) -> Shown:
-    return percent_estimate(fact.estimate)
-
-
 def _distance(fact: Fact) -> Shown:
-    return _share(fact) if fact.label.startswith("Rows") else decimal_estimate(fact.estimate, 4)
+    is_share = fact.label.startswith("Rows")
+    return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
 
 
 def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact], Shown]) -> Table:
