@@ -41,8 +41,8 @@ from .audits.vulnerable.found import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records
 from .audits.worst_case.found import WorstCaseAudit as WorstCaseAudit
 from .audits.worst_case.found import WorstCaseComparison as WorstCaseComparison
+from .audits.worst_case.play import audit_worst_case as audit_worst_case
 from .audits.worst_case.play import compare_worst_cases as compare_worst_cases
-from .audits.worst_case.single import audit_worst_case as audit_worst_case
 from .classifier.files import load_predictions as load_predictions
 from .classifier.files import save_predictions as save_predictions
 from .classifier.networks.trainer import Networks as Networks

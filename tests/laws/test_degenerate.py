@@ -14,7 +14,7 @@ import privacygauge as pg
 from privacygauge.audits.attacks import audit, played_of, telling
 from privacygauge.audits.holdout_attack.play import attack_holdout
 from privacygauge.audits.privacy_claim.play import ManyRuns
-from privacygauge.audits.worst_case.single import audit_worst_case
+from privacygauge.audits.worst_case.play import audit_worst_case
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import predictions

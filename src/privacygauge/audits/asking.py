@@ -83,8 +83,7 @@ def option(
         As in `Asked`.
     """
     return field(
-        default=default,
-        metadata={_KEY: Asked(text, metavar, flag, panel, offers, role, split)},
+        default=default, metadata={_KEY: Asked(text, metavar, flag, panel, offers, role, split)}
     )
 
 

@@ -26,11 +26,7 @@ Result = tuple[Play, Evaluation] | Skipped
 
 
 def audit(
-    rounds: Sequence[Round],
-    attacks: Sequence[Attack],
-    *,
-    seed: int = 0,
-    level: float = 0.95,
+    rounds: Sequence[Round], attacks: Sequence[Attack], *, seed: int = 0, level: float = 0.95
 ) -> list[Result]:
     """Return what every attack did in rounds that were dealt already.
 

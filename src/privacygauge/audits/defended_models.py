@@ -12,11 +12,7 @@ from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.dp_sgd import PrivateTraining
 from privacygauge.classifier.defences.games import behind
 from privacygauge.classifier.defences.named import any_defence_named
-from privacygauge.classifier.defences.trained import (
-    TrainedAlike,
-    TrainedWithout,
-    recorded_epochs,
-)
+from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, recorded_epochs
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     OtherTraining,

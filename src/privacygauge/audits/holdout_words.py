@@ -80,56 +80,31 @@ def limits(bias: float, classes: int) -> bool:
     return bias < 1 - 1 / classes - 1e-12
 
 
-def terms(level: float) -> tuple[tuple[str, str], ...]:
+def terms(level: float) -> dict[str, str]:
     """Return the words of the page, explained."""
-    return (
-        (
-            "Test set, example, label",
-            "Examples whose true classes are hidden, one of them, and its class.",
-        ),
-        ("Submission, query", "Labels for all examples, sent in to be scored."),
-        (
-            "Accuracy",
-            "The share of the examples that a submission has right. A guess has 1/m with m "
-            "classes.",
-        ),
-        (
-            "Bias",
-            "How much better a submission looks on this test set than it is on new data. An "
-            "attack's answer is worth a guess on new data, so all it gains is bias.",
-        ),
-        ("Point", "A percentage point of accuracy: from 50% to 51% is one."),
-        (
-            "Guard",
-            "What stands between the accuracy and whoever submits: rounding, noise, or a Ladder, "
-            "which shows a score only when it is clearly better than the best so far.",
-        ),
-        (
-            "Naive Bayes (NB)",
-            "Submits random labels, and then takes for every example the label that the scores "
-            "make most likely.",
-        ),
-        (
-            "Majority",
-            "The same with one vote per query: for its labels where it beat a guess, against them "
-            "where not.",
-        ),
-        ("Linear scan", "Changes one label at a time and watches the score."),
-        (
-            "Honest, best of k",
-            "Nobody attacks, but the best of many scores is chosen; luck is chosen along with it.",
-        ),
-        (
-            "Guarantee",
-            "A bias that no attack exceeds, however clever, by somebody who knew nothing of the "
-            "labels before, with the probability that is stated. It counts what the answers can "
-            "tell at most.",
-        ),
-        (
-            "Interval",
-            f"The range that the true number lies in, in {rate(level)} of repetitions.",
-        ),
-    )
+    return {
+        "Test set, example, label": "Examples whose true classes are hidden, one of them, and its "
+        "class.",
+        "Submission, query": "Labels for all examples, sent in to be scored.",
+        "Accuracy": "The share of the examples that a submission has right. A guess has 1/m with m "
+        "classes.",
+        "Bias": "How much better a submission looks on this test set than it is on new data. An "
+        "attack's answer is worth a guess on new data, so all it gains is bias.",
+        "Point": "A percentage point of accuracy: from 50% to 51% is one.",
+        "Guard": "What stands between the accuracy and whoever submits: rounding, noise, or a "
+        "Ladder, which shows a score only when it is clearly better than the best so far.",
+        "Naive Bayes (NB)": "Submits random labels, and then takes for every example the label "
+        "that the scores make most likely.",
+        "Majority": "The same with one vote per query: for its labels where it beat a guess, "
+        "against them where not.",
+        "Linear scan": "Changes one label at a time and watches the score.",
+        "Honest, best of k": "Nobody attacks, but the best of many scores is chosen; luck is "
+        "chosen along with it.",
+        "Guarantee": "A bias that no attack exceeds, however clever, by somebody who knew nothing "
+        "of the labels before, with the probability that is stated. It counts what the answers can "
+        "tell at most.",
+        "Interval": f"The range that the true number lies in, in {rate(level)} of repetitions.",
+    }
 
 
 def _finite(value: float) -> float:

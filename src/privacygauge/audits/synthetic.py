@@ -49,8 +49,7 @@ class SyntheticRequest(TableRequest):
     """What was asked."""
 
     data: str = argument(
-        "REAL",
-        "Real records, which a generator learns from: .csv or .parquet with a header.",
+        "REAL", "Real records, which a generator learns from: .csv or .parquet with a header."
     )
     generator: str | None = option(
         "--generator",

@@ -33,11 +33,7 @@ def _correlations(found: Utility) -> Iterator[tuple[Content, ...]]:
         return
     name, reference = "Associations of two columns", found.holdout_correlation_mean
     real = DASH if reference is None else fixed(reference, 3)
-    yield (
-        Cell(name, ("difference, mean over all pairs",)),
-        fixed(found.correlation_mean, 3),
-        real,
-    )
+    yield (Cell(name, ("difference, mean over all pairs",)), fixed(found.correlation_mean, 3), real)
     yield (
         Cell(name, ("difference, largest of all pairs",)),
         fixed(found.correlation_largest, 3),

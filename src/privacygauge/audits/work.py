@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from privacygauge.audits.asking import Request
+from privacygauge.audits.provenance import file_hashes
+from privacygauge.audits.running import Running
 from privacygauge.audits.user_code import code_in, compared_code
 from privacygauge.core.versions import today
 from privacygauge.report.values import Report
@@ -75,6 +77,25 @@ class Work:
             "code": code,
             "made": self.made or today(),
         }
+
+    def running(self, command: str, request: Request, progress: Progress | None = None) -> Running:
+        """Return how an audit of the files that were asked for is run here.
+
+        Raises
+        ------
+        InputError
+            If the run was made with other code.
+        """
+        return Running(
+            command,
+            request.seed,
+            request.level,
+            file_hashes(request.files()),
+            run=self.run,
+            invocation=self.invocation(command, request),
+            n_jobs=self.jobs,
+            progress=progress,
+        )
 
     @property
     def made(self) -> str:

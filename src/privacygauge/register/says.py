@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.blocks import columns, text
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
@@ -24,7 +25,6 @@ from privacygauge.report.values import (
     Severity,
     Table,
     Text,
-    Tone,
     Verdict,
     Worst,
 )
@@ -73,7 +73,7 @@ def report(r: RiskRegister) -> Report:
         terms=_TERMS,
         worst=Worst(),
         data=_data(r),
-        frames={"register.csv": lambda: _safe(lines_frame(r))},
+        frames={"register.csv": lambda: lines_frame(r).map(_no_formula)},
         nothing_left_out="Nothing: every line names who is exposed most.",
         overview=(_overview(r),),
         name=r.title,
@@ -83,14 +83,7 @@ def report(r: RiskRegister) -> Report:
 def verdict(r: RiskRegister) -> Verdict:
     """Return what a register says as a whole.
 
-    Parameters
-    ----------
-    r : RiskRegister
-
-    Returns
-    -------
-    Verdict
-        The grade is the gravest severity of a line; it adds no judgement of its own.
+    The grade is the gravest severity of a line; it adds no judgement of its own.
     """
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
@@ -134,13 +127,10 @@ def sure(number: Number) -> str:
 def lines_frame(r: RiskRegister) -> pd.DataFrame:
     """Return one row for every audit, by falling severity.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
-        ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
-        ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
-        ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
+    Columns: ``name``, ``kind``, ``severity``, ``grade``, ``headline``, ``metric``, ``value``,
+    ``low``, ``high``, ``level`` and ``n`` (missing where the number was computed),
+    ``method``, ``guessing``, ``audited``, ``game``, ``worst`` (ids, with semicolons),
+    ``advice`` (the most urgent), ``warnings`` (how many), ``version``, ``seed``, ``sha256``.
     """
     import pandas as pd
 
@@ -212,8 +202,8 @@ def _table(r: RiskRegister) -> Table:
     return Table(
         "register",
         "Audit by audit",
-        (
-            Column("Audit"),
+        columns(
+            "Audit",
             Column("Severity", prose=True),
             Column("Verdict", prose=True),
             Column("Number", prose=True),
@@ -242,8 +232,8 @@ def _overview(r: RiskRegister) -> Table:
     return Table(
         "overview",
         "Audits",
-        (
-            Column("Audit"),
+        columns(
+            "Audit",
             Column("Severity", prose=True),
             Column("Number", needed=False),
             Column("Guessing gives", prose=True, needed=False),
@@ -263,18 +253,15 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
         ("The attacker", line.knowledge),
         (line.number.label, number),
         ("Guessing gives", line.number.guessing),
-        (
-            f"Most exposed {line.worst.what}",
-            worst,
-        ),
+        (f"Most exposed {line.worst.what}", worst),
         ("It does not say", line.unsaid),
         ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
     )
-    advice = (Text(("What to do next:",)), Items(line.advice, numbered=True)) if line.advice else ()
-    warnings = (Text(("Warnings:",)), Items(line.warnings)) if line.warnings else ()
+    advice = (text("What to do next:"), Items(line.advice, numbered=True)) if line.advice else ()
+    warnings = (text("Warnings:"), Items(line.warnings)) if line.warnings else ()
     return (
         Heading(line.name),
-        Text((f"{line.severity.capitalize()}: {line.headline}",)),
+        text(f"{line.severity.capitalize()}: {line.headline}"),
         Pairs(rows),
         *advice,
         *warnings,
@@ -282,39 +269,25 @@ def _line(line: RegisterLine) -> tuple[Block, ...]:
 
 
 def _together(r: RiskRegister) -> Text:
-    return Text(
-        (
-            together(r),
-            "An interval of one line says how sure that line is. The more lines there are, the "
-            "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
-            "most, whatever the audits have in common.",
-        ),
-        Tone.PLAIN,
+    return text(
+        together(r),
+        "An interval of one line says how sure that line is. The more lines there are, the "
+        "likelier it is that one of them is wrong. The probabilities of being wrong add up at "
+        "most, whatever the audits have in common.",
     )
 
 
-_TERMS = (
-    (
-        "Severity",
-        "What the grade of an audit's own report comes to on one scale. Grades of different games "
-        "are not exactly comparable: the scale says what to look at first.",
-    ),
-    (
-        "Cannot be told",
-        "The audit says itself that it could not tell, such as where members and non-members "
-        "differ in more than membership. It is no acquittal.",
-    ),
-    (
-        "Not judged",
-        "Nothing was attacked: records were ranked by how exposed they would be.",
-    ),
-    (
-        "Interval",
-        "What the number would be on other records of the same kind, as often as its level says.",
-    ),
-    ("Guessing gives", "What somebody reaches who never saw the release."),
-    ("Member", "A record that went into what is released."),
-)
+_TERMS = {
+    "Severity": "What the grade of an audit's own report comes to on one scale. Grades of "
+    "different games are not exactly comparable: the scale says what to look at first.",
+    "Cannot be told": "The audit says itself that it could not tell, such as where members and "
+    "non-members differ in more than membership. It is no acquittal.",
+    "Not judged": "Nothing was attacked: records were ranked by how exposed they would be.",
+    "Interval": "What the number would be on other records of the same kind, as often as its level "
+    "says.",
+    "Guessing gives": "What somebody reaches who never saw the release.",
+    "Member": "A record that went into what is released.",
+}
 
 
 def _data(r: RiskRegister) -> dict[str, Json]:
@@ -322,10 +295,7 @@ def _data(r: RiskRegister) -> dict[str, Json]:
     return {
         "order": RULE,
         "together": {
-            "level": r.together.level,
-            "asked": r.together.asked,
-            "needed": r.together.needed,
-            "lines": list(r.together.names),
+            **picked(r.together, "level", "asked", "needed", lines="names"),
             "method": "Bonferroni over lines",
             "sentence": together(r),
         },
@@ -337,37 +307,16 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
     """Return a line as plain values."""
     number = line.number
     return {
-        "name": line.name,
-        "kind": line.kind,
-        "audited": line.audited,
-        "files": list(line.files),
-        "game": line.game,
-        "knowledge": line.knowledge,
-        "severity": line.severity.value,
-        "grade": line.grade,
-        "headline": line.headline,
+        **picked(line, "name", "kind", "audited", "files", "game", "knowledge", "severity"),
+        **picked(line, "grade", "headline", "measures", "advice", "unsaid", "warnings"),
+        **picked(line, "version", "seed", "sha256"),
         "number": {
-            "metric": number.metric,
-            "label": number.label,
-            "value": finite(number.value),
+            **picked(
+                number, "metric", "label", "value", "guessing", "method", "estimate", "risked"
+            ),
             "shown": str(number.shown),
-            "guessing": number.guessing,
-            "method": number.method,
-            "estimate": None if number.estimate is None else estimate_dict(number.estimate),
-            "risked": number.risked,
         },
-        "measures": {name: finite(value) for name, value in line.measures.items()},
-        "worst": {
-            "what": line.worst.what,
-            "ids": list(line.worst.ids),
-            "reason": line.worst.reason or None,
-        },
-        "advice": list(line.advice),
-        "unsaid": line.unsaid,
-        "warnings": list(line.warnings),
-        "version": line.version,
-        "seed": line.seed,
-        "sha256": line.sha256,
+        "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }
 
 
@@ -398,12 +347,8 @@ def _row(line: RegisterLine) -> dict[str, object]:
     }
 
 
-def _safe(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of which no spreadsheet takes a cell for a formula."""
-    return frame.map(_no_formula)
-
-
 def _no_formula(cell: object) -> object:
+    """Return a cell that no spreadsheet takes for a formula."""
     # A spreadsheet runs what begins like this, and ids come from the user's data.
     risky = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
     return f"'{cell}" if risky else cell

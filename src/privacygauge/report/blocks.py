@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.report.values import Column, Text, Tone
+from collections.abc import Mapping
+
+from privacygauge.report.numbers import Shown
+from privacygauge.report.values import Cell, Column, Pairs, Text, Tone
 
 
 def text(*paragraphs: str) -> Text:
@@ -13,6 +16,16 @@ def text(*paragraphs: str) -> Text:
 def note(*paragraphs: str) -> Text:
     """Return a remark on what stands above."""
     return Text(paragraphs, Tone.NOTE)
+
+
+def caution(*paragraphs: str) -> Text:
+    """Return a warning in a box."""
+    return Text(paragraphs, Tone.CAUTION)
+
+
+def pairs(rows: Mapping[str, str | Shown | Cell]) -> Pairs:
+    """Return names, each with what there is to say of it."""
+    return Pairs(tuple(rows.items()))
 
 
 def columns(*heads: str | Column) -> tuple[Column, ...]:

@@ -60,15 +60,8 @@ class ScoreShares:
 def roc_curves(evaluations: Sequence[Evaluation]) -> tuple[Curve, ...]:
     """Return the thinned ROC curve of every attack, in the order of the suite.
 
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-
-    Returns
-    -------
-    tuple of Curve
-        Each has at most `POINTS` points, all of them points of the full curve, and gives the same
-        TPR at every reported FPR.
+    Each has at most `POINTS` points, all of them points of the full curve, and gives the same
+    TPR at every reported FPR.
     """
     return tuple(_curve(attack) for attack in evaluations)
 
@@ -98,14 +91,7 @@ def kept_points(curve: Roc, limit: int = POINTS) -> Ints:
 def score_shares(attack: Evaluation) -> ScoreShares:
     """Return how the scores of an attack are spread.
 
-    Parameters
-    ----------
-    attack : Evaluation
-
-    Returns
-    -------
-    ScoreShares
-        Bins of equal width over all but the outermost half percent of either end.
+    Bins of equal width over all but the outermost half percent of either end.
     """
     inside, outside = attack.roc.members, attack.roc.nonmembers
     # Both are sorted: a position is a quantile.

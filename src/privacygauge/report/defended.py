@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.report.axes import INK, MARKERS, OTHER, SERIES, axes, legend_above, short
+from privacygauge.report.blocks import text
 from privacygauge.report.numbers import DASH, Shown, count, plain, rate, rounded_up
 from privacygauge.report.values import Json, Measure, Text
 
@@ -97,12 +98,6 @@ def claim_columns(claim: PrivacyClaim | None) -> dict[str, Json]:
     return {"epsilon": claim.epsilon, "delta": claim.delta, "accountant": claim.accountant or None}
 
 
-def ends(name: str, found: Estimate | None) -> dict[str, object]:
-    """Return a number and the ends of its interval as columns; missing where there is none."""
-    three = (None,) * 3 if found is None else (found.value, found.low, found.high)
-    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
-
-
 def methods(named: Mapping[str, Estimate]) -> dict[str, str]:
     """Return how intervals were made, by what they are of."""
     return {name: f"{x.method}, {rate(x.level)}, n = {count(x.n)}" for name, x in named.items()}
@@ -115,7 +110,7 @@ def one_by_one(level: float) -> Text:
         "numbers some look good or bad by luck alone: the comparison above allows for that, these "
         "tables do not."
     )
-    return Text((told,))
+    return text(told)
 
 
 def listed(titles: Iterable[str]) -> str:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+
+import numpy as np
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.values import Json
@@ -27,6 +30,50 @@ def estimate_dict(estimate: Estimate | Skipped) -> dict[str, Json]:
         "n": int(estimate.n),
         "method": estimate.method,
     }
+
+
+def values_of(found: object) -> Json:
+    """Return a value of any kind as JSON has it; what JSON has no form for becomes text.
+
+    An estimate, or what stands for one that was not made, is as in `estimate_dict`; another value
+    with fields has them by name.
+    """
+    if found is None or isinstance(found, bool | int | str):
+        return found
+    if isinstance(found, float):
+        return finite(found)
+    if isinstance(found, np.ndarray | np.generic):
+        return values_of(found.tolist())
+    if isinstance(found, Estimate | Skipped):
+        return estimate_dict(found)
+    if isinstance(found, Mapping):
+        return {str(name): values_of(value) for name, value in found.items()}
+    if isinstance(found, list | tuple):
+        return [values_of(value) for value in found]
+    if is_dataclass(found):
+        return picked(found, *(field.name for field in fields(found)))
+    return str(found)
+
+
+def picked(found: object, *names: str, **called: str) -> dict[str, Json]:
+    """Return attributes of a value as JSON has them, by their names.
+
+    Parameters
+    ----------
+    found : object
+    *names : str
+        Names of attributes, and keys of what is returned.
+    **called : str
+        Names of attributes, by their keys.
+    """
+    named = {**{name: name for name in names}, **called}
+    return {key: values_of(getattr(found, name)) for key, name in named.items()}
+
+
+def ends(name: str, found: Estimate | None) -> dict[str, object]:
+    """Return a number and the ends of its interval as columns; missing where there is none."""
+    three = (None,) * 3 if found is None else (found.value, found.low, found.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), three, strict=True))
 
 
 def finite(value: float | None) -> float | None:

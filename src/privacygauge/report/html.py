@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privacygauge.report import numbers
+from privacygauge.report import numbers, svg
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -23,6 +23,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.filters["count"] = numbers.count
+    found.filters["drawn"] = svg.drawn
     return found
 
 

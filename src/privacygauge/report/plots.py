@@ -51,13 +51,7 @@ def plot_roc(
 
 
 def plot_scores(attack: Evaluation, ax: Axes | None = None) -> Axes:
-    """Draw how an attack scores members and non-members; numbers: `curves.score_shares`.
-
-    Parameters
-    ----------
-    attack : Evaluation
-    ax : matplotlib.axes.Axes, optional
-    """
+    """Draw how an attack scores members and non-members; numbers: `curves.score_shares`."""
     ax = axes(ax)
     shares = score_shares(attack)
     inside, outside = shares.members * 100, shares.nonmembers * 100

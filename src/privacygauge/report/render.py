@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import tables
 from privacygauge.report.blocks import columns
-from privacygauge.report.document import as_text, estimate_dict, finite
+from privacygauge.report.document import as_text, estimate_dict, finite, picked, values_of
 from privacygauge.report.html import environment
 from privacygauge.report.numbers import Shown, plain
-from privacygauge.report.svg import Picture, picture
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
-    Block,
     Cell,
     Content,
-    Folded,
     Json,
     Measure,
-    Plot,
     Report,
     Severity,
     Table,
@@ -58,8 +54,6 @@ def page(report: Report) -> str:
     Everything from the user's data is escaped, and characters that steer a page are replaced. The
     page asks for nothing from outside and runs no script.
     """
-    found = (block for section in report.sections for block in _within(section.blocks))
-    pictures = {block.name: _drawn(block) for block in found if isinstance(block, Plot)}
     template = environment().get_template("page.html.j2")
     return template.render(
         r=report,
@@ -70,7 +64,6 @@ def page(report: Report) -> str:
         colour=_PAGE_COLOURS[report.verdict.grade.severity],
         limits=_limits(report),
         cards=report.cards,
-        pictures=pictures,
     )
 
 
@@ -91,17 +84,6 @@ def _limits(report: Report) -> Table:
         rows,
         "As --fail-above or a policy set them.",
     )
-
-
-def _within(blocks: Iterable[Block]) -> Iterator[Block]:
-    for block in blocks:
-        yield block
-        if isinstance(block, Folded):
-            yield from _within(block.blocks)
-
-
-def _drawn(plot: Plot) -> Picture:
-    return picture(plot.name, plot.title, plot.caption, plot.words, plot.draw)
 
 
 def summary(report: Report) -> str:
@@ -192,45 +174,22 @@ def document(report: Report) -> dict[str, Json]:
     An estimate is a dict of value, low, high, level, n and method; something that was not computed
     is ``{"skipped": reason}``; infinity is None. Scores of single records are not in it.
     """
-    origin, verdict, about = report.origin, report.verdict, report.about
+    origin, verdict = report.origin, report.verdict
     return {
         "schema": SCHEMA,
-        "kind": report.kind,
-        "title": report.title,
-        "name": report.name,
-        "note": report.note,
-        "made": origin.made,
-        "command": origin.command,
-        "version": origin.version,
-        "seed": int(origin.seed),
-        "level": float(origin.level),
-        "about": {
-            "audited": about.audited,
-            "game": about.game,
-            "knowledge": about.knowledge,
-            "task": about.task,
-        },
+        **picked(report, "kind", "title", "name", "note"),
+        **picked(origin, "made", "command", "version", "seed", "level", "warnings"),
+        "about": values_of(report.about),
         "verdict": {
             "grade": verdict.grade.word,
             "severity": verdict.grade.severity.value,
-            "headline": verdict.headline,
-            "sentences": list(verdict.sentences),
-            "unsaid": verdict.unsaid,
-            "advice": list(verdict.advice),
+            **picked(verdict, "headline", "sentences", "unsaid", "advice"),
         },
         "measures": {name: finite(x) for name, x in report.numbers.items()},
         "numbers": [_number(measure, origin.level) for measure in report.measures],
-        "limits": [
-            {"metric": x.metric, "limit": x.limit, "found": finite(x.found), "kept": x.kept}
-            for x in report.held
-        ],
-        "worst": {
-            "what": report.worst.what,
-            "ids": list(report.worst.ids),
-            "reason": report.worst.reason,
-        },
+        "limits": values_of(report.held),
+        "worst": values_of(report.worst),
         "skipped": [{"name": s.name, "reason": s.reason} for s in origin.skipped],
-        "warnings": list(origin.warnings),
         "provenance": dict(sorted(origin.provenance.items())),
         **report.data,
     }
@@ -239,16 +198,10 @@ def document(report: Report) -> dict[str, Json]:
 def _number(measure: Measure, level: float) -> Json:
     found = measure.found
     return {
-        "name": measure.name,
-        "label": measure.label,
+        **picked(measure, "name", "label", "note", "guessing", "gate", "doubtful", "looks"),
         "value": finite(measure.numbers[measure.name]),
-        "shown": {"value": measure.shown.value, "interval": measure.shown.interval},
-        "note": measure.note,
-        "guessing": measure.guessing,
-        "gate": measure.gate,
-        "doubtful": measure.doubtful,
+        "shown": picked(measure.shown, "value", "interval"),
         "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,
-        "looks": measure.looks,
         "estimate": None if isinstance(found, float) else estimate_dict(found),
     }
 

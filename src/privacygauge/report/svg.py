@@ -5,10 +5,10 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from privacygauge.report.axes import FAINT, INK, OTHER, PAPER, SERIES
+from privacygauge.report.values import Plot
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -16,28 +16,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A plot on the page."""
-
-    name: str
-    """Prefix of all ids in the SVG."""
-    title: str
-    """What it shows."""
-    caption: str
-    """How to read it."""
-    description: str
-    """What there is to see, for those who cannot."""
-    svg: Markup
-    """The drawing."""
-
-
-def picture(
-    name: str, title: str, caption: str, description: str, draw: Callable[[], Axes]
-) -> Picture:
-    """Return a plot ready to stand in a page; `name` tells it from the others there."""
-    svg = _inline(svg_text(draw, transparent=True), name, title, description)
-    return Picture(name, title, caption, description, svg)
+def drawn(plot: Plot) -> Markup:
+    """Return a plot ready to stand in a page; its name tells it from the others there."""
+    return _inline(svg_text(plot.draw, transparent=True), plot.name, plot.title, plot.words)
 
 
 def svg_text(draw: Callable[[], Axes | Figure], *, transparent: bool) -> str:

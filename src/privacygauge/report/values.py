@@ -461,7 +461,7 @@ class Report:
     """Its numbers. The first that a release can be held to stands for the audit in a register."""
     sections: tuple[Section, ...]
     """The page below the numbers."""
-    terms: tuple[tuple[str, str], ...]
+    terms: Mapping[str, str]
     """Words of the page, explained."""
     worst: Worst
     """Who is exposed most."""

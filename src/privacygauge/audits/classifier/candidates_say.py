@@ -92,7 +92,7 @@ def report(f: CandidateAudit) -> Report:
                 (plots.roc(f.evaluations), plots.roc_log(f.evaluations), plots.scores(f.best)),
             ),
         ),
-        terms=_terms(f),
+        terms=dict(_terms(f)),
         worst=Worst("candidates, by row", tuple(str(f.targets[i]) for i in order[:_NAMED])),
         data=_data(f),
         frames={
@@ -325,10 +325,10 @@ def _terms(f: CandidateAudit) -> tuple[tuple[str, str], ...]:
             "Candidate set",
             "The records that the adversary knows. Half of them, at random, are the training set.",
         ),
-        *terms("Attack", "Shadow model"),
+        *terms("Attack", "Shadow model").items(),
         ("Interval", interval(f.level)),
-        *terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR", "\N{DAGGER} dagger"),
-        *terms("ROC, AUC"),
+        *terms("Balanced accuracy", "TPR, recall", "FPR", "TPR at FPR").items(),
+        *terms("\N{DAGGER} dagger", "ROC, AUC").items(),
         *((pdtp,) if f.measured is not None else ()),
     )
 

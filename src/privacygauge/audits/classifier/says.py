@@ -66,7 +66,7 @@ def report(f: Audit) -> Report:
             Section("records", "The riskiest records", _riskiest(found), "Riskiest records"),
             Section("facts", "About the release", _facts(f), "The release"),
         ),
-        terms=_terms(f.level),
+        terms=dict(_terms(f.level)),
         worst=Worst(reason="no score was kept for single records")
         if found is None
         else found.worst,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.defences import AttackedDefence
 from privacygauge.report.attacks.data import decided
-from privacygauge.report.defended import claim_columns, claim_dict, ends
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.defended import claim_columns, claim_dict
+from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
 
@@ -21,20 +20,13 @@ if TYPE_CHECKING:
 def defences_frame(f: DefenceAudit) -> pd.DataFrame:
     """Return one row for every defence: what it costs, and what the best attack still reaches.
 
-    Parameters
-    ----------
-    f : DefenceAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
-        ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
-        ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
-        of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
-        ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
-        ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
-        ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
+    Columns: ``defence``, ``can_be_undone``, ``attack`` and ``attack_non_adaptive``; of
+    ``model_accuracy_before`` and ``_after`` (on non-members), ``distance``, ``accuracy`` and
+    ``auc`` (adaptive), ``accuracy_non_adaptive``, ``auc_non_adaptive``, and for each quantile
+    of the members' risk score ``risk_0.5_before`` and ``_after``: the value, ``_low`` and
+    ``_high``. Where models were trained also ``at_training``, ``epsilon``, ``delta`` and the
+    ``accountant``, and of early stopping at the same accuracy ``stopped_epoch``,
+    ``stopped_model_accuracy`` and ``stopped_accuracy`` (what the best attack reaches).
     """
     import pandas as pd
 
@@ -105,13 +97,11 @@ def data(f: DefenceAudit) -> dict[str, Json]:
     membership and the risk of those at the highest risk.
     """
     trained: dict[str, Json] = {
-        "n_shadows": int(f.n_shadows),
+        **picked(f, "n_shadows"),
         "curve": [_epoch(point) for point in f.curve],
     }
     return {
-        "n_in": int(f.n_in),
-        "n_out": int(f.n_out),
-        "fitted": f.fitted,
+        **picked(f, "n_in", "n_out", "fitted"),
         "best": f.best.title,
         "undefended": {
             **_best(f.none),
@@ -127,9 +117,7 @@ def data(f: DefenceAudit) -> dict[str, Json]:
 
 def _epoch(point: AfterEpoch) -> dict[str, Json]:
     return {
-        "epoch": int(point.epoch),
-        "train_accuracy": estimate_dict(point.train_accuracy),
-        "model_accuracy": estimate_dict(point.accuracy),
+        **picked(point, "epoch", "train_accuracy", model_accuracy="accuracy"),
         **_best(point.best),
     }
 
@@ -146,33 +134,22 @@ def _at_training(c: ComparedDefence) -> dict[str, Json]:
 def _defence(c: ComparedDefence) -> dict[str, Json]:
     judged = c.judged
     return {
-        "name": judged.name,
-        "variant": judged.variant,
-        "can_be_undone": bool(c.undone),
+        **picked(judged, "name", "variant", "distance", "costs", "worst"),
+        "can_be_undone": c.undone,
         "adaptive": {**_best(c.adaptive), "epsilon": estimate_dict(judged.headline.epsilon)},
         "non_adaptive": _best(c.non_adaptive),
         "left": _best(c.left),
-        "distance": estimate_dict(judged.distance),
-        "costs": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in judged.costs],
         "mean_risk": estimate_dict(judged.risk.mean),
         "risk_quantiles": {
-            key(q.share): {
-                "undefended": estimate_dict(q.undefended),
-                "defended": estimate_dict(q.defended),
-            }
-            for q in judged.quantiles
+            key(q.share): picked(q, "undefended", "defended") for q in judged.quantiles
         },
-        "worst": [asdict(record) for record in judged.worst],
         "attacks": [_attack(a) for a in judged.attacks],
     }
 
 
 def _best(b: BestAttack) -> dict[str, Json]:
     return {
-        "attack": b.attack,
-        "accuracy": estimate_dict(b.accuracy),
-        "auc_attack": b.auc_attack,
-        "auc": estimate_dict(b.auc),
+        **picked(b, "attack", "accuracy", "auc_attack", "auc"),
         "reached": estimate_dict(b.reached.accuracy),
         "decided": decided(b.reached),
     }
@@ -180,10 +157,7 @@ def _best(b: BestAttack) -> dict[str, Json]:
 
 def _attack(a: AttackedDefence) -> Json:
     games = {
-        adversary.replace("-", "_"): {
-            "accuracy": estimate_dict(e.accuracy),
-            "auc": estimate_dict(e.auc),
-        }
+        adversary.replace("-", "_"): picked(e, "accuracy", "auc")
         for adversary, e in a.by_adversary.items()
     }
-    return {"name": a.title, "lost": estimate_dict(a.lost), **games}
+    return {**picked(a, "lost", name="title"), **games}

@@ -99,10 +99,7 @@ def judged(
         tuple(
             AttackedDefence(a[1], b[1], c[1], accuracy_lost(a[0].decisions, c[0].decisions, level))
             for a, b, c in zip(
-                undefended.results,
-                asked.results(games.non_adaptive),
-                adaptive.results,
-                strict=True,
+                undefended.results, asked.results(games.non_adaptive), adaptive.results, strict=True
             )
             if not (isinstance(a, Skipped) or isinstance(b, Skipped) or isinstance(c, Skipped))
         ),

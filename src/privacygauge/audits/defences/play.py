@@ -13,20 +13,19 @@ from privacygauge.audits.defences.comparison import can_be_undone, compared, war
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
 from privacygauge.audits.defended_models import require_different
+from privacygauge.audits.running import Running
 from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
-from privacygauge.core import checks, seeds
+from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.report.values import Origin
 
 _CROSSFITTED = (
     "on all members and, in turn, on either half of the non-members, to answer the other half"
@@ -45,10 +44,8 @@ class _Setting:
     """As in `DefenceAudit`."""
     warnings: Sequence[str]
     """As in `Origin`."""
-    command: str
-    """As in `Origin`."""
-    provenance: Mapping[str, str]
-    """Further lines."""
+    running: Running
+    """What the report says of where it comes from."""
 
 
 def audit_defences(
@@ -87,16 +84,10 @@ def audit_defences(
     unit : array_like (n,) or str, optional
         The person behind each row of the target, or the name of the column that says so; as in
         `audit_classifier`.
-    seed : int
-        Every defence and every attack draws from a generator of its own.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
     progress : callable, optional
         Called with the games that were played and their number after each of them.
+    seed, level, command, provenance
+        As in `audit_model`.
 
     Returns
     -------
@@ -114,6 +105,7 @@ def audit_defences(
     -----
     Song & Mittal (2021), section 3.2.
     """
+    running = Running(command, seed, level, provenance)
     target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
     shadow = as_predictions(shadow, "shadow")
     require_different(defences)
@@ -135,7 +127,7 @@ def audit_defences(
         results.append(judged(defence.name, defence.variant, games, undefended, asked))
         told(done, len(defences) + 1)
     fitted = _CROSSFITTED if target_owner is None else _OWNED
-    setting = _Setting(target, fitted, warnings, command, provenance or {})
+    setting = _Setting(target, fitted, warnings, running)
     return _audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
 
 
@@ -172,6 +164,7 @@ def audit_defended(
     InputError
         If the defended answers are on other records.
     """
+    running = Running(command, seed, level, provenance)
     target, of_units = settled(with_unit(as_predictions(target, "target"), unit))
     shadow = as_predictions(shadow, "shadow")
     answers = as_predictions(defended_target, "defended_target")
@@ -188,7 +181,7 @@ def audit_defended(
     )
     undefended = asked.of(games.undefended)
     result = judged(name, "", games, undefended, asked)
-    setting = _Setting(target, _AT_HAND, warnings, command, provenance or {})
+    setting = _Setting(target, _AT_HAND, warnings, running)
     return _audit_of(undefended, [result], [False], asked, setting)
 
 
@@ -201,8 +194,6 @@ def _asked(
     level: float,
 ) -> Asked:
     """Return what every game is asked, all of it checked."""
-    checks.level(level)
-    seeds.non_negative(seed)
     caveats.require_other_rows(target, shadow)
     caveats.require_different(target)
     suite = defence_attacks(logits=target.logits) if attacks is None else attacks
@@ -234,15 +225,9 @@ def _audit_of(
     evaluations = [result[1] for result in undefended.results if not isinstance(result, Skipped)]
     none, beside = compared(evaluations, results, undone, asked.level)
     member = setting.target.member
-    origin = Origin(
-        setting.command,
-        own_version(),
-        seed=asked.seed,
-        level=asked.level,
-        made=today(),
-        skipped=tuple(result for result in undefended.results if isinstance(result, Skipped)),
+    origin = setting.running.origin(
+        skipped=(result for result in undefended.results if isinstance(result, Skipped)),
         warnings=(*setting.warnings, *warnings_of(none, beside)),
-        provenance={**versions(), **setting.provenance},
     )
     return DefenceAudit(
         origin,

@@ -109,17 +109,8 @@ def _advantage(b: BestAttack) -> str:
 def plot_trade_off(f: DefenceAudit, ax: Axes | None = None) -> Axes:
     """Draw the best attack's advantage over how far answers are changed.
 
-    Parameters
-    ----------
-    f : DefenceAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
-        hold together. The numbers are those of ``defences.csv``.
+    Filled: the adversary knows the defence. Hollow: it does not. Bars are intervals that
+    hold together. The numbers are those of ``defences.csv``.
     """
     start = Estimate(0.0, 0.0, 0.0, f.level, f.n_in + f.n_out, "exact")
     ax = _plot(f, ax, start, [c.judged.distance for c in f.compared])

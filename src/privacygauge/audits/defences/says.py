@@ -12,6 +12,7 @@ from privacygauge.audits.defences.sections import claim, right, sections, stoppe
 from privacygauge.audits.defences.verdict import adversary, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.attacks.measures import GUESSING
+from privacygauge.report.blocks import columns
 from privacygauge.report.defended import AUC, MEMBER, limited
 from privacygauge.report.grades import right_of
 from privacygauge.report.numbers import (
@@ -201,10 +202,10 @@ def _overview(f: DefenceAudit) -> Table:
     return Table(
         "overview",
         title,
-        (
-            Column("Defence"),
-            Column("Adaptive"),
-            Column("Non-adaptive"),
+        columns(
+            "Defence",
+            "Adaptive",
+            "Non-adaptive",
             Column("Stopped early" if f.curve else "Moved", needed=False),
             Column("Model right", needed=False),
         ),
@@ -236,13 +237,13 @@ def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:
     return Cell(stopped(c).value, epoch)
 
 
-def _terms(f: DefenceAudit) -> tuple[tuple[str, str], ...]:
+def _terms(f: DefenceAudit) -> dict[str, str]:
     defence = (
         "Another way to train the model, or a change of its answers before anybody sees them."
         if f.n_shadows
         else "A change of the model's answers before anybody sees them. The model stays as it is."
     )
-    return (("Defence", defence), *_TERMS.items())
+    return {"Defence": defence, **_TERMS}
 
 
 _TERMS = {

@@ -6,6 +6,7 @@ from privacygauge.audits.defences import plots
 from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.defences import AttackedDefence
+from privacygauge.report.blocks import columns, pairs, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
@@ -23,7 +24,6 @@ from privacygauge.report.values import (
     Column,
     Content,
     Folded,
-    Pairs,
     Row,
     Section,
     Table,
@@ -85,14 +85,12 @@ def claim(c: ComparedDefence) -> tuple[str, ...]:
 
 def _compared(f: DefenceAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "Each row is what the best of all attacks still reaches. Adaptive attackers know "
-                "the defence and learn on a model of their own that they defended in the same way: "
-                "these numbers say what a defence is worth. Non-adaptive ones learnt on undefended "
-                "answers and are taken by surprise; they stand beside for comparison, and count "
-                "only where they reach more, since whoever knows a defence is free to ignore it.",
-            )
+        text(
+            "Each row is what the best of all attacks still reaches. Adaptive attackers know "
+            "the defence and learn on a model of their own that they defended in the same way: "
+            "these numbers say what a defence is worth. Non-adaptive ones learnt on undefended "
+            "answers and are taken by surprise; they stand beside for comparison, and count "
+            "only where they reach more, since whoever knows a defence is free to ignore it."
         ),
         Table(
             "compared",
@@ -110,9 +108,11 @@ def _compared(f: DefenceAudit) -> tuple[Block, ...]:
 
 def _columns(f: DefenceAudit) -> tuple[Column, ...]:
     attack, cost = "Best attack, adaptive", "What it costs"
-    costs = (Column("Model right", group=cost), Column("Mean change", group=cost))
-    if f.n_shadows:
-        costs = (Column("Stopped early, as accurate"), Column("Model right"))
+    costs = (
+        columns("Stopped early, as accurate", "Model right")
+        if f.n_shadows
+        else (Column("Model right", group=cost), Column("Mean change", group=cost))
+    )
     risk = "Risk that so many members do not exceed"
     return (
         Column("Defence"),
@@ -185,12 +185,10 @@ def _notes(f: DefenceAudit) -> tuple[str, ...]:
 
 def _risk(f: DefenceAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "The privacy risk score is the probability that a record is a member, given what "
-                "an attacker who knows the defence sees, at even odds beforehand. A defence can "
-                "lower the mean and leave some members exposed.",
-            )
+        text(
+            "The privacy risk score is the probability that a record is a member, given what "
+            "an attacker who knows the defence sees, at even odds beforehand. A defence can "
+            "lower the mean and leave some members exposed."
         ),
         plots.risk(f),
     )
@@ -198,11 +196,9 @@ def _risk(f: DefenceAudit) -> tuple[Block, ...]:
 
 def _records(f: DefenceAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                f"With {shortened(f.best.title)}. Records are named by id; their contents are not "
-                "in this file. A non-member in this list is a false alarm.",
-            )
+        text(
+            f"With {shortened(f.best.title)}. Records are named by id; their contents are not "
+            "in this file. A non-member in this list is a false alarm."
         ),
         _worst("records", "By falling risk with the defence", f.best),
     )
@@ -212,7 +208,7 @@ def _worst(name: str, title: str, c: ComparedDefence) -> Table:
     return Table(
         name,
         title,
-        (Column("Id"), Column("Member"), Column("Risk without"), Column("Risk with")),
+        columns("Id", "Member", "Risk without", "Risk with"),
         tuple(
             (
                 shortened(record.id),
@@ -243,14 +239,7 @@ def _in_full(f: DefenceAudit, c: ComparedDefence, number: int) -> tuple[Block, .
         Table(
             f"attacks-{number}",
             f"Right guesses of every attack: {title}",
-            (
-                Column("Attack"),
-                Column("Undefended"),
-                Column("Non-adaptive"),
-                Column("Adaptive"),
-                Column("Lost"),
-                Column("AUC, adaptive"),
-            ),
+            columns("Attack", "Undefended", "Non-adaptive", "Adaptive", "Lost", "AUC, adaptive"),
             tuple(_attack(a, c.adaptive) for a in c.judged.attacks),
             "Lost: what the defence takes from the adaptive attack, in points, on the same "
             "records.",
@@ -258,7 +247,7 @@ def _in_full(f: DefenceAudit, c: ComparedDefence, number: int) -> tuple[Block, .
         Table(
             f"costs-{number}",
             f"What it changes: {title}",
-            (Column("Measure"), Column(f"{rate(f.level)} interval")),
+            columns("Measure", f"{rate(f.level)} interval"),
             tuple((x.label.capitalize(), right(x.estimate)) for x in c.judged.costs),
         ),
         *(() if c is f.best else (records,)),
@@ -307,4 +296,4 @@ def _played(f: DefenceAudit) -> tuple[Block, ...]:
             }
         ),
     }
-    return Text((trained if f.n_shadows else _ANSWERS,)), Pairs(tuple(rows.items()))
+    return text(trained if f.n_shadows else _ANSWERS), pairs(rows)

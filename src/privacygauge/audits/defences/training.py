@@ -10,12 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences.comparison import (
-    can_be_undone,
-    compared,
-    n_together,
-    warnings_of,
-)
+from privacygauge.audits.defences.comparison import can_be_undone, compared, n_together, warnings_of
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
 from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
@@ -27,31 +22,21 @@ from privacygauge.audits.defended_models import (
     trainings_of,
     undefended_of,
 )
+from privacygauge.audits.running import Running
 from privacygauge.audits.units import owners, twice
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import training_attacks, training_games
-from privacygauge.classifier.defences.trained import (
-    TrainedAlike,
-    TrainedWithout,
-    train_each_way,
-)
-from privacygauge.classifier.defences.training import (
-    StopAfter,
-    TrainingDefence,
-)
+from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
+from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
 from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.shadows import Progress, failures
 from privacygauge.classifier.trainer import Trainer
-from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.report.values import Origin
-from privacygauge.runs.store import unchecked_code
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -112,24 +97,10 @@ def audit_training_defences(
         of a person in, and intervals go by person.
     delta : float, optional
         Of DP-SGD that is given by name; see `Private`.
-    run : str or Path, optional
-        Folder that keeps what was trained: after an interruption the same call goes on there.
-    n_jobs : int, optional
-        Processes; default: one, or what ``joblib.parallel_config`` says.
-    progress : callable, optional
-        Called with the models done, each trained in every way, and the number of all.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
-    invocation : mapping, optional
-        How to start the run again, kept in its folder.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
+    run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_model`.
 
     Returns
     -------
@@ -147,8 +118,7 @@ def audit_training_defences(
     Song & Mittal (2021), section 3.2. Epochs are chosen by the accuracy of shadow models, so the
     choice favours no attack on the target.
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance, run)
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     asked_for = [as_defence(one, delta) for one in defences]
@@ -181,13 +151,12 @@ def audit_training_defences(
         failed=failed,
         asked=asked,
         n_shadows=n_shadows,
-        told=(*unchecked_code(run), *of_units),
-        command=command,
-        provenance={
+        told=of_units,
+        running=running,
+        about={
             "model": trainer.name,
             "shadow models": str(n_shadows),
             **({"reference records": f"{len(of.references):,}"} if of.references else {}),
-            **(provenance or {}),
         },
     )
 
@@ -199,8 +168,8 @@ def _audited(
     asked: Asked,
     n_shadows: int,
     told: Sequence[str],
-    command: str,
-    provenance: Mapping[str, str],
+    running: Running,
+    about: Mapping[str, str],
 ) -> DefenceAudit:
     undefended = asked.of(PoolGame(without.last.target, without.last.pool))
     results = [_judged(one, without.last, undefended, asked) for one in defended]
@@ -216,18 +185,12 @@ def _audited(
     )
     full = [_beside(*pair, without, curve) for pair in zip(others, defended, strict=True)]
     member = without.last.target.member
-    origin = Origin(
-        command,
-        own_version(),
-        seed=asked.seed,
-        level=asked.level,
-        made=today(),
-        skipped=(
-            *failed,
-            *(result for result in undefended.results if isinstance(result, Skipped)),
-        ),
+    skipped = (result for result in undefended.results if isinstance(result, Skipped))
+    origin = running.origin(
+        "torch" if without.last.pool.logits else None,
+        skipped=(*failed, *skipped),
         warnings=(*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
-        provenance={**versions("torch" if without.last.pool.logits else None), **provenance},
+        about=about,
     )
     return DefenceAudit(
         origin,

@@ -27,17 +27,10 @@ _ASKED_AGAIN = (
 def verdict(f: DefenceAudit) -> Verdict:
     """Return the verdict on defences.
 
-    Parameters
-    ----------
-    f : DefenceAudit
-
-    Returns
-    -------
-    Verdict
-        The grade is that of what is left with the defence that leaves least: the graver of two, as
-        in other audits, by the guesses and by the ranking of the best attacks. A defence that
-        can be undone counts as none. It cannot be told where no leak is found with that defence,
-        or with none at all, but an attack takes members for non-members.
+    The grade is that of what is left with the defence that leaves least: the graver of two, as
+    in other audits, by the guesses and by the ranking of the best attacks. A defence that
+    can be undone counts as none. It cannot be told where no leak is found with that defence,
+    or with none at all, but an attack takes members for non-members.
     """
     grade = grade_of_left(f.best.left)
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]

@@ -10,19 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.dtp.found import DtpAudit
+from privacygauge.audits.running import Running
 from privacygauge.classifier.binning import BIN, n_bins
 from privacygauge.classifier.dtp.measure import TrainingSet
 from privacygauge.classifier.dtp.removal import LIMIT, Order, check_order
 from privacygauge.classifier.estimators import require_records
 from privacygauge.classifier.shadows import Progress
-from privacygauge.core import checks, seeds
+from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import rates
-from privacygauge.report.values import Origin
-from privacygauge.runs.store import unchecked_code
 
 EXACT = "exact: every record of the training set"
 VARIED = 2
@@ -88,9 +86,7 @@ def audit_dtp(
         Names of the classes.
     warnings : tuple of str
         What the reader has to know beside.
-    run : str or Path, optional
-        Folder that keeps what was trained: after an interruption the same call goes on there.
-    n_jobs, progress, seed, level, command, provenance, invocation
+    run, n_jobs, progress, seed, level, command, provenance, invocation
         As in `audit_model`.
 
     Returns
@@ -116,8 +112,7 @@ def audit_dtp(
     >>> found.decision
     'do not publish'
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance, run)
     _check(bin_width, vary, {"queries": queries, "training_sets": training_sets, "remove": remove})
     check_order(order)
     features, labels = _records(x, y, remove)
@@ -142,19 +137,13 @@ def audit_dtp(
     learner = measured.learner
     repeated = task.repeated(chosen, training_sets, learner) if training_sets else None
     riskiest = chosen[np.lexsort((chosen, -measured.pdtp))][:VARIED]
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
+    origin = running.origin(
         skipped=skipped,
         warnings=(
             *(*warnings, *measured.warnings, *_lone(labels, names)),
             *(*_sampled(len(chosen), len(labels), level), *_one_bin(measured.pdtp, bin_width)),
-            *unchecked_code(run),
         ),
-        provenance={**versions(), "model": task.name, **(provenance or {})},
+        about={"model": task.name},
     )
     return DtpAudit(
         origin,

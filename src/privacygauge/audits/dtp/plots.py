@@ -51,17 +51,8 @@ def ranked(f: DtpAudit, points: int = POINTS) -> Ranked:
 def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
     """Draw the records by falling PDTP, beside the range of DTP; numbers: `ranked`.
 
-    Parameters
-    ----------
-    f : DtpAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
-        edge, with a triangle.
+    The rank is logarithmic for more than 100 records. What is infinite is drawn at the upper
+    edge, with a triangle.
     """
     ax = axes(ax)
     found = ranked(f)
@@ -125,11 +116,6 @@ def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
 
 def plot_variation(v: Variation, ax: Axes | None = None) -> Axes:
     """Draw what else moves a prediction beside the record's own effect; numbers: those of `v`.
-
-    Parameters
-    ----------
-    v : Variation
-    ax : matplotlib.axes.Axes, optional
 
     Notes
     -----

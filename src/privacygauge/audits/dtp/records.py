@@ -53,17 +53,10 @@ def record_of(f: DtpAudit, row: int) -> str:
 def records_frame(f: DtpAudit) -> pd.DataFrame:
     """Return one row for every record that was measured.
 
-    Parameters
-    ----------
-    f : DtpAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``
-        (the class's name); and where there are several training sets, the mean over them and its
-        interval: ``averaged``, ``averaged_low``, ``averaged_high``. All in nats, infinity
-        included.
+    Columns: ``row`` of the data, ``pdtp``, ``dtp_lower``, ``dtp_upper``, ``id``, ``label``
+    (the class's name); and where there are several training sets, the mean over them and its
+    interval: ``averaged``, ``averaged_low``, ``averaged_high``. All in nats, infinity
+    included.
     """
     import pandas as pd
 
@@ -85,17 +78,10 @@ def records_frame(f: DtpAudit) -> pd.DataFrame:
 def removal_frame(path: RemovalPath) -> pd.DataFrame:
     """Return one row for the whole training set and one for every removal.
 
-    Parameters
-    ----------
-    path : RemovalPath
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``step`` (0 before any removal), ``removed`` (the row; missing at step 0),
-        ``value`` of the record when it was removed, ``before`` (its value one removal earlier),
-        ``highest`` (the largest value of the records that are left), ``best`` (whether to stop
-        here).
+    Columns: ``step`` (0 before any removal), ``removed`` (the row; missing at step 0),
+    ``value`` of the record when it was removed, ``before`` (its value one removal earlier),
+    ``highest`` (the largest value of the records that are left), ``best`` (whether to stop
+    here).
     """
     import pandas as pd
 

@@ -7,12 +7,9 @@ import numpy as np
 from privacygauge.audits.dtp import records, sections
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
-from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, n_sets, nats
-from privacygauge.classifier.dtp.checked import Checked
+from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.classifier.dtp.variation import Variation
-from privacygauge.core.checks import Floats
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import estimate_dict, finite, picked
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -21,69 +18,10 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
 )
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
-
-_TERMS = (
-    (
-        "Record, class",
-        "A row of the training data, usually about one person, and what the model is to "
-        "predict for it.",
-    ),
-    (
-        "Query",
-        "What the model is asked about: the attributes of some record, real or made up. It "
-        "answers with a probability for every class.",
-    ),
-    (
-        "Factor, log ratio",
-        "The larger of two probabilities divided by the smaller one, and the natural logarithm "
-        "of that. A factor of 1 is a log ratio of 0: no difference.",
-    ),
-    (
-        "PDTP",
-        "Pointwise differential training privacy: the largest log ratio over all classes "
-        "between the model with and without a record, asked about that record. A lower bound "
-        "of DTP.",
-    ),
-    ("DTP", "Differential training privacy: the same, over every query that can be asked."),
-    (
-        "DTP-1",
-        "The rule that a model with a DTP above 1 should not be published. It comes from "
-        "experiments with membership attacks.",
-    ),
-    (
-        "Direct, indirect",
-        "A direct attack asks about the record itself, an indirect one about something else.",
-    ),
-    (
-        "Exact, certified, unknown",
-        "Exact: the number is the largest over all queries. Certified: it is proved that no "
-        "query shows more than the upper number. Unknown: only the largest of the queries that "
-        "were tried is known.",
-    ),
-    (
-        "Infinite, \N{INFINITY}",
-        "A probability is 0 with the record and not without it, or the other way round; or "
-        "without it the model has no answer.",
-    ),
-    (
-        "Bins",
-        "Probabilities rounded to steps before they are published. It hides small differences "
-        "and keeps every log ratio finite.",
-    ),
-    (
-        "Shield",
-        "A record shields another one where removing it makes the other's influence grow: "
-        "records that resemble each other share their influence.",
-    ),
-    (
-        "Differential privacy",
-        "A guarantee that the way of training gives, for any data. Differential training "
-        "privacy measures one training set and guarantees nothing.",
-    ),
-)
 
 
 def report(f: DtpAudit) -> Report:
@@ -144,11 +82,7 @@ def _measures(f: DtpAudit) -> tuple[Measure, ...]:
             f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
         ),
         Measure(
-            "dtp-upper",
-            "Log ratio that no query exceeds",
-            high,
-            Shown(nats(high)),
-            card=False,
+            "dtp-upper", "Log ratio that no query exceeds", high, Shown(nats(high)), card=False
         ),
         Measure(
             "pdtp",
@@ -206,7 +140,7 @@ def _over_all(f: DtpAudit) -> tuple[str, str]:
 def _exactly(f: DtpAudit) -> str:
     if f.complete:
         return "Computed for every record, not estimated."
-    return f"Of {n_records(len(f.rows))} measured; others may be above it."
+    return f"Of {several(len(f.rows), 'record')} measured; others may be above it."
 
 
 def _share(f: DtpAudit) -> str:
@@ -228,7 +162,7 @@ def _mean(f: DtpAudit) -> str:
         return "Infinite, because some record's PDTP is."
     if f.complete:
         return "Over every record of the training set, not estimated."
-    return f"Estimated for the training set from {n_records(f.mean.n)}."
+    return f"Estimated for the training set from {several(f.mean.n, 'record')}."
 
 
 def _of_removal(path: RemovalPath | None) -> tuple[Measure, ...]:
@@ -261,7 +195,7 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
             "Above 1 on average",
             float(n),
             Shown(count(n)),
-            f"over {n_sets(f.averages[0].n)}",
+            f"over {several(f.averages[0].n, 'training set')}",
             f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
             f"{rate(f.averages[0].level)} interval is.",
             gate=False,
@@ -269,30 +203,50 @@ def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
     )
 
 
-def _terms(f: DtpAudit) -> tuple[tuple[str, str], ...]:
-    interval = (
-        f"The range that the true number lies in, in {rate(f.level)} of audits like this one. Only "
-        "what was estimated has one."
-    )
-    return (*_TERMS[:-2], ("Interval", interval), *_TERMS[-2:])
+def _terms(f: DtpAudit) -> dict[str, str]:
+    return {
+        "Record, class": "A row of the training data, usually about one person, and what the model "
+        "is to predict for it.",
+        "Query": "What the model is asked about: the attributes of some record, real or made up. "
+        "It answers with a probability for every class.",
+        "Factor, log ratio": "The larger of two probabilities divided by the smaller one, and the "
+        "natural logarithm of that. A factor of 1 is a log ratio of 0: no difference.",
+        "PDTP": "Pointwise differential training privacy: the largest log ratio over all classes "
+        "between the model with and without a record, asked about that record. A lower bound "
+        "of DTP.",
+        "DTP": "Differential training privacy: the same, over every query that can be asked.",
+        "DTP-1": "The rule that a model with a DTP above 1 should not be published. It comes from "
+        "experiments with membership attacks.",
+        "Direct, indirect": "A direct attack asks about the record itself, an indirect one about "
+        "something else.",
+        "Exact, certified, unknown": "Exact: the number is the largest over all queries. "
+        "Certified: it is proved that no query shows more than the upper number. Unknown: only the "
+        "largest of the queries that were tried is known.",
+        "Infinite, \N{INFINITY}": "A probability is 0 with the record and not without it, or the "
+        "other way round; or without it the model has no answer.",
+        "Bins": "Probabilities rounded to steps before they are published. It hides small "
+        "differences and keeps every log ratio finite.",
+        "Interval": f"The range that the true number lies in, in {rate(f.level)} of audits like "
+        "this one. Only what was estimated has one.",
+        "Shield": "A record shields another one where removing it makes the other's influence "
+        "grow: records that resemble each other share their influence.",
+        "Differential privacy": "A guarantee that the way of training gives, for any data. "
+        "Differential training privacy measures one training set and guarantees nothing.",
+    }
 
 
 def _data(f: DtpAudit) -> dict[str, Json]:
     """Return the keys that reports of this kind alone have: at most 50 records, none's contents."""
     return {
-        "model": f.model,
-        "method": f.method,
-        "refits": _refits(f.checked),
-        "bin": float(f.width),
-        "n_train": int(f.n_train),
+        **picked(f, "model", "method", "n_train", "decision", "certified", bin="width"),
+        "refits": None
+        if f.checked is None
+        else picked(f.checked, "agree", compared="n", largest_difference="largest"),
         "n_measured": len(f.rows),
         "pdtp": {
-            "max": finite(f.highest),
+            **picked(f, max="highest", above_1="n_above", infinite="n_infinite"),
+            **picked(f, mean_estimate="mean", share_above_1="share_above"),
             "mean": finite(f.mean.value),
-            "above_1": f.n_above,
-            "infinite": f.n_infinite,
-            "mean_estimate": estimate_dict(f.mean),
-            "share_above_1": estimate_dict(f.share_above),
             "riskiest": [_record(f, i) for i in f.order[: records.MOST].tolist()],
         },
         "dtp": {
@@ -305,19 +259,15 @@ def _data(f: DtpAudit) -> dict[str, Json]:
                 "rows": f.rows[records.by_other_queries(f)].tolist(),
             },
         },
-        "decision": f.decision,
-        "certified": f.certified,
-        "removal": _removal(f.removal),
-        "variation": [_variation(v) for v in f.variation],
+        "removal": None
+        if f.removal is None
+        else picked(f.removal, "removed", "highest", "best", "groups", "order", "measure"),
+        "variation": [picked(v, *_VARIED) for v in f.variation],
         "repeated": _repeated(f),
     }
 
 
-def _refits(checked: Checked | None) -> Json:
-    if checked is None:
-        return None
-    largest = finite(checked.largest)
-    return {"compared": checked.n, "agree": checked.agree, "largest_difference": largest}
+_VARIED = ("row", "label", "initialisation", "sampling", "with_it", "without", "own", "stands_out")
 
 
 def _named(f: DtpAudit, i: int) -> dict[str, Json]:
@@ -337,45 +287,14 @@ def _record(f: DtpAudit, i: int) -> dict[str, Json]:
     }
 
 
-def _removal(path: RemovalPath | None) -> Json:
-    if path is None:
-        return None
-    return {
-        "removed": path.removed.tolist(),
-        "highest": _numbers(path.highest),
-        "best": path.best,
-        "groups": [group.tolist() for group in path.groups],
-        "order": path.order,
-        "measure": path.measure,
-    }
-
-
-def _variation(v: Variation) -> Json:
-    return {
-        "row": int(v.row),
-        "label": int(v.label),
-        "initialisation": _numbers(v.initialisation),
-        "sampling": _numbers(v.sampling),
-        "with_it": finite(v.with_it),
-        "without": finite(v.without),
-        "own": finite(v.own),
-        "stands_out": finite(v.stands_out),
-    }
-
-
 def _repeated(f: DtpAudit) -> Json:
     if not f.averages:
         return None
     return {
         "training_sets": int(f.averages[0].n),
-        "above_1": f.n_above_on_average,
-        "surely_above_1": f.n_surely_above,
+        **picked(f, above_1="n_above_on_average", surely_above_1="n_surely_above"),
         "riskiest": [
             {**_named(f, i), "mean": estimate_dict(f.averages[i])}
             for i in records.by_average(f).tolist()
         ],
     }
-
-
-def _numbers(values: Floats) -> list[Json]:
-    return [finite(x) for x in values.tolist()]

@@ -17,21 +17,13 @@ from privacygauge.audits.dtp.records import (
     record_of,
 )
 from privacygauge.audits.dtp.verdict import measured, reach
-from privacygauge.audits.dtp.words import (
-    AT_LEAST,
-    between,
-    factor,
-    in_bins,
-    n_records,
-    n_sets,
-    nats,
-)
+from privacygauge.audits.dtp.words import AT_LEAST, between, factor, in_bins, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, text
-from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate
+from privacygauge.report.blocks import columns, note, pairs, text
+from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate, several
 from privacygauge.report.values import (
     Block,
     Cell,
@@ -40,7 +32,6 @@ from privacygauge.report.values import (
     Folded,
     Heading,
     Items,
-    Pairs,
     Plot,
     Row,
     Section,
@@ -174,7 +165,7 @@ def _ranks(f: DtpAudit) -> Plot:
         "How far each record moves the model's answer about itself (PDTP), and at least, or at "
         "most, its answer to any query (DTP). Above the dotted line the rule says: do not publish.",
         f"The largest PDTP is {nats(f.highest)}; {count(f.n_above)} of "
-        f"{n_records(len(f.rows))} above 1.{infinite}",
+        f"{several(len(f.rows), 'record')} above 1.{infinite}",
         lambda: plots.plot_pdtp(f),
     )
 
@@ -208,15 +199,12 @@ def _queries(f: DtpAudit) -> tuple[Block, ...]:
     )
     if not n:
         none = "No record was found that other queries give away while its own does not."
-        return (
-            about,
-            text(none),
-        )
+        return (about, text(none))
     return (
         about,
         text(
-            f"Here PDTP is small while DTP is large for {n_records(n)}: at most 1 at the own "
-            "query, above 1 at some other one. Looking at PDTP alone would have missed "
+            f"Here PDTP is small while DTP is large for {several(n, 'record')}: at most 1 at the "
+            "own query, above 1 at some other one. Looking at PDTP alone would have missed "
             f"{'it' if n == 1 else 'them'}."
         ),
         _people(
@@ -244,7 +232,7 @@ def _known(f: DtpAudit) -> str:
         (found.unknown, "unknown above"),
     )
     told = ", ".join(f"{what} for {count(k)}" for k, what in parts if k)
-    return f"{told[0].upper()}{told[1:]} of {n_records(n)}."
+    return f"{told[0].upper()}{told[1:]} of {several(n, 'record')}."
 
 
 def _removal(f: DtpAudit) -> tuple[Section, ...]:
@@ -295,10 +283,7 @@ def _steps(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
     if n == shown:
         return (table,)
     more = f"{count(shown)} of {count(n)} removals are shown; all are in removal.csv."
-    return (
-        table,
-        note(more),
-    )
+    return (table, note(more))
 
 
 def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:
@@ -346,12 +331,12 @@ def _averages(f: DtpAudit) -> tuple[Section, ...]:
     methods = "; ".join(sorted({x.method for x in f.averages}))
     blocks = (
         text(
-            "PDTP belongs to one training set. To see how much of it belongs to the record, it "
-            f"was measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, "
-            f"random halves of the data: {n_records(above)} {'has' if above == 1 else 'have'} "
-            f"a mean above 1, and for {count(f.n_surely_above)} of them the whole "
-            f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). "
-            "Halves are smaller than the whole, so a record weighs more in them."
+            "PDTP belongs to one training set. To see how much of it belongs to the record, it was "
+            f"measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, random "
+            f"halves of the data: {several(above, 'record')} {'has' if above == 1 else 'have'} a "
+            f"mean above 1, and for {count(f.n_surely_above)} of them the whole "
+            f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
+            "are smaller than the whole, so a record weighs more in them."
         ),
         Table(
             "averages",
@@ -434,14 +419,15 @@ def _range(values: Floats) -> str:
 
 def _measured(f: DtpAudit) -> tuple[Block, ...]:
     return (
-        Pairs(
-            (
-                ("Model", f.model),
-                ("Training set", f"{n_records(f.n_train)}, {count(len(f.class_names))} classes"),
-                ("Records measured", measured(f)),
-                ("Bins of probabilities", in_bins(f.width)),
-                ("Logarithm", "Natural; a log ratio of 1 is a factor of 2.7."),
-            )
+        pairs(
+            {
+                "Model": f.model,
+                "Training set": f"{several(f.n_train, 'record')}, {count(len(f.class_names))} "
+                "classes",
+                "Records measured": measured(f),
+                "Bins of probabilities": in_bins(f.width),
+                "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
+            }
         ),
         Table(
             "methods",
@@ -453,16 +439,18 @@ def _measured(f: DtpAudit) -> tuple[Block, ...]:
 
 
 def _methods(f: DtpAudit) -> tuple[tuple[Content, ...], ...]:
-    n = n_records(len(f.rows))
+    n = several(len(f.rows), "record")
     rows = [
         ("PDTP of a record", f.method, n),
-        ("Mean PDTP", _estimated(f.mean, f.complete), n_records(f.mean.n)),
+        ("Mean PDTP", _estimated(f.mean, f.complete), several(f.mean.n, "record")),
         ("Share above 1", _estimated(f.share_above, f.complete), n),
         ("DTP over all queries", f.dtp.method, n),
     ]
     if f.averages:
         one = f.averages[0]
-        rows.append(("Mean over training sets", _estimated(one, False), n_sets(one.n)))
+        rows.append(
+            ("Mean over training sets", _estimated(one, False), several(one.n, "training set"))
+        )
     if f.removal is not None:
         by = "" if f.checked is None else " by the shortcut, without further refits"
         how = f"every value computed again after each removal{by}; {_order(f.removal)}"

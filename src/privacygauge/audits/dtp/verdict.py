@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.audits.dtp.found import DtpAudit
-from privacygauge.audits.dtp.words import FACTOR, between, factor, n_records, nats
+from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up
+from privacygauge.report.numbers import Shown, count, percent_estimate, rate, rounded_up, several
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
 
 CERTAIN = Grade("below the limit for certain", Severity.NOTHING)
@@ -37,15 +37,8 @@ class Reach:
 def verdict(f: DtpAudit) -> Verdict:
     """Return the verdict on an audit of differential training privacy.
 
-    Parameters
-    ----------
-    f : DtpAudit
-
-    Returns
-    -------
-    Verdict
-        Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
-        certain where every record was measured and no query of the domain shows more.
+    Above the limit where some query shows more than 1 (the DTP-1 rule); else below it, for
+    certain where every record was measured and no query of the domain shows more.
 
     Notes
     -----
@@ -94,12 +87,12 @@ def _headline(f: DtpAudit) -> str:
         if not n:
             n, how = f.n_indirect, "change the model's answer to other queries"
         one = how.replace("change ", "changes ").replace("themselves", "itself")
-        of = f"{n_records(len(f.rows))}{'' if f.complete else ' measured'}"
+        of = f"{several(len(f.rows), 'record')}{'' if f.complete else ' measured'}"
         does = one if n == 1 else how
         return f"Above the limit: {count(n)} of {of} {does} by more than a factor of {FACTOR}"
     if f.certified:
         return f"Below the limit: no record changes any answer by more than a factor of {FACTOR}"
-    some = "no record" if f.complete else f"none of {n_records(len(f.rows))} measured"
+    some = "no record" if f.complete else f"none of {several(len(f.rows), 'record')} measured"
     return (
         f"Below the limit, as far as was seen: {some} was found to change an answer by more than "
         f"a factor of {FACTOR}"
@@ -130,7 +123,7 @@ def _infinite(f: DtpAudit) -> tuple[str, ...]:
     if not f.n_infinite:
         return ()
     return (
-        f"For {n_records(f.n_infinite)} the factor is infinite (so is PDTP, its "
+        f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
         "logarithm): one look at the answer tells that the record was in the training data.",
     )
 
@@ -151,8 +144,8 @@ def _sampled(f: DtpAudit) -> tuple[str, ...]:
         return ()
     share, left = f.share_above, f.n_train - len(f.rows)
     return (
-        f"{n_records(left)} {'was' if left == 1 else 'were'} not measured. If those that were are "
-        f"a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
+        f"{several(left, 'record')} {'was' if left == 1 else 'were'} not measured. If those that "
+        f"were are a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
         f"({rate(share.level)} interval, n = {count(share.n)}, {share.method}).",
     )
 
@@ -173,13 +166,13 @@ def _queries(f: DtpAudit) -> str:
     found, most = reach(f), float(f.dtp.high.max())
     whose = "any record" if f.complete else "the measured records"
     if found.unknown:
-        n = "any record" if found.unknown == len(f.rows) else n_records(found.unknown)
+        n = "any record" if found.unknown == len(f.rows) else several(found.unknown, "record")
         return (
             f"How much the worst query shows is not known for {n}: queries that nobody tried may "
             "show more than what is reported here."
         )
     if np.isinf(most):
-        n = n_records(int(np.count_nonzero(np.isinf(f.dtp.low))))
+        n = several(int(np.count_nonzero(np.isinf(f.dtp.low))), "record")
         return f"What the worst query shows was found exactly: it is infinite for {n}."
     if not found.bounded:
         return (

@@ -61,28 +61,6 @@ def between(low: float, high: float) -> str:
     return f"{AT_LEAST}{least}" if math.isinf(high) else f"{least} to {rounded_up(high, 3)}"
 
 
-def n_records(n: int) -> str:
-    """Return a number of records in words.
-
-    Examples
-    --------
-    >>> n_records(1), n_records(2000)
-    ('1 record', '2,000 records')
-    """
-    return f"{count(n)} record{'' if n == 1 else 's'}"
-
-
-def n_sets(n: int) -> str:
-    """Return a number of training sets in words.
-
-    Examples
-    --------
-    >>> n_sets(1), n_sets(10)
-    ('1 training set', '10 training sets')
-    """
-    return f"{count(n)} training set{'' if n == 1 else 's'}"
-
-
 def in_bins(width: float) -> str:
     """Return in which bins probabilities are published, and what follows."""
     if not width:

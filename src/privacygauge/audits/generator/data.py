@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +10,10 @@ import numpy as np
 from privacygauge.audits.generator.found import Group, SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
-from privacygauge.evaluate.rate_at_fpr import RateAtFpr
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import estimate_dict, finite, picked, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.tables import names_of
 from privacygauge.report.values import Json
-from privacygauge.synthetic.utility import Utility
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,16 +29,14 @@ def data(f: SyntheticAudit) -> dict[str, Json]:
     """
     return {
         "game": asdict(f.game),
-        "generator": {"name": f.generator, "settings": _plain(f.settings)},
+        "generator": {"name": f.generator, "settings": values_of(f.settings)},
         "sizes": {**asdict(f.sizes), "made": int(f.sizes.n_made)},
-        "n_records": int(f.n_records),
-        "n_tables": int(f.n_tables),
+        **picked(f, "n_records", "n_tables", "foreseen"),
         "headline": _headline(f),
         "attacks": [_attack(attack) for attack in f.attacks],
         "targets": _targets(f),
         "groups": {group.method: _group(f, group) for group in f.groups},
-        "foreseen": estimate_dict(f.foreseen),
-        "utility": _utility(f.utility),
+        "utility": values_of(f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()),
     }
 
 
@@ -65,23 +60,16 @@ def _headline(f: SyntheticAudit) -> dict[str, Json]:
 def _attack(attack: AttackEvaluation) -> dict[str, Json]:
     n = len(attack.targets)
     return {
-        "name": attack.name,
-        "variant": attack.variant,
+        **picked(attack, "name", "variant", "accuracy", "auc", "true_positives", "false_positives"),
+        **picked(attack, "n_in", "n_out", "notes"),
         "thresholds": "none",
         "rule": RULE,
-        "accuracy": estimate_dict(attack.accuracy),
-        "auc": estimate_dict(attack.auc),
         "tpr_at_fpr": {
             key(fpr): {"value": float(value), "n": n, "method": "mean over targets, no interval"}
             for fpr, value in attack.tpr_at_fpr
         },
         "told": int(np.count_nonzero(attack.told)),
         "own_auc": float(attack.own_auc.mean()),
-        "true_positives": int(attack.true_positives),
-        "false_positives": int(attack.false_positives),
-        "n_in": int(attack.n_in),
-        "n_out": int(attack.n_out),
-        "notes": list(attack.notes),
     }
 
 
@@ -103,18 +91,13 @@ def _targets(f: SyntheticAudit) -> list[Json]:
 
 def _judged(target: TargetEvaluation) -> dict[str, Json]:
     return {
-        "auc": estimate_dict(target.auc),
-        "accuracy": estimate_dict(target.accuracy),
-        "tpr_at_fpr": {key(r.fpr): _rate(r) for r in target.tpr_at_fpr},
-        "epsilon": {
-            "low": finite(target.epsilon.low),
-            "limit": finite(target.epsilon_limit),
+        **picked(target, "auc", "accuracy"),
+        "tpr_at_fpr": {
+            key(r.fpr): {**estimate_dict(r.estimate), **picked(r, "resolved")}
+            for r in target.tpr_at_fpr
         },
+        "epsilon": {"low": finite(target.epsilon.low), "limit": finite(target.epsilon_limit)},
     }
-
-
-def _rate(rate: RateAtFpr) -> dict[str, Json]:
-    return {**estimate_dict(rate.estimate), "resolved": bool(rate.resolved)}
 
 
 def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:
@@ -130,37 +113,13 @@ def _group(f: SyntheticAudit, group: Group) -> dict[str, Json]:
     }
 
 
-def _utility(found: Utility | Skipped) -> Json:
-    return {"skipped": found.reason} if isinstance(found, Skipped) else _plain(found.to_dict())
-
-
-def _plain(value: Any) -> Json:
-    """Return a value as JSON has it; what it does not know becomes text."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float):
-        return finite(value)
-    return value if value is None or isinstance(value, str | int) else str(value)
-
-
 def records_frame(f: SyntheticAudit) -> pd.DataFrame:
     """Return one row for every target.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
-        ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
-        ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
-        ``epsilon_limit:TITLE``.
+    Columns: ``row`` of the data, ``id``, ``vulnerability``, ``rank``; and for each attack
+    ``auc:TITLE``, ``auc_low:TITLE``, ``auc_high:TITLE``, ``accuracy:TITLE``,
+    ``tpr_at_0.1:TITLE``, ``tpr_at_0.01:TITLE``, ``epsilon_low:TITLE``,
+    ``epsilon_limit:TITLE``.
     """
     import pandas as pd
 

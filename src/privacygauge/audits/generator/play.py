@@ -15,18 +15,17 @@ from privacygauge.audits.generator.facts import description, utility_of, warning
 from privacygauge.audits.generator.found import SyntheticAudit, Targets
 from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
+from privacygauge.audits.running import Running
 from privacygauge.audits.units import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.report import direction
-from privacygauge.report.values import Origin
 from privacygauge.runs.execute import Progress
 from privacygauge.runs.folder import kept_or_scratch
-from privacygauge.runs.store import plan_in, unchecked_code
+from privacygauge.runs.store import plan_in
 from privacygauge.synthetic.attacks.attack import TableAttack
 from privacygauge.synthetic.attacks.suite import suite_for_few, suite_for_many
 from privacygauge.synthetic.frames import read_table
@@ -155,7 +154,7 @@ def audit_synthetic(
     -----
     Meeus et al. (2023), sections 2.3, 4 and 5.
     """
-    checks.level(level)
+    running = Running(command, seed, level, provenance, run)
     made_by = as_generator(generator)
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
@@ -187,16 +186,10 @@ def audit_synthetic(
         scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
         played, skipped = evaluated(scores, level, on_worlds)
     headline = headline_of(played)
-    warned = (*advice(table), *warnings_of(making, schema, level), *unchecked_code(run))
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
+    origin = running.origin(
+        "pandas",
         skipped=(*skipped, *([use] if isinstance(use, Skipped) else [])),
-        warnings=(*warned, *_inverted(played)),
-        provenance={**versions("pandas"), **(provenance or {})},
+        warnings=(*advice(table), *warnings_of(making, schema, level), *_inverted(played)),
     )
     return SyntheticAudit(
         origin,

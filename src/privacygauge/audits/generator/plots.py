@@ -58,17 +58,8 @@ def ranked(f: SyntheticAudit, points: int = POINTS) -> Ranked:
 def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """Draw the AUC of every target with its interval, the largest first; numbers: `ranked`.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        By the attack that the verdict speaks of, each interval on its own. Of more than 1,000
-        targets as many are drawn.
+    By the attack that the verdict speaks of, each interval on its own. Of more than 1,000
+    targets as many are drawn.
     """
     ax = axes(ax)
     found = ranked(f)
@@ -97,15 +88,7 @@ def plot_auc(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
 def plot_vulnerability(f: SyntheticAudit, ax: Axes | None = None) -> Axes:
     """Draw every target's AUC over its vulnerability score; numbers: `ranked`, ``f.targets``.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The first six groups by the way in which they were chosen have markers of their own.
+    The first six groups by the way in which they were chosen have markers of their own.
     """
     ax = axes(ax)
     drawn = np.zeros(len(f.targets), dtype=np.bool_)

@@ -9,6 +9,7 @@ from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.terms import MEANINGS, interval
+from privacygauge.report.blocks import pairs, text
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -19,15 +20,7 @@ from privacygauge.report.numbers import (
     rounded_down,
     several,
 )
-from privacygauge.report.values import (
-    About,
-    Measure,
-    Pairs,
-    Report,
-    Section,
-    Text,
-    Worst,
-)
+from privacygauge.report.values import About, Measure, Pairs, Report, Section, Worst
 
 FPR = 0.1
 """The false-positive rate of the number on true positives."""
@@ -58,13 +51,13 @@ def report(f: SyntheticAudit) -> Report:
         verdict=verdict(f),
         measures=_measures(f),
         sections=(
-            Section("game", "What was played", (Text((_GAME,)), _game(f)), "The game"),
+            Section("game", "What was played", (text(_GAME), _game(f)), "The game"),
             Section("attacks", "Attacks", sections.attacks(f)),
             Section("records", "The riskiest records", sections.records(f), "Riskiest records"),
             Section("groups", "How the records were chosen", sections.groups(f), "Groups"),
             Section("use", "Privacy beside use", sections.use(f), "Use"),
         ),
-        terms=_terms(f),
+        terms={**_TERMS, "Interval": interval(f.level, "tables")},
         worst=Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
         data=data(f),
         frames={"records.parquet": lambda: records_frame(f)},
@@ -187,27 +180,22 @@ def _foreseen(found: Estimate | Skipped) -> tuple[Measure, ...]:
 
 def _game(f: SyntheticAudit) -> Pairs:
     sizes = f.sizes
-    return Pairs(
-        (
-            ("Game", f.game.name),
-            ("Generator", f.generator),
-            ("Its settings", settings(f)),
-            ("The adversary guesses", f.game.question),
-            ("The adversary", f.game.adversary),
-            ("Where the truth comes from", f.game.secret),
-            ("Thresholds were learnt", f.game.thresholds),
-            (
-                "Records",
-                f"{several(len(f.targets), 'target')} of {count(f.n_records)} in the table",
-            ),
-            (
-                "A synthetic table",
-                f"{several(sizes.n_made, 'record')}, made from {count(sizes.records)}",
-            ),
-            ("The adversary's own", _own(f)),
-            ("Those in question", _asked(f)),
-            ("Made in all", several(f.n_tables, "synthetic table")),
-        )
+    return pairs(
+        {
+            "Game": f.game.name,
+            "Generator": f.generator,
+            "Its settings": settings(f),
+            "The adversary guesses": f.game.question,
+            "The adversary": f.game.adversary,
+            "Where the truth comes from": f.game.secret,
+            "Thresholds were learnt": f.game.thresholds,
+            "Records": f"{several(len(f.targets), 'target')} of {count(f.n_records)} in the table",
+            "A synthetic table": f"{several(sizes.n_made, 'record')}, made from "
+            f"{count(sizes.records)}",
+            "The adversary's own": _own(f),
+            "Those in question": _asked(f),
+            "Made in all": several(f.n_tables, "synthetic table"),
+        }
     )
 
 
@@ -237,84 +225,38 @@ def _shared(f: SyntheticAudit) -> bool:
     return len(f.targets) > 1 and f.n_tables == f.sizes.shadows + f.sizes.tests
 
 
-_TERMS = (
-    (
-        "Generator, synthetic table",
-        "A program that learns from records and makes new ones like them, and the table of those.",
-    ),
-    (
-        "Target",
-        "A record that is attacked: the adversary has it, and asks whether the synthetic table "
-        "was made with it.",
-    ),
-    (
-        "Attack",
-        "A way to tell, from a synthetic table, whether a record was among those it was made "
-        "from. It gives a score; above a threshold the guess is “in”.",
-    ),
-    (
-        "The adversary's own tables",
-        "Synthetic tables that the adversary makes with and without the record, to learn how "
-        "they differ (also called shadow tables). Attacks are judged on other tables.",
-    ),
-    (
-        "AUC",
-        "The probability that a table made with the record scores higher than one made without "
-        "it; the area under the ROC curve. Guessing gives 0.5, certainty 1.",
-    ),
-    (
-        "Right guesses",
-        "Balanced accuracy: the share of right guesses, where both answers count the same. "
-        "Guessing gives 50%.",
-    ),
-    (
-        "TPR at FPR",
-        "The share of tables made with the record that are recognised, when so many of those "
-        "made without it are mistaken (false-positive rate). A high value at a low rate means "
-        "that the guess “in” can be trusted.",
-    ),
-    (
-        "† dagger",
-        "Too few tables for this false-positive rate: fewer than 10 false alarms are expected.",
-    ),
-    (
-        "Told",
-        "A rank test (Mann and Whitney) of the tables with the record against those without it "
-        "rules out luck. It is corrected for the number of records (Holm): with the report's "
-        "confidence none of them is told by luck.",
-    ),
-    (
-        "Epsilon",
-        f"{MEANINGS['Epsilon']} With this many tables, no more than the number beside it can be "
-        "shown.",
-    ),
-    (
-        "Vulnerability score",
-        "The mean distance of a record to the other records nearest to it. Rank 1 is the "
-        "record farthest from all others.",
-    ),
-    (
-        "Rank correlation",
-        "Whether two orders agree: 1 if they are the same, 0 if they have nothing to do with "
-        "each other, -1 if they are opposite (Spearman).",
-    ),
-    (
-        "Distance of shares",
-        "Half the sum of the differences between the shares of all values, or combinations of "
-        "values (total variation): 0 if they are the same, 1 if nothing is shared.",
-    ),
-    (
-        "Association",
-        "How strongly two columns depend on each other, 0 if not at all: rank correlation, "
-        "Cramér's V, or the correlation ratio.",
-    ),
-    (
-        "Distance to the closest record",
-        "How near synthetic records come to real ones. It is no evidence of safety: tables "
-        "that keep a distance can give people away all the same.",
-    ),
-)
-
-
-def _terms(f: SyntheticAudit) -> tuple[tuple[str, str], ...]:
-    return (*_TERMS, ("Interval", interval(f.level, "tables")))
+_TERMS = {
+    "Generator, synthetic table": "A program that learns from records and makes new ones like "
+    "them, and the table of those.",
+    "Target": "A record that is attacked: the adversary has it, and asks whether the synthetic "
+    "table was made with it.",
+    "Attack": "A way to tell, from a synthetic table, whether a record was among those it was made "
+    "from. It gives a score; above a threshold the guess is “in”.",
+    "The adversary's own tables": "Synthetic tables that the adversary makes with and without the "
+    "record, to learn how they differ (also called shadow tables). Attacks are judged on other "
+    "tables.",
+    "AUC": "The probability that a table made with the record scores higher than one made without "
+    "it; the area under the ROC curve. Guessing gives 0.5, certainty 1.",
+    "Right guesses": "Balanced accuracy: the share of right guesses, where both answers count the "
+    "same. Guessing gives 50%.",
+    "TPR at FPR": "The share of tables made with the record that are recognised, when so many of "
+    "those made without it are mistaken (false-positive rate). A high value at a low rate means "
+    "that the guess “in” can be trusted.",
+    "† dagger": "Too few tables for this false-positive rate: fewer than 10 false alarms are "
+    "expected.",
+    "Told": "A rank test (Mann and Whitney) of the tables with the record against those without it "
+    "rules out luck. It is corrected for the number of records (Holm): with the report's "
+    "confidence none of them is told by luck.",
+    "Epsilon": f"{MEANINGS['Epsilon']} With this many tables, no more than the number beside it "
+    "can be shown.",
+    "Vulnerability score": "The mean distance of a record to the other records nearest to it. Rank "
+    "1 is the record farthest from all others.",
+    "Rank correlation": "Whether two orders agree: 1 if they are the same, 0 if they have nothing "
+    "to do with each other, -1 if they are opposite (Spearman).",
+    "Distance of shares": "Half the sum of the differences between the shares of all values, or "
+    "combinations of values (total variation): 0 if they are the same, 1 if nothing is shared.",
+    "Association": "How strongly two columns depend on each other, 0 if not at all: rank "
+    "correlation, Cramér's V, or the correlation ratio.",
+    "Distance to the closest record": "How near synthetic records come to real ones. It is no "
+    "evidence of safety: tables that keep a distance can give people away all the same.",
+}

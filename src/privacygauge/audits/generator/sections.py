@@ -15,6 +15,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import AttackEvaluation
 from privacygauge.report.attacks.records import RECORDS
 from privacygauge.report.attacks.tables import methods_of, whisker
+from privacygauge.report.blocks import columns, note, pairs, text
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -28,18 +29,7 @@ from privacygauge.report.numbers import (
     several,
     shortened,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Folded,
-    Pairs,
-    Row,
-    Table,
-    Text,
-    Tone,
-)
+from privacygauge.report.values import Block, Cell, Column, Content, Folded, Row, Table, Tone
 
 _PRINTED = 5
 """Number of of the riskiest records that are printed in a terminal."""
@@ -54,24 +44,18 @@ def attacks(f: SyntheticAudit) -> tuple[Block, ...]:
         "chosen by these numbers."
     )
     return (
-        Text(
-            (
-                "Each attack learns from synthetic tables of the adversary's own and gives a score "
-                "to every table in question: the higher, the more likely it was made with the "
-                f"record. The numbers are means over {several(len(f.targets), 'record')}. Where "
-                "there is room, a line shows the AUC between 0.4 and 1; the thin mark is guessing, "
-                "0.5.",
-            )
+        text(
+            "Each attack learns from synthetic tables of the adversary's own and gives a score to "
+            "every table in question: the higher, the more likely it was made with the record. The "
+            f"numbers are means over {several(len(f.targets), 'record')}. Where there is room, a "
+            "line shows the AUC between 0.4 and 1; the thin mark is guessing, 0.5."
         ),
         attacks_table(f),
-        Text(
-            (
-                "Mean true-positive rates have no interval here; those of single records do. A "
-                "record counts as told if a rank test of its tables rules out luck, corrected for "
-                f"the number of records (Holm). {marked if len(f.attacks) > 1 else ''}",
-                *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
-            ),
-            Tone.NOTE,
+        note(
+            "Mean true-positive rates have no interval here; those of single records do. A "
+            "record counts as told if a rank test of its tables rules out luck, corrected for "
+            f"the number of records (Holm). {marked if len(f.attacks) > 1 else ''}",
+            *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
         ),
         Folded("Guesses, counted", (_guesses(f),)),
         Folded("How the intervals were made", (_methods(f),)),
@@ -134,10 +118,8 @@ def _guesses(f: SyntheticAudit) -> Table:
     return Table(
         "guesses",
         "Guesses",
-        (
-            Column("Attack"),
-            Column("Made with it, and recognised"),
-            Column("Made without it, and taken for the other"),
+        columns(
+            "Attack", "Made with it, and recognised", "Made without it, and taken for the other"
         ),
         tuple(
             (
@@ -183,19 +165,14 @@ def records(f: SyntheticAudit) -> tuple[Block, ...]:
         "tell: the value may be far off, the interval says how far."
     )
     return (
-        Text(
-            (
-                f"Ranked by the AUC of {plain(f.best.title)}. Records are named by id{contents}."
-                f"{luck if n > 1 else ''}",
-            )
+        text(
+            f"Ranked by the AUC of {plain(f.best.title)}. Records are named by id{contents}."
+            f"{luck if n > 1 else ''}"
         ),
         people_table(f, n),
-        Text(
-            (
-                f"{count(n)} of {count(len(f.targets))} attacked records are shown; all are in "
-                f"records.parquet.{dagger if unresolved else ''}",
-            ),
-            Tone.NOTE,
+        note(
+            f"{count(n)} of {count(len(f.targets))} attacked records are shown; all are in "
+            f"records.parquet.{dagger if unresolved else ''}"
         ),
         *([Folded("What every attack does on them", (_each(f),))] if len(f.attacks) > 1 else []),
         *_plots(f),
@@ -271,21 +248,18 @@ def _plots(f: SyntheticAudit) -> Iterator[Block]:
     yield vulnerability_plot(f)
     if isinstance(f.foreseen, Skipped):
         reason = f"No rank correlation of score and AUC: {f.foreseen.reason}."
-        yield Text((reason,), Tone.NOTE)
+        yield note(reason)
 
 
 def groups(f: SyntheticAudit) -> tuple[Block, ...]:
     """Return what the way of choosing records has to do with their risk."""
     every = Folded("The same for every attack", (_every_group(f),))
     return (
-        Text(
-            (
-                "Risk is not spread evenly: a few records stand far from all others, and a table "
-                "gives them away first. The mean of records drawn at random says little about "
-                f"them. Numbers are those of {plain(f.best.title)}; here the interval is for other "
-                "records that are chosen in the same way; that of a single record is for other "
-                "tables.",
-            )
+        text(
+            "Risk is not spread evenly: a few records stand far from all others, and a table gives "
+            "them away first. The mean of records drawn at random says little about them. Numbers "
+            f"are those of {plain(f.best.title)}; here the interval is for other records that are "
+            "chosen in the same way; that of a single record is for other tables."
         ),
         Table(
             "groups",
@@ -307,12 +281,8 @@ def _every_group(f: SyntheticAudit) -> Table:
     return Table(
         "groups-all",
         "Mean AUC by the way of choosing, and by attack",
-        (
-            Column("Chosen by"),
-            Column("Attack", prose=True),
-            Column("Mean AUC"),
-            Column("Standard deviation"),
-            Column("Records"),
+        columns(
+            "Chosen by", Column("Attack", prose=True), "Mean AUC", "Standard deviation", "Records"
         ),
         tuple(
             (method, attack.title, *numbers)
@@ -338,33 +308,31 @@ def use(f: SyntheticAudit) -> tuple[Block, ...]:
     """Return what a synthetic table is good for."""
     found = f.utility
     if isinstance(found, Skipped):
-        return (Text((f"Not measured: {found.reason}.",)),)
+        return (text(f"Not measured: {found.reason}."),)
     beforehand = "" if found.holdout_marginals else " beforehand"
     skipped = (
         (f"No predictions: {found.learnt.reason}.",) if isinstance(found.learnt, Skipped) else ()
     )
     return (
-        Text(
-            (
-                "What one synthetic table of this generator is good for, beside what real records "
-                "come to. A distance or a difference of 0 would be perfect, but two samples of "
-                "real people differ too: that is the last column. Predictions are made by forests "
-                "that learn from synthetic and from real records, and are tested on real records "
-                f"that neither saw{beforehand}.",
-            )
+        text(
+            "What one synthetic table of this generator is good for, beside what real records "
+            "come to. A distance or a difference of 0 would be perfect, but two samples of "
+            "real people differ too: that is the last column. Predictions are made by forests "
+            "that learn from synthetic and from real records, and are tested on real records "
+            f"that neither saw{beforehand}."
         ),
-        Pairs(
-            (
-                ("Privacy: mean AUC (0.5 gives nothing away)", decimal_estimate(f.headline.auc)),
-                ("Privacy: worst record", decimal_estimate(f.headline.worst.auc)),
-            )
+        pairs(
+            {
+                "Privacy: mean AUC (0.5 gives nothing away)": decimal_estimate(f.headline.auc),
+                "Privacy: worst record": decimal_estimate(f.headline.worst.auc),
+            }
         ),
         Table(
             "use",
             "Use",
-            (Column("Measure"), Column("Synthetic records"), Column("Real records")),
+            columns("Measure", "Synthetic records", "Real records"),
             use_rows(found),
             "Of a single table, so without an interval.",
         ),
-        *([Text((*found.notes, *skipped), Tone.NOTE)] if (*found.notes, *skipped) else []),
+        *([note(*found.notes, *skipped)] if (*found.notes, *skipped) else []),
     )

@@ -39,18 +39,11 @@ _MATTERS = (
 def verdict(f: SyntheticAudit) -> Verdict:
     """Return the verdict on an audit of a generator.
 
-    Parameters
-    ----------
-    f : SyntheticAudit
-
-    Returns
-    -------
-    Verdict
-        The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
-        and that of the lower end for the one record that is given away most. Without a leak
-        each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
-        but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
-        where there is no leak, but an attack takes tables with a record for those without.
+    The grade is the graver of two: that of the LOWER end of the mean AUC over the targets,
+    and that of the lower end for the one record that is given away most. Without a leak
+    each of the two lies above 1/2 in about ``(1 - level) / 2`` of audits. Where neither does
+    but a bound on epsilon is above 0 for that record, the grade is small. It cannot be told
+    where there is no leak, but an attack takes tables with a record for those without.
 
     Notes
     -----
@@ -221,9 +214,8 @@ def _bounded(f: SyntheticAudit) -> tuple[str, ...]:
         return ()
     epsilon = f.headline.worst.epsilon
     return (
-        f"With {rate(epsilon.level)} confidence epsilon is at least "
-        f"{rounded_down(epsilon.low)} for one record, which rules out that nothing leaks. The "
-        "grade is one step higher for it.",
+        f"With {rate(epsilon.level)} confidence epsilon is at least {rounded_down(epsilon.low)} "
+        "for one record, which rules out that nothing leaks. The grade is one step higher for it.",
     )
 
 

@@ -121,30 +121,21 @@ class AttackRequest(Request):
 
 def play(asked: AttackRequest, work: Work) -> HoldoutAudit:
     """Return the audit that was asked for, playing what the run does not hold yet."""
-    from privacygauge.audits.holdout_attack.play import attack_holdout
-    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.audits.holdout_attack.known import Having
+    from privacygauge.audits.holdout_attack.play import attacked
 
+    prior = cast("Prior", asked.prior)
+    having = Having(asked.logits, asked.top, asked.least_confident, asked.temperature, prior)
     with work.resumable(asked), work.bar("Playing attacks") as progress:
-        return attack_holdout(
+        return attacked(
             asked.labels,
             asked.queries,
-            logits=asked.logits,
-            attacks=asked.attacks,
-            guards=asked.guards,
-            top=asked.top,
-            least_confident=asked.least_confident,
-            temperature=asked.temperature,
-            prior=cast("Prior", asked.prior),
+            asked.attacks,
+            asked.guards,
+            having,
+            work.running(_NAME, asked, progress),
             trials=asked.trials,
             classes=asked.classes,
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
-            seed=asked.seed,
-            level=asked.level,
-            command=_NAME,
-            provenance=file_hashes(asked.files()),
-            invocation=work.invocation(_NAME, asked),
         )
 
 

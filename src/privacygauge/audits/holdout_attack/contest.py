@@ -5,13 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.holdout_attack.attacks import ATTACKS
+from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.core.versions import own_version, versions
 from privacygauge.holdout.analysts import Play, Trials, play
@@ -91,27 +90,11 @@ class Contest:
         )
 
 
-def played(
-    contest: Contest,
-    run: str | Path | None,
-    *,
-    invocation: Mapping[str, Any] | None = None,
-    n_jobs: int | None = None,
-    progress: Progress | None = None,
-) -> Mapping[tuple[str, str], Trials]:
-    """Return the trials of every attack against every guard, playing what `run` lacks.
-
-    Parameters
-    ----------
-    contest : Contest
-    run : str or Path, optional
-        Folder that keeps the plays; none are kept without one.
-    invocation, n_jobs, progress
-        As in `open_run` and `complete`.
-    """
-    with kept_or_scratch(run) as place:
-        opened = open_run(place, contest.plan(), invocation=invocation)
-        complete(opened, contest, n_jobs=n_jobs, progress=progress)
+def played(contest: Contest, running: Running) -> Mapping[tuple[str, str], Trials]:
+    """Return the trials of every attack against every guard, playing what the run lacks."""
+    with kept_or_scratch(running.run) as place:
+        opened = open_run(place, contest.plan(), invocation=running.invocation)
+        complete(opened, contest, n_jobs=running.n_jobs, progress=running.progress)
         found = {name: opened.array(name)[:] for name in contest.plan().arrays}
     parts = {}
     for place_of, (attack, guard) in enumerate(contest.pairs):

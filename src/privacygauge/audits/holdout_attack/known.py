@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.oracle import Holdout
@@ -14,55 +17,62 @@ Prior = Literal["uniform", "classes"]
 """Without a model: nothing, or how frequent each class is."""
 
 
-def known_before(
-    holdout: Holdout,
-    logits: np.ndarray | None,
-    *,
-    top: int | None,
-    least_confident: int | None,
-    temperature: float,
-    prior: Prior,
-) -> Knowledge | None:
-    """Return what the attacker knows; None for nothing.
+@dataclass(frozen=True)
+class Having:
+    """What the attacker has before it asks."""
 
-    Parameters
-    ----------
-    holdout : Holdout
-        Its labels are used for the frequencies of classes alone, where `prior` says so.
-    logits : numpy.ndarray of shape (n, m), optional
-        Of a base model.
-    top, least_confident, temperature
-        As in `from_logits`.
-    prior : {"uniform", "classes"}
-        Without logits.
+    logits: ArrayLike | str | Path | None = None
+    """What a base model says, (n, m), or a file; None without one."""
+    top: int | None = None
+    """So many labels of each example are tried; None for all."""
+    least_confident: int | None = None
+    """So many examples are attacked, those of which the model is least sure; None for all."""
+    temperature: float = 1.0
+    """Divisor of the logits."""
+    prior: Prior = "uniform"
+    """Without logits."""
+
+    def __post_init__(self) -> None:
+        if self.prior not in ("uniform", "classes"):
+            raise InputError(f"prior must be uniform or classes, got {self.prior!r}")
+        if self.logits is not None:
+            if self.prior != "uniform":
+                raise InputError(f"prior {self.prior} goes without logits: they say more")
+            return
+        given = {"top": self.top, "least_confident": self.least_confident}
+        asked = [name for name, value in given.items() if value is not None]
+        if asked or self.temperature != 1.0:
+            told = (*asked, "temperature")[0]
+            raise InputError(f"{told} needs logits of a base model: give them")
+
+
+def known_before(holdout: Holdout, logits: NDArray[Any] | None, having: Having) -> Knowledge | None:
+    """Return what the attacker knows, from logits as they were read; None for nothing.
+
+    Of the labels of `holdout` the frequencies of classes alone are used, where `having` says so.
     """
-    if prior not in ("uniform", "classes"):
-        raise InputError(f"prior must be uniform or classes, got {prior!r}")
     if logits is not None:
-        if prior != "uniform":
-            raise InputError(f"prior {prior} goes without logits: they say more")
         return from_logits(
-            logits, top=top, least_confident=least_confident, temperature=temperature
+            logits,
+            top=having.top,
+            least_confident=having.least_confident,
+            temperature=having.temperature,
         )
-    given = {"top": top, "least_confident": least_confident}
-    asked = [name for name, value in given.items() if value is not None]
-    if asked or temperature != 1.0:
-        raise InputError(f"{(*asked, 'temperature')[0]} needs logits of a base model: give them")
-    return _by_frequency(holdout) if prior == "classes" else None
+    return _by_frequency(holdout) if having.prior == "classes" else None
 
 
-def in_words(knowledge: Knowledge | None, model: bool, prior: Prior, temperature: float) -> str:
+def in_words(knowledge: Knowledge | None, having: Having) -> str:
     """Return what the attacker knows, for a reader."""
     if knowledge is None:
         return "nothing: no model, all classes equally likely"
-    if not model:
+    if having.logits is None:
         return "how frequent each class is, no model"
     n, m, r = len(knowledge.base), knowledge.n_classes, knowledge.n_candidates
     points = (
         f"the {len(knowledge.points):,} least confident" if len(knowledge.points) < n else "all"
     )
     labels = f"its {r} likeliest labels" if r < m else f"all {m} labels"
-    softened = "" if temperature == 1 else f", temperature {temperature:g}"
+    softened = "" if having.temperature == 1 else f", temperature {having.temperature:g}"
     return f"a base model's logits{softened}; attacked are {points} examples, {labels} each"
 
 

@@ -13,9 +13,9 @@ from privacygauge.audits.holdout_attack.attacks import ATTACKS, attacks_named
 from privacygauge.audits.holdout_attack.contest import Contest, Progress, played
 from privacygauge.audits.holdout_attack.files import read_labels, read_logits
 from privacygauge.audits.holdout_attack.found import Guarded, HoldoutAudit, Result
-from privacygauge.audits.holdout_attack.known import Prior, in_words, known_before
-from privacygauge.core import checks, seeds
-from privacygauge.core.versions import own_version, today, versions
+from privacygauge.audits.holdout_attack.known import Having, Prior, in_words, known_before
+from privacygauge.audits.running import Running
+from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.holdout.analysts import Trials
 from privacygauge.holdout.bounds import guarantee
@@ -25,8 +25,6 @@ from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.oracle import Holdout
 from privacygauge.holdout.selection import honest_best_of_k
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
-from privacygauge.report.values import Origin
-from privacygauge.runs.store import unchecked_code
 
 HONEST = 0.8
 """True accuracy of honest submissions where no base model tells another."""
@@ -109,43 +107,49 @@ def attack_holdout(
     >>> found.worst.bias.value > 0.15
     True
     """
-    checks.level(level)
+    having = Having(logits, top, least_confident, temperature, prior)
+    running = Running(
+        command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
+    )
+    return attacked(
+        labels, queries, attacks, guards, having, running, trials=trials, classes=classes
+    )
+
+
+def attacked(
+    labels: ArrayLike | str | Path,
+    queries: int,
+    attacks: Sequence[str],
+    guards: Sequence[Guard | str],
+    having: Having,
+    running: Running,
+    *,
+    trials: int,
+    classes: int | None,
+) -> HoldoutAudit:
+    """Return what `attack_holdout` does, from what the attacker has and how it is run."""
     _at_least(trials, 1, "trials")
     _at_least(queries, 0, "queries")
     chosen, protected = attacks_named(attacks), _guards(guards)
     truth = read_labels(labels)
-    scores = None if logits is None else read_logits(logits)
+    scores = None if having.logits is None else read_logits(having.logits)
     m = _classes(truth, scores, classes)
     holdout = Holdout(truth, m)
-    knowledge = known_before(
-        holdout, scores, top=top, least_confident=least_confident, temperature=temperature,
-        prior=prior,
-    )  # fmt: skip
+    knowledge = known_before(holdout, scores, having)
     names = tuple(attack.name for attack in chosen)
-    contest = Contest(
-        holdout, knowledge, names, protected, queries, trials, seeds.non_negative(seed)
-    )
-    found = played(contest, run, invocation=invocation, n_jobs=n_jobs, progress=progress)
+    contest = Contest(holdout, knowledge, names, protected, queries, trials, running.seed)
+    found = played(contest, running)
     base = None if scores is None or knowledge is None else holdout.accuracy(knowledge.base)
     honest = HONEST if base is None or not 0 < base < 1 else base
+    level = running.level
     together = 1 - (1 - level) / len(found)
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=(),
-        warnings=(*_caveats(contest, trials), *unchecked_code(run)),
-        provenance={**versions(), **(provenance or {})},
-    )
     return HoldoutAudit(
-        origin,
+        running.origin(warnings=_caveats(contest, trials)),
         len(holdout),
         classes=m,
         queries=queries,
         trials=trials,
-        knowledge=in_words(knowledge, scores is not None, prior, temperature),
+        knowledge=in_words(knowledge, having),
         largest_class=float(np.bincount(truth).max() / len(truth)),
         model_accuracy=base,
         results=tuple(

@@ -20,16 +20,9 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
-from privacygauge.report.document import estimate_dict, finite
-from privacygauge.report.numbers import (
-    DASH,
-    Shown,
-    count,
-    percent,
-    percent_estimate,
-    plain,
-    rate,
-)
+from privacygauge.report.blocks import caution, columns, note, text
+from privacygauge.report.document import ends, picked
+from privacygauge.report.numbers import DASH, Shown, count, percent, percent_estimate, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
@@ -43,7 +36,6 @@ from privacygauge.report.values import (
     Row,
     Section,
     Table,
-    Text,
     Tone,
     Worst,
 )
@@ -168,8 +160,8 @@ def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
             "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
             "table does not."
         )
-        blocks.append(Text((told,), Tone.NOTE))
-    return (*blocks, Text((f"Accuracy only. {SCORES}",), Tone.CAUTION), _picture(f))
+        blocks.append(note(told))
+    return (*blocks, caution(f"Accuracy only. {SCORES}"), _picture(f))
 
 
 def _grid(f: HoldoutAudit, head: str) -> Table:
@@ -229,29 +221,20 @@ def _each(f: HoldoutAudit, r: Result) -> Row:
 
 def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "What no attack exceeds, however clever, with a probability of "
-                f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
-                "model. It counts what the answers can tell, so noise earns it nothing.",
-            )
+        text(
+            "What no attack exceeds, however clever, with a probability of "
+            f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
+            "model. It counts what the answers can tell, so noise earns it nothing."
         ),
         Table(
             "guards",
             "Guarantees",
-            (
-                Column("Guard"),
-                Column("Any attack at most, points"),
-                Column("Typical error of an answer, points"),
-            ),
+            columns("Guard", "Any attack at most, points", "Typical error of an answer, points"),
             tuple((g.guard, Shown(guaranteed(g.kl, f.classes)), points(g.error)) for g in f.guards),
         ),
-        Text(
-            (
-                "The error is what honest teams pay for a guard. No limit: so many answers can "
-                "tell, in theory, every label.",
-            ),
-            Tone.NOTE,
+        note(
+            "The error is what honest teams pay for a guard. No limit: so many answers can "
+            "tell, in theory, every label."
         ),
     )
 
@@ -261,10 +244,7 @@ def _measured(f: HoldoutAudit) -> Pairs:
     rows = [
         ("Estimates", _interval(each)),
         ("Trials", FIXED),
-        (
-            "Final answer",
-            f"Judged on all labels, apart from the {count(f.queries)} submissions.",
-        ),
+        ("Final answer", f"Judged on all labels, apart from the {count(f.queries)} submissions."),
         (
             "In the verdict",
             f"{_interval(corrected)}: all {count(len(f.results))} hold together (Bonferroni).",
@@ -292,7 +272,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
     return Table(
         "asked",
         "What was played",
-        (Column("Played"), Column("", prose=True)),
+        columns("Played", Column("", prose=True)),
         (
             ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
             ("Largest class", percent(f.largest_class)),
@@ -341,25 +321,24 @@ def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
 def results_frame(f: HoldoutAudit) -> pd.DataFrame:
     """Return one row for every attack and guard.
 
-    Parameters
-    ----------
-    f : HoldoutAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
-        ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
+    Columns: ``attack``, ``guard``; of ``accuracy``, ``bias`` and ``bias_corrected`` the value,
+    ``_low`` and ``_high``; ``baseline``, ``bias_expected``, ``queries_used``.
     """
     import pandas as pd
 
-    rows = []
-    for r in f.results:
-        row: dict[str, object] = {"attack": r.attack, "guard": r.guard, "baseline": r.baseline}
-        named = {"accuracy": r.accuracy, "bias": r.bias, "bias_corrected": r.corrected}
-        for name, found in named.items():
-            row |= {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
-        rows.append({**row, "bias_expected": r.expected, "queries_used": r.queries_used})
+    rows = [
+        {
+            "attack": r.attack,
+            "guard": r.guard,
+            "baseline": r.baseline,
+            **ends("accuracy", r.accuracy),
+            **ends("bias", r.bias),
+            **ends("bias_corrected", r.corrected),
+            "bias_expected": r.expected,
+            "queries_used": r.queries_used,
+        }
+        for r in f.results
+    ]
     return pd.DataFrame(rows)
 
 
@@ -372,29 +351,18 @@ def _data(f: HoldoutAudit) -> dict[str, Json]:
     """
     return {
         "attack": f.worst.attack,
-        "n": int(f.n),
-        "classes": int(f.classes),
-        "queries": int(f.queries),
-        "trials": int(f.trials),
-        "knowledge": f.knowledge,
-        "largest_class": float(f.largest_class),
-        "model_accuracy": None if f.model_accuracy is None else float(f.model_accuracy),
+        **picked(f, "n", "classes", "queries", "trials", "knowledge"),
+        **picked(f, "largest_class", "model_accuracy"),
         **_result(f.worst),
         "attacks": [{"name": r.attack, **_result(r)} for r in f.results],
-        "guards": [{"name": g.guard, "kl": float(g.kl), "error": float(g.error)} for g in f.guards],
-        "honest_best_of_k": {"bias": float(f.honest), "accuracy": float(f.honest_accuracy)},
+        "guards": [picked(g, "kl", "error", name="guard") for g in f.guards],
+        "honest_best_of_k": picked(f, bias="honest", accuracy="honest_accuracy"),
     }
 
 
 def _result(r: Result) -> dict[str, Json]:
+    estimates = picked(r, "accuracy", "bias", bias_corrected="corrected", bias_expected="expected")
     return {
-        "guard": r.guard,
-        "accuracy": estimate_dict(r.accuracy),
-        "baseline": float(r.baseline),
-        "bias": estimate_dict(r.bias),
-        "bias_corrected": estimate_dict(r.corrected),
-        "bias_expected": None if r.expected is None else finite(r.expected),
-        "queries_used": float(r.queries_used),
-        "needs_points": bool(r.needs_points),
-        "informed": bool(r.informed),
+        **estimates,
+        **picked(r, "guard", "baseline", "queries_used", "needs_points", "informed"),
     }

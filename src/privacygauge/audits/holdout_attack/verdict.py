@@ -41,16 +41,9 @@ _TITLES = {
 def verdict(f: HoldoutAudit) -> Verdict:
     """Return the verdict on a test set behind the guards that were tried.
 
-    Parameters
-    ----------
-    f : HoldoutAudit
-
-    Returns
-    -------
-    Verdict
-        By the strongest attack behind any of the guards, and by the lower end of its
-        bias, which allows for the choice: none at 0, small below one point, moderate below five,
-        large from there on. After a single trial it cannot be told.
+    By the strongest attack behind any of the guards, and by the lower end of its
+    bias, which allows for the choice: none at 0, small below one point, moderate below five,
+    large from there on. After a single trial it cannot be told.
     """
     grade = UNTOLD if f.trials == 1 else grade_of(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES

@@ -98,23 +98,24 @@ class BoundRequest(Request):
 
 def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
     """Return the bounds that were asked for."""
-    from privacygauge.audits.holdout_bound.play import holdout_bounds
+    from privacygauge.audits.holdout_bound.play import bounded, total_of
+    from privacygauge.audits.holdout_bound.theory import Asked
+    from privacygauge.audits.running import Running
+    from privacygauge.holdout.guards import guard_named
 
     queries, accounts = asked.submissions
-    return holdout_bounds(
+    about = Asked(
         asked.n,
         asked.classes,
-        queries,
-        accounts=accounts,
-        guard=asked.guard,
+        k=total_of(queries, accounts),
+        guard=guard_named(asked.guard),
         accuracy=asked.accuracy,
         correlation=asked.correlation,
-        bias=asked.bias,
         probability=asked.probability,
-        simulate=asked.simulate,
-        seed=asked.seed,
-        command=_NAME,
+        bias=asked.bias,
     )
+    running = Running(_NAME, asked.seed, asked.probability)
+    return bounded(about, accounts, asked.simulate, running)
 
 
 COMMAND = Command(

@@ -7,15 +7,16 @@ from collections.abc import Mapping
 from privacygauge.audits.holdout_bound.allowed import turned
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_bound.theory import (
+    MOST,
     Asked,
     attack_rows,
     caveats,
     curves,
     guarantee_rows,
 )
-from privacygauge.core import checks, seeds
+from privacygauge.audits.running import Running
+from privacygauge.core import seeds
 from privacygauge.core.estimate import Estimate
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.analysts import trials, uniform_holdout
@@ -23,9 +24,6 @@ from privacygauge.holdout.closed_form import count_per_label
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.mechanism import Guard
 from privacygauge.holdout.naive_bayes import NaiveBayes
-from privacygauge.report.values import Origin
-
-_MOST = 10**9
 
 
 def holdout_bounds(
@@ -94,21 +92,24 @@ def holdout_bounds(
     >>> round(found.bias("nb").value, 3)
     0.173
     """
-    total = _total(queries, accounts)
-    seeds.non_negative(seed)
-    found = guard_named(guard) if isinstance(guard, str) else guard
-    asked = _checked(
-        Asked(
-            n,
-            classes,
-            k=total,
-            guard=found,
-            accuracy=accuracy,
-            correlation=correlation,
-            probability=probability,
-            bias=bias,
-        )
+    protected = guard_named(guard) if isinstance(guard, str) else guard
+    asked = Asked(
+        n,
+        classes,
+        total_of(queries, accounts),
+        protected,
+        accuracy,
+        correlation,
+        probability,
+        bias=bias,
     )
+    running = Running(command, seed, probability, provenance)
+    return bounded(asked, accounts, simulate, running)
+
+
+def bounded(asked: Asked, accounts: int, simulate: int, running: Running) -> HoldoutBounds:
+    """Return what `holdout_bounds` does, for the submissions of all accounts together."""
+    n, classes, total, found = asked.n, asked.m, asked.k, asked.guard
     if simulate and simulate < 2:
         raise InputError(f"simulate must be 0 or at least 2, got {simulate}")
     per_label = count_per_label(n, classes, total)
@@ -117,33 +118,23 @@ def holdout_bounds(
         classes,
         total,
         guard=found,
-        accuracy=accuracy,
-        correlation=correlation,
+        accuracy=asked.accuracy,
+        correlation=asked.correlation,
         delta=asked.delta,
     )
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=probability,
-        made=today(),
-        skipped=(),
-        warnings=caveats(asked, whole, per_label),
-        provenance={**versions(), **(provenance or {})},
-    )
     return HoldoutBounds(
-        origin,
+        running.origin(warnings=caveats(asked, whole, per_label)),
         n,
         classes=classes,
         accounts=accounts,
-        per_account=queries,
+        per_account=total // accounts,
         guard=found.name,
-        accuracy=accuracy,
-        correlation=correlation,
-        allowed_bias=bias,
+        accuracy=asked.accuracy,
+        correlation=asked.correlation,
+        allowed_bias=asked.bias,
         nats=theory.transcript_nats(found, total, n, classes),
         biases=(*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
-        simulated=_simulated(asked, simulate, seed) if simulate else None,
+        simulated=_simulated(asked, simulate, running.seed) if simulate else None,
         allowed=turned(asked),
         per_label=per_label,
         trusted=whole.trusted,
@@ -154,24 +145,14 @@ def holdout_bounds(
     )
 
 
-def _total(queries: int, accounts: int) -> int:
+def total_of(queries: int, accounts: int) -> int:
+    """Return the submissions of all accounts together."""
     for name, value in (("queries", queries), ("accounts", accounts)):
         if value < 1:
             raise InputError(f"{name} must be at least 1, got {value}")
-    if queries * accounts > _MOST:
+    if queries * accounts > MOST:
         raise InputError(f"queries times accounts must be at most 10^9, got {queries * accounts:,}")
     return queries * accounts
-
-
-def _checked(asked: Asked) -> Asked:
-    if not 1 <= asked.n <= _MOST:
-        raise InputError(f"n must be in 1..10^9, got {asked.n}")
-    if asked.m < 2:
-        raise InputError(f"classes must be at least 2, got {asked.m}")
-    checks.level(asked.probability, "probability")
-    if not 0 < asked.bias < 1 - 1 / asked.m:
-        raise InputError(f"bias must be in (0, {1 - 1 / asked.m:.4g}), got {asked.bias}")
-    return asked
 
 
 def _simulated(a: Asked, number: int, seed: int) -> Estimate:

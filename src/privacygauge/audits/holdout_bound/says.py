@@ -28,7 +28,8 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import caution, columns, note, text
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate, several
 from privacygauge.report.values import (
     About,
@@ -51,18 +52,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_HEADS = {
-    ATTACK: "Known attacks",
-    HONEST: "Honest selection",
-    GUARANTEE: "Guarantees",
-}
+_HEADS = {ATTACK: "Known attacks", HONEST: "Honest selection", GUARANTEE: "Guarantees"}
 
-_FURTHER = {
-    "nb": "nb",
-    "majority": "majority",
-    "scan": "linear_scan",
-    "theorem-3-1": "theorem_3_1",
-}
+_FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-3-1": "theorem_3_1"}
 """Names of measures that stand in the table only, and of their biases."""
 
 
@@ -74,9 +66,8 @@ def report(f: HoldoutBounds) -> Report:
         "Reuse of a test set: what submissions can buy",
         about=About(
             f"A test set of {count(f.n)} hidden labels behind {plain(f.guard)}, by formulas",
-            f"How much better can the best of {several(f.queries, 'submission')} look than it "
-            "is, by "
-            "luck or by an attack on the scores?",
+            f"How much better can the best of {several(f.queries, 'submission')} look than it is, "
+            "by luck or by an attack on the scores?",
             "scores of submissions, and no model",
             "test-set-reuse",
         ),
@@ -172,23 +163,18 @@ def _gain(f: HoldoutBounds, bias: Bias) -> str:
 def _bias(f: HoldoutBounds) -> tuple[Block, ...]:
     told = "; ".join(f"{b.title} {_gain(f, b)}" for b in f.biases if b.kind != RATE and b.applies)
     return (
-        Text(
-            (
-                "A bias is how much better a submission looks on this test set than it is. Attacks "
-                "are what is known to be possible without a model; a guarantee is what no such "
-                "attack can exceed. The truth lies between them. Honest selection counts from the "
-                "submissions' own accuracy, and the guarantees do not cover it.",
-            )
+        text(
+            "A bias is how much better a submission looks on this test set than it is. Attacks "
+            "are what is known to be possible without a model; a guarantee is what no such "
+            "attack can exceed. The truth lies between them. Honest selection counts from the "
+            "submissions' own accuracy, and the guarantees do not cover it."
         ),
-        Text((f"Accuracy only. {SCORES}",), Tone.CAUTION),
+        caution(f"Accuracy only. {SCORES}"),
         _bias_table(f),
-        Text(
-            (
-                f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
-                "which is all there is to gain, so it says nothing. The answers of this guard can "
-                f"have at most {fixed(f.nats, 0)} nats of information in all.",
-            ),
-            Tone.NOTE,
+        note(
+            f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
+            "which is all there is to gain, so it says nothing. The answers of this guard can "
+            f"have at most {fixed(f.nats, 0)} nats of information in all."
         ),
         Plot(
             "curves",
@@ -212,7 +198,7 @@ def _bias_table(f: HoldoutBounds) -> Table:
     return Table(
         "bias",
         "Bias, in points of accuracy",
-        (Column("What"), Column("Points"), Column("Taken for granted", prose=True, needed=False)),
+        columns("What", "Points", Column("Taken for granted", prose=True, needed=False)),
         tuple(rows),
         "Attacks count from a guess, honest selection from the true accuracy.",
     )
@@ -238,26 +224,21 @@ def _row(f: HoldoutBounds, bias: Bias) -> Row:
 def _allowed(f: HoldoutBounds) -> tuple[Block, ...]:
     most = points(f.allowed_bias)
     asked = f"The same question turned round: what keeps the bias within {most} points?"
-    return (Text((asked,)), _allowed_table(f, "Against"))
+    return (text(asked), _allowed_table(f, "Against"))
 
 
 def _allowed_table(f: HoldoutBounds, head: str) -> Table:
     return Table(
         "allowed",
         f"Within {points(f.allowed_bias)} points",
-        (
+        columns(
             Column(head),
-            Column("Submissions"),
-            Column("or examples"),
+            "Submissions",
+            "or examples",
             Column("Taken for granted", prose=True, needed=False),
         ),
         tuple(
-            (
-                a.title,
-                Shown(submissions(a.submissions)),
-                Shown(submissions(a.points)),
-                a.assumption,
-            )
+            (a.title, Shown(submissions(a.submissions)), Shown(submissions(a.points)), a.assumption)
             for a in f.allowed
         ),
         f"Either so many submissions to {several(f.n, 'example')}, or so many examples for "
@@ -270,7 +251,7 @@ def _asked_table(f: HoldoutBounds) -> Table:
     return Table(
         "asked",
         "What was asked about",
-        (Column("Asked about"), Column("", prose=True)),
+        columns("Asked about", Column("", prose=True)),
         (
             ("Test set", f"{several(f.n, 'example')}, {count(f.classes)} classes"),
             ("Submissions", f"{count(f.queries)}{_accounts(f)}"),
@@ -286,32 +267,28 @@ def _closed_form(f: HoldoutBounds) -> str:
 
 def _check(f: HoldoutBounds) -> Text:
     poisson = " The row with Poisson counts does without." if f.classes >= 10 else ""
-    return Text(
-        (
-            "The closed forms of naive Bayes and of the majority take sums over queries for "
-            "normal. That needs each label to be drawn often, at an example and in a query: 20 "
-            f"times or more. Here it is drawn {fixed(f.per_label, 1)} times; {_closed_form(f)}."
-            f"{poisson} The guarantees hold for any numbers.",
-            "All of them are about labels that the analyst does not know and that are equally "
-            "frequent. With a good model an attacker starts higher and gains less on top of it, or "
-            "more where the model narrows each example to a few labels: measure it with "
-            "privacygauge holdout attack.",
-        )
+    return text(
+        "The closed forms of naive Bayes and of the majority take sums over queries for "
+        "normal. That needs each label to be drawn often, at an example and in a query: 20 "
+        f"times or more. Here it is drawn {fixed(f.per_label, 1)} times; {_closed_form(f)}."
+        f"{poisson} The guarantees hold for any numbers.",
+        "All of them are about labels that the analyst does not know and that are equally "
+        "frequent. With a good model an attacker starts higher and gains less on top of it, or "
+        "more where the model narrows each example to a few labels: measure it with "
+        "privacygauge holdout attack.",
     )
 
 
 def _rates(f: HoldoutBounds) -> tuple[Block, ...]:
     blocks: list[Block] = [
-        Text(
-            (
-                "How the best possible attacks grow, up to a constant factor that nobody knows. "
-                "These are not biases.",
-            )
+        text(
+            "How the best possible attacks grow, up to a constant factor that nobody knows. "
+            "These are not biases."
         ),
         Table(
             "rates",
             "Rates, without constants",
-            (Column("Rate"), Column("Value"), Column("Formula", prose=True)),
+            columns("Rate", "Value", Column("Formula", prose=True)),
             tuple((b.title, f"{b.value:.3g}", b.assumption) for b in f.biases if b.kind == RATE),
         ),
     ]
@@ -320,19 +297,12 @@ def _rates(f: HoldoutBounds) -> tuple[Block, ...]:
             f"{count(f.reconstruction)} random queries determine every label with a probability of "
             "one half (Theorem 4.5). Determined is not found: the theorem gives no fast way."
         )
-        blocks.append(Text((told,), Tone.NOTE))
+        blocks.append(note(told))
     return tuple(blocks)
 
 
 def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:
-    """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``.
-
-    Parameters
-    ----------
-    f : HoldoutBounds
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-    """
+    """Draw bias against submissions, both axes logarithmic; the numbers are ``f.curves``."""
     ax = axes(ax)
     low = 1.0
     for place, curve in enumerate(f.curves):
@@ -377,39 +347,17 @@ def _data(f: HoldoutBounds) -> dict[str, Json]:
     (``honest_best_of_k``: above the true accuracy); what each assumes under ``assumptions``; rates,
     which are not biases, under ``rates`` alone.
     """
-    strongest = f.strongest
     return {
-        "n": int(f.n),
-        "classes": int(f.classes),
-        "queries": int(f.queries),
-        "accounts": int(f.accounts),
-        "per_account": int(f.per_account),
-        "guard": f.guard,
-        "accuracy": float(f.accuracy),
-        "correlation": float(f.correlation),
+        **picked(f, "n", "classes", "queries", "accounts", "per_account", "guard"),
+        **picked(f, "accuracy", "correlation", "allowed_bias", nb_simulated="simulated"),
         **{b.key: float(b.value) for b in f.biases if b.kind != RATE},
-        "nb_simulated": None if f.simulated is None else estimate_dict(f.simulated),
-        "strongest": None
-        if strongest is None
-        else {"name": strongest.key, "bias": float(strongest.value)},
-        "assumptions": {
-            b.key: {"kind": b.kind, "assumption": b.assumption, "applies": bool(b.applies)}
-            for b in f.biases
-        },
+        "strongest": None if f.strongest is None else picked(f.strongest, name="key", bias="value"),
+        "assumptions": {b.key: picked(b, "kind", "assumption", "applies") for b in f.biases},
         "rates": {b.key: float(b.value) for b in f.biases if b.kind == RATE},
-        "reconstruction_queries": f.reconstruction,
-        "transcript_nats": float(f.nats),
-        "closed_form": {"trusted": bool(f.trusted), "draws_per_label": float(f.per_label)},
-        "allowed_bias": float(f.allowed_bias),
+        **picked(f, reconstruction_queries="reconstruction", transcript_nats="nats"),
+        "closed_form": picked(f, "trusted", draws_per_label="per_label"),
         "allowed": {
-            a.key: {
-                "submissions": a.submissions,
-                "examples": a.points,
-                "assumption": a.assumption,
-            }
-            for a in f.allowed
+            a.key: picked(a, "submissions", "assumption", examples="points") for a in f.allowed
         },
-        "curves": {
-            c.key: {"queries": c.queries.tolist(), "bias": c.bias.tolist()} for c in f.curves
-        },
+        "curves": {c.key: picked(c, "queries", "bias") for c in f.curves},
     }

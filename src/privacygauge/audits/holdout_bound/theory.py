@@ -8,15 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import (
-    ATTACK,
-    GUARANTEE,
-    HONEST,
-    RATE,
-    Bias,
-    BiasCurve,
-)
+from privacygauge.audits.holdout_bound.found import ATTACK, GUARANTEE, HONEST, RATE, Bias, BiasCurve
 from privacygauge.core import checks
+from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
 from privacygauge.holdout.closed_form import (
     answer_variance,
@@ -33,6 +27,9 @@ from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of each curve; the scan's formula takes long for more submissions.
 _STEPS, _SCAN = 19, 50_000
+
+MOST = 10**9
+"""Points, and submissions of all accounts together, at most."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +52,15 @@ class Asked:
     """Of guarantees."""
     bias: float
     """What the owner can live with."""
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.n <= MOST:
+            raise InputError(f"n must be in 1..10^9, got {self.n}")
+        if self.m < 2:
+            raise InputError(f"classes must be at least 2, got {self.m}")
+        checks.level(self.probability, "probability")
+        if not 0 < self.bias < 1 - 1 / self.m:
+            raise InputError(f"bias must be in (0, {1 - 1 / self.m:.4g}), got {self.bias}")
 
     @property
     def delta(self) -> float:

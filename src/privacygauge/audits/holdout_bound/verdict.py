@@ -27,16 +27,9 @@ UNINFORMED = (
 def verdict(f: HoldoutBounds) -> Verdict:
     """Return the verdict on a test set of this size with so many submissions.
 
-    Parameters
-    ----------
-    f : HoldoutBounds
-
-    Returns
-    -------
-    Verdict
-        By what the owner allows: safe where the guarantee is within it; too many submissions
-        where honest selection alone goes beyond; else by the strongest known attack, and to be
-        measured where none is known to apply to the guard.
+    By what the owner allows: safe where the guarantee is within it; too many submissions
+    where honest selection alone goes beyond; else by the strongest known attack, and to be
+    measured where none is known to apply to the guard.
     """
     found = grade(f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES

@@ -56,7 +56,7 @@ def report(f: LanguageAudit) -> Report:
         verdict=verdict(f),
         measures=(*_gated(f), *_cards(f)),
         sections=sections.every(f),
-        terms=tuple(_terms(f)),
+        terms=dict(_terms(f)),
         worst=_worst(f),
         data=_data(f),
         frames={

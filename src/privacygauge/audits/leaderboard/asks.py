@@ -41,10 +41,7 @@ class LogRequest(Request):
         default=None,
     )
     classes: int | None = option(
-        "--classes",
-        "M",
-        "Number of classes. Default: counted in --labels.",
-        default=None,
+        "--classes", "M", "Number of classes. Default: counted in --labels.", default=None
     )
     predictions: str | None = option(
         "--predictions",

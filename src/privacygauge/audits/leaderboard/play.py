@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit, Submissions
-from privacygauge.core import checks, seeds
+from privacygauge.audits.running import Running
+from privacygauge.core import seeds
 from privacygauge.core.checks import Bools
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.slices import holm
 from privacygauge.holdout.guards import guard_named
@@ -20,7 +20,6 @@ from privacygauge.holdout.history.inspection import Inspection, inspect
 from privacygauge.holdout.history.nearness import Nearness
 from privacygauge.holdout.history.record import History, disagreeing
 from privacygauge.holdout.ladder import ParameterFreeLadder
-from privacygauge.report.values import Origin
 
 GUARDS = ("exact", "round:2", "noise:0.005", "ladder", "ladder:0.01")
 """Under which a history is replayed."""
@@ -80,8 +79,7 @@ def audit_leaderboard(
     >>> audit_leaderboard(attacked_history(np.random.default_rng(0), "nb", n=400, queries=60))
     <LeaderboardAudit: 1 account stands out: attacker-0>
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance)
     if isinstance(guards, str):
         raise InputError(f"guards must be a list of names, got the text {guards!r}")
     chosen = [guard_named(name) for name in guards]
@@ -92,16 +90,7 @@ def audit_leaderboard(
     copied = None if found.near is None else ~found.near.fresh
     skipped = (*found.skipped, *(x for x in played if isinstance(x, Skipped)))
     return LeaderboardAudit(
-        Origin(
-            command,
-            own_version(),
-            seed=seed,
-            level=level,
-            made=today(),
-            skipped=skipped,
-            warnings=_warnings(history),
-            provenance={**versions("pandas"), **(provenance or {})},
-        ),
+        running.origin("pandas", skipped=skipped, warnings=_warnings(history)),
         history.n,
         n_classes=history.n_classes,
         n_accounts=len(history.names),

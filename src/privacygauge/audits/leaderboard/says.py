@@ -11,6 +11,8 @@ from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.replay import Replay
+from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -35,8 +37,6 @@ from privacygauge.report.values import (
     Report,
     Section,
     Table,
-    Text,
-    Tone,
     Worst,
 )
 
@@ -172,12 +172,12 @@ def _count(name: str, label: str, value: int, note: str) -> Measure:
 
 def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
     s = f.submissions
-    note = (
+    said = (
         "Noise alone: the best so far that submissions of the median score would reach by luck, if "
         "their errors were independent."
     )
     if f.copies is not None and f.near_copies is not None:
-        note += (
+        said += (
             f" {several(f.copies, 'submission')} repeat an earlier one exactly, "
             f"{count(f.shared_copies or 0)} of them another account's; {count(f.near_copies)} more "
             "differ from another account's on at most one point in a hundred. Public baselines "
@@ -189,25 +189,22 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
             "Scores in the order of time",
             "Dots: submissions; crosses: those in a finding. Where the best so far stays near the "
             "curve of noise alone, luck explains it. The Ladder is what it would have shown.",
-            f"The best score is {percent(s.best[-1], 2)}, it rose "
-            f"{several(f.rises, 'time')}; noise "
-            f"alone gives {percent(s.noise[-1], 2)}.",
+            f"The best score is {percent(s.best[-1], 2)}, it rose {several(f.rises, 'time')}; "
+            f"noise alone gives {percent(s.noise[-1], 2)}.",
             lambda: plot_history(f),
         ),
-        Text((note,), Tone.NOTE),
+        note(said),
     )
 
 
 def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [Text((f"None among {several(len(f.tests), 'test')}.",))]
+    blocks: list[Block] = [text(f"None among {several(len(f.tests), 'test')}.")]
     if f.findings:
         blocks = [
-            Text(
-                (
-                    "What honest work, as stated below, would hardly make: all tests together err "
-                    f"in at most {rate(1 - f.level)} of honest histories (Holm). A finding is not "
-                    "a proof of intent.",
-                )
+            text(
+                "What honest work, as stated below, would hardly make: all tests together err "
+                f"in at most {rate(1 - f.level)} of honest histories (Holm). A finding is not "
+                "a proof of intent."
             ),
             _tests_table("findings", "What stands out", f.findings),
         ]
@@ -219,12 +216,8 @@ def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table:
-    columns = (
-        Column("What"),
-        Column("Accounts", prose=True),
-        Column("Seen", prose=True),
-        Column("p"),
-        Column("p, corrected"),
+    heads = columns(
+        "What", Column("Accounts", prose=True), Column("Seen", prose=True), "p", "p, corrected"
     )
     rows = tuple(
         (
@@ -236,7 +229,7 @@ def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table
         )
         for test in tests
     )
-    return Table(name, title, columns, rows)
+    return Table(name, title, heads, rows)
 
 
 def _accounts(test: CorrectedTest) -> str:
@@ -250,19 +243,14 @@ def _found_table(f: LeaderboardAudit) -> Table:
     return Table(
         "found",
         "Findings",
-        (
-            Column("Finding"),
+        columns(
+            "Finding",
             Column("Accounts", prose=True),
             Column("p", needed=False),
             Column("p, corrected", needed=False),
         ),
         tuple(
-            (
-                test.detector.title,
-                _accounts(test),
-                p_value(test.p_value),
-                p_value(test.adjusted),
-            )
+            (test.detector.title, _accounts(test), p_value(test.p_value), p_value(test.adjusted))
             for test in f.findings
         ),
     )
@@ -270,13 +258,11 @@ def _found_table(f: LeaderboardAudit) -> Table:
 
 def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
     if not f.replays:
-        return (Text(("Not replayed; the reasons are below.",)),)
+        return (text("Not replayed; the reasons are below."),)
     return (
-        Text(
-            (
-                "What would have been shown if a guard had stood before the labels. The "
-                "submissions are the same: under a guard, their makers might have gone other ways.",
-            )
+        text(
+            "What would have been shown if a guard had stood before the labels. The "
+            "submissions are the same: under a guard, their makers might have gone other ways."
         ),
         _guards_table(f.replays),
     )
@@ -286,10 +272,10 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
     return Table(
         "guards",
         "Guard by guard",
-        (
-            Column("Guard"),
-            Column("Rises shown"),
-            Column("Best shown"),
+        columns(
+            "Guard",
+            "Rises shown",
+            "Best shown",
             Column("Mean error", needed=False),
             Column("Nats", needed=False),
         ),
@@ -311,59 +297,39 @@ def _guards_table(replays: Sequence[Replay]) -> Table:
 def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
     ran = {test.detector.name for test in f.tests}
     return (
-        Text(
-            (
-                "Every p-value is about a null: a statement that honest work is assumed to keep "
-                "to. Where an honest account does not keep to it, a finding is wrong, however "
-                "small its p-value.",
-            )
+        text(
+            "Every p-value is about a null: a statement that honest work is assumed to keep "
+            "to. Where an honest account does not keep to it, a finding is wrong, however "
+            "small its p-value."
         ),
         Pairs(tuple((x.title, f"{x.null} {x.limits}") for x in ALL if x.name in ran)),
     )
 
 
-def _terms(f: LeaderboardAudit) -> tuple[tuple[str, str], ...]:
-    return (
-        ("p", "How probable what was seen is, at most, in work that keeps to the null."),
-        (
-            "p, corrected",
-            "The same after Holm's correction for all tests that were made. Findings are those of "
-            f"at most {rate(1 - f.level)}.",
-        ),
-        (
-            "Random query",
-            "A submission of random labels, or of random changes to a model's, made to learn from "
-            "its score.",
-        ),
-        (
-            "Ladder",
-            "A leaderboard that shows a new value only where it is clearly better than the best so "
-            "far (Blum and Hardt 2015).",
-        ),
-        (
-            "Selection alone",
-            "The best of many equally good submissions scores above what each is worth: nobody has "
-            "to cheat for that.",
-        ),
-        (
-            "Nats",
-            "The logarithm of the number of transcripts that a guard could have shown: no attack "
-            "can learn more.",
-        ),
-    )
+def _terms(f: LeaderboardAudit) -> dict[str, str]:
+    return {
+        "p": "How probable what was seen is, at most, in work that keeps to the null.",
+        "p, corrected": "The same after Holm's correction for all tests that were made. Findings "
+        f"are those of at most {rate(1 - f.level)}.",
+        "Random query": "A submission of random labels, or of random changes to a model's, made to "
+        "learn from its score.",
+        "Ladder": "A leaderboard that shows a new value only where it is clearly better than the "
+        "best so far (Blum and Hardt 2015).",
+        "Selection alone": "The best of many equally good submissions scores above what each is "
+        "worth: nobody has to cheat for that.",
+        "Nats": "The logarithm of the number of transcripts that a guard could have shown: no "
+        "attack can learn more.",
+    }
 
 
 def records_frame(f: LeaderboardAudit) -> pd.DataFrame:
     """Return one row for every submission, in the order of time.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
-        ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
-        a Ladder would have shown), ``copy_of`` (first submission with the same answers),
-        ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
-        (names of findings, with commas). Missing throughout what was not available.
+    Columns: ``submission`` (from 0), ``time``, ``account``, ``score``, ``best_so_far``,
+    ``record`` (beat all before it), ``noise`` (best so far of noise alone), ``ladder`` (what
+    a Ladder would have shown), ``copy_of`` (first submission with the same answers),
+    ``distance`` (points changed from the nearest earlier one, -1 for none) and ``flags``
+    (names of findings, with commas). Missing throughout what was not available.
     """
     import pandas as pd
 
@@ -391,49 +357,21 @@ def _data(f: LeaderboardAudit) -> dict[str, Json]:
     Submitted answers and labels are not in it, only numbers of submissions in time from 0.
     """
     return {
-        "n": int(f.n),
-        "classes": f.n_classes,
+        **picked(f, "n", "evidence", "suspects", "copies", classes="n_classes"),
+        **picked(f, accounts="n_accounts", improvements="rises", copies_of_others="shared_copies"),
+        **picked(f, near_copies_of_others="near_copies"),
         "submissions": len(f.submissions.accounts),
-        "accounts": int(f.n_accounts),
-        "evidence": f.evidence,
         "findings": [{**_test(test), "submissions": test.rows.tolist()} for test in f.findings],
-        "suspects": list(f.suspects),
         "tests": [_test(test) for test in f.tests],
-        "winner": {
-            "account": f.winner.account,
-            "submissions": int(f.winner.submissions),
-            "best": float(f.winner.best),
-            "margin": f.winner.margin,
-            "correlation": float(f.winner.correlation),
-            "selection": float(f.winner.selection),
-            "explained": f.winner.explained,
-        },
-        "improvements": f.rises,
-        "ladder": {"guard": f.ladder, "improvements": f.ladder_rises},
-        "copies": f.copies,
-        "copies_of_others": f.shared_copies,
-        "near_copies_of_others": f.near_copies,
+        "winner": {**picked(f.winner, "explained"), **picked(f.winner, *vars(f.winner))},
+        "ladder": picked(f, guard="ladder", improvements="ladder_rises"),
         "guards": [
-            {
-                "guard": r.guard,
-                "improvements": int(r.improvements),
-                "best": float(r.best),
-                "mean_error": float(r.error),
-                "nats": float(r.nats),
-                "approximate": bool(r.approximate),
-            }
+            picked(r, "guard", "improvements", "best", "nats", "approximate", mean_error="error")
             for r in f.replays
         ],
     }
 
 
 def _test(test: CorrectedTest) -> dict[str, Json]:
-    return {
-        "detector": test.detector.name,
-        "title": test.detector.title,
-        "accounts": list(test.accounts),
-        "p_value": float(test.p_value),
-        "adjusted": float(test.adjusted),
-        "says": test.says,
-        "null": test.detector.null,
-    }
+    detector = picked(test.detector, "title", "null", detector="name")
+    return {**detector, **picked(test, "accounts", "p_value", "adjusted", "says")}

@@ -9,11 +9,11 @@ import numpy as np
 
 from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries, by_unit
 from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
-from privacygauge.core import checks, seeds
+from privacygauge.audits.running import Running
+from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.claim import (
@@ -42,7 +42,6 @@ from privacygauge.evaluate.direction import Inverted, inverted
 from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.roc import auc
 from privacygauge.report import direction
-from privacygauge.report.values import Origin
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
 """Below such a probability of the share of members coins are refused, or doubted."""
@@ -146,10 +145,8 @@ def audit_privacy_claim(
         Orders equal scores, and draws the rows that choose thresholds.
     level : float
         Of all bounds together, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
+    command, provenance
+        As in `audit_model`.
 
     Returns
     -------
@@ -174,8 +171,7 @@ def audit_privacy_claim(
     >>> audit_privacy_claim({"score": noisy, "member": member}, 1.0, 1e-5)
     <ClaimAudit: The claim is refuted: epsilon is at least ...>
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance)
     claim = PrivacyClaim(epsilon, delta)
     rows = by_unit(as_canaries(canaries, unit=unit), equal_ids=isinstance(design, OneRun))
     if tied(rows.score):
@@ -188,16 +184,8 @@ def audit_privacy_claim(
     found = _found(transcript, design, claim, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
     turned = () if refuted else _inverted(transcript, design, claim, seed, level)
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=found.skipped,
-        warnings=(*_warnings(rows, p_value), *direction.warnings(turned)),
-        provenance={**versions("pandas"), **(provenance or {})},
-    )
+    warnings = (*_warnings(rows, p_value), *direction.warnings(turned))
+    origin = running.origin("pandas", skipped=found.skipped, warnings=warnings)
     return ClaimAudit(
         origin,
         claim,

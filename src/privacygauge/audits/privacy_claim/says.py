@@ -11,8 +11,9 @@ from privacygauge.evaluate.claim import Guessed, PrivacyBound
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
+from privacygauge.report.blocks import columns, note, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -33,7 +34,6 @@ from privacygauge.report.values import (
     Section,
     Table,
     Text,
-    Tone,
     Worst,
 )
 
@@ -168,10 +168,10 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
         Table(
             "bounds",
             "Lower bounds on epsilon at the claimed delta",
-            (
-                Column("Bound"),
-                Column("Epsilon"),
-                Column("Certifiable"),
+            columns(
+                "Bound",
+                "Epsilon",
+                "Certifiable",
                 Column("The claim", prose=True),
                 Column("Takes for granted", prose=True),
                 Column("Method", prose=True),
@@ -179,12 +179,9 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
             tuple(_bound_row(f, bound) for bound in f.bounds),
             "All of them hold together.",
         ),
-        Text(
-            (
-                "Certifiable is the bound that a perfect attack would reach. A claim above it "
-                f"cannot be refuted with this number of {unit}.",
-            ),
-            Tone.NOTE,
+        note(
+            "Certifiable is the bound that a perfect attack would reach. A claim above it "
+            f"cannot be refuted with this number of {unit}."
         ),
     )
 
@@ -210,33 +207,29 @@ def _answer(f: ClaimAudit, bound: PrivacyBound) -> str:
 def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
     if f.design == "sequential":
         told = "The bound after each number of trainings. All of them hold together, at any time."
-        return Text((told,)), _curve(f)
+        return text(told), _curve(f)
     if f.guessed is None:
         level = rate(f.origin.level)
         return (
-            Text(
-                ("A threshold was chosen on a fifth of the runs; the rates are those of the rest.",)
-            ),
+            text("A threshold was chosen on a fifth of the runs; the rates are those of the rest."),
             Table(
                 "rates",
                 "Rates of the judged runs",
-                (Column("Rate"), Column(f"{level} interval")),
+                columns("Rate", f"{level} interval"),
                 tuple((fact.label, percent_estimate(fact.estimate)) for fact in f.rates),
             ),
             _curve(f),
         )
     pairs = zip(f.guessed.n_guesses.tolist(), f.guessed.n_right.tolist(), strict=True)
     return (
-        Text(
-            (
-                'Half of the guesses are about the highest scores, "was put in", half about the '
-                f'lowest, "was left out". {_numbers_said(f.guessed)}',
-            )
+        text(
+            'Half of the guesses are about the highest scores, "was put in", half about the '
+            f'lowest, "was left out". {_numbers_said(f.guessed)}'
         ),
         Table(
             "guesses",
             "Right guesses",
-            (Column("Guesses"), Column("Right"), Column("Share")),
+            columns("Guesses", "Right", "Share"),
             tuple((count(r), count(v), percent(v / r)) for r, v in pairs),
             "By chance half of them are right.",
         ),
@@ -277,16 +270,7 @@ def _curve(f: ClaimAudit) -> Plot:
 def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
     """Draw the bound by the number of guesses, and the largest there could be; `curve_frame`.
 
-    Parameters
-    ----------
-    f : ClaimAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        Descriptive: each point is a bound as if it were the only one.
+    Descriptive: each point is a bound as if it were the only one.
     """
     ax = axes(ax)
     x = f.curve.n_guesses
@@ -307,59 +291,33 @@ def plot_curve(f: ClaimAudit, ax: Axes | None = None) -> Axes:
 
 
 def _played(f: ClaimAudit) -> Text:
-    return Text(
-        (
-            _PLAYED[f.design],
-            "Epsilon and delta are about adding or removing one record. The verdict compares the "
-            f"bounds with the claim at the claimed delta, all bounds together at "
-            f"{rate(f.origin.level)}.",
-        )
+    return text(
+        _PLAYED[f.design],
+        "Epsilon and delta are about adding or removing one record. The verdict compares the "
+        f"bounds with the claim at the claimed delta, all bounds together at "
+        f"{rate(f.origin.level)}.",
     )
 
 
-def _terms(f: ClaimAudit) -> tuple[tuple[str, str], ...]:
-    return (
-        (
-            "Epsilon, delta",
-            "The strength of a differential-privacy guarantee: with or without one record, no "
-            "outcome gets more likely by more than a factor of e to the epsilon, but for a part of "
-            "at most delta. Smaller protects more.",
-        ),
-        (
-            "Canary",
-            "A record that was made for the audit, and put into the training set or left out by a "
-            "coin.",
-        ),
-        (
-            "Bound",
-            f"Epsilon is at least this large, in {rate(f.origin.level)} of audits like this one. "
-            "0 says nothing.",
-        ),
-        (
-            "Certifiable",
-            "The bound that a perfect attack on the same canaries would reach. It grows with their "
-            "number.",
-        ),
-        (
-            "Refuted",
-            "A bound is above the claim: the training does not have the guarantee.",
-        ),
-        (
-            "Gaussian",
-            "The mechanism hides a record as normal noise does; mu is the record's effect in "
-            "standard deviations of it. An assumption, where it is made.",
-        ),
-        (
-            "TPR, FPR",
-            "The share of the runs with the canary that are called so, and the share of the runs "
-            "without it that are.",
-        ),
-        (
-            "Bonferroni",
-            "Who looks often finds something by luck. The error is shared among all looks, so that "
-            "all of them hold together.",
-        ),
-    )
+def _terms(f: ClaimAudit) -> dict[str, str]:
+    return {
+        "Epsilon, delta": "The strength of a differential-privacy guarantee: with or without one "
+        "record, no outcome gets more likely by more than a factor of e to the epsilon, but for a "
+        "part of at most delta. Smaller protects more.",
+        "Canary": "A record that was made for the audit, and put into the training set or left out "
+        "by a coin.",
+        "Bound": f"Epsilon is at least this large, in {rate(f.origin.level)} of audits like this "
+        "one. 0 says nothing.",
+        "Certifiable": "The bound that a perfect attack on the same canaries would reach. It grows "
+        "with their number.",
+        "Refuted": "A bound is above the claim: the training does not have the guarantee.",
+        "Gaussian": "The mechanism hides a record as normal noise does; mu is the record's effect "
+        "in standard deviations of it. An assumption, where it is made.",
+        "TPR, FPR": "The share of the runs with the canary that are called so, and the share of "
+        "the runs without it that are.",
+        "Bonferroni": "Who looks often finds something by luck. The error is shared among all "
+        "looks, so that all of them hold together.",
+    }
 
 
 def records_frame(f: ClaimAudit) -> pd.DataFrame:
@@ -375,11 +333,8 @@ def records_frame(f: ClaimAudit) -> pd.DataFrame:
 def curve_frame(f: ClaimAudit) -> pd.DataFrame:
     """Return the bound by the number of guesses.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
-        at, not to choose from) and ``largest`` (that of a perfect attack).
+    Columns: ``n_guesses``, ``epsilon`` (the bound, each as if it were the only one: to look
+    at, not to choose from) and ``largest`` (that of a perfect attack).
     """
     import pandas as pd
 
@@ -395,15 +350,10 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
     pairs = () if guessed is None else zip(guessed.n_guesses, guessed.n_right, strict=True)
     return {
         "claim": claim_dict(f.claim),
-        "design": f.design,
-        "n_in": f.n_in,
-        "n_out": f.n_out,
+        **picked(f, "design", "n_in", "n_out", "rates"),
         "bounds": [
             {
-                "name": bound.name,
-                "assumption": bound.assumption,
-                "epsilon": estimate_dict(bound.estimate),
-                "largest": finite(bound.largest),
+                **picked(bound, "name", "assumption", "largest", epsilon="estimate"),
                 "refutes": bound.refutes(f.claim),
                 "could_refute": bound.could_refute(f.claim),
             }
@@ -411,11 +361,8 @@ def _data(f: ClaimAudit) -> dict[str, Json]:
         ],
         "n_choosing": 0 if guessed is None else guessed.n_choosing,
         "guesses": [{"n_guesses": int(r), "n_right": int(v)} for r, v in pairs],
-        "rates": [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in f.rates],
         "curve": {
             "descriptive": f.design != "sequential",
-            "n_guesses": f.curve.n_guesses.tolist(),
-            "epsilon": [finite(x) for x in f.curve.low.tolist()],
-            "largest": [finite(x) for x in f.curve.largest.tolist()],
+            **picked(f.curve, "n_guesses", "largest", epsilon="low"),
         },
     }

@@ -37,32 +37,20 @@ _COINS = ", with a fair coin before each"
 def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
-    Parameters
-    ----------
-    f : ClaimAudit
-
-    Returns
-    -------
-    Verdict
-        Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
-        assumption where only the Gaussian one is. Where neither is, and the bound that assumes
-        nothing could not have been, the audit could not have told; else the claim stands. All
-        bounds hold together at the level of the findings. A claim that is not refuted does not
-        stand where scores are higher for canaries that were left out: it cannot be told.
+    Refuted where the bound that assumes nothing is above the claimed epsilon, refuted on an
+    assumption where only the Gaussian one is. Where neither is, and the bound that assumes
+    nothing could not have been, the audit could not have told; else the claim stands. All
+    bounds hold together at the level of the findings. A claim that is not refuted does not
+    stand where scores are higher for canaries that were left out: it cannot be told.
     """
     found = grade(f)
     if found is REVERSED:
         return direction.verdict(direction.sentences(f.inverted), found)
-    sentences = {
-        REFUTED: _refuted,
-        IF_GAUSSIAN: _if_gaussian,
-        UNKNOWN: _unknown,
-        STANDS: _stands,
-    }[found](f)
+    said = {REFUTED: _refuted, IF_GAUSSIAN: _if_gaussian, UNKNOWN: _unknown, STANDS: _stands}
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
     headline, next_ = _headline(f, found), advice(f, found)
-    return Verdict(found, scale, headline, sentences, unsaid, next_, _gauge(f, found))
+    return Verdict(found, scale, headline, said[found](f), unsaid, next_, _gauge(f, found))
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:

@@ -14,13 +14,12 @@ from privacygauge.audits.released_table.membership import Membership, audit_memb
 from privacygauge.audits.released_table.overlap import without_overlap
 from privacygauge.audits.released_table.risk import release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
+from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report import direction
-from privacygauge.report.values import Origin
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
@@ -88,14 +87,8 @@ def audit_released(
         holdout record: records of one are never taken for independent.
     show : sequence of str
         Columns to print beside the riskiest records; none otherwise.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
+    seed, level, command, provenance
+        As in `audit_model`.
 
     Returns
     -------
@@ -120,8 +113,7 @@ def audit_released(
     >>> audit_released(people[:30], people[:30], people[30:], attempts=20)
     <ReleasedAudit of 30 synthetic rows: Large leak: 100.0% of the real records stand ...>
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance)
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
     named = _checked(tables, label, secrets, attempts, show, ids)
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
@@ -144,12 +136,8 @@ def audit_released(
     unplayed = (game,) if played is None else played.skipped
     left_out = (use.learnt,) if isinstance(use.learnt, Skipped) else ()
     blind = None if played is None else played.blind
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
+    origin = running.origin(
+        "pandas",
         skipped=(*unplayed, *skipped, *left_out),
         warnings=(
             *(() if overlap is None else (overlap.said,)),
@@ -157,7 +145,6 @@ def audit_released(
             *facts.caveats(tables, blind, copied, together),
             *_inverted(played),
         ),
-        provenance={**versions("pandas"), **(provenance or {})},
     )
     return ReleasedAudit(
         origin,
@@ -235,11 +222,7 @@ def _checked(
 
 
 def _corrected(
-    tried: Sequence[Hits],
-    copied: Copies,
-    lone: LoneCopies,
-    level: float,
-    units: tuple[Ints, Ints],
+    tried: Sequence[Hits], copied: Copies, lone: LoneCopies, level: float, units: tuple[Ints, Ints]
 ) -> Corrected:
     """Return the risks and the copies at a level that allows for all of them."""
     # Beside the membership attacks: half of the error for each.

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
-from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.report import plots
 from privacygauge.report.axes import FAINT, SERIES, axes, legend, short
+from privacygauge.report.document import ends
 from privacygauge.report.numbers import percent
 from privacygauge.report.values import Plot
 from privacygauge.synthetic.released.tables import NO_CONTROL
@@ -99,35 +99,21 @@ def _in_words(risk: ReleaseRisk) -> str:
 def risks_frame(f: ReleasedAudit) -> pd.DataFrame:
     """Return one row for every form of a risk.
 
-    Parameters
-    ----------
-    f : ReleasedAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
-        ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing
-        without a holdout.
+    Columns: ``risk``, ``variant``, and of ``attack``, ``control``, ``baseline`` and
+    ``beyond`` the value, ``_low`` and ``_high``; those of control and beyond are missing
+    without a holdout.
     """
     import pandas as pd
 
-    rows = []
-    for risk in f.risks:
-        found = {
-            "attack": risk.attack,
-            "control": risk.control,
-            "baseline": risk.baseline,
-            "beyond": risk.risk,
+    rows = [
+        {
+            "risk": risk.name,
+            "variant": risk.variant,
+            **ends("attack", risk.attack),
+            **ends("control", risk.control),
+            **ends("baseline", risk.baseline),
+            **ends("beyond", risk.risk),
         }
-        row: dict[str, object] = {"risk": risk.name, "variant": risk.variant}
-        for name, estimate in found.items():
-            row |= _cells(name, estimate)
-        rows.append(row)
+        for risk in f.risks
+    ]
     return pd.DataFrame(rows)
-
-
-def _cells(name: str, found: Estimate | None) -> dict[str, float | None]:
-    if found is None:
-        return dict.fromkeys((name, f"{name}_low", f"{name}_high"))
-    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}

@@ -276,56 +276,28 @@ def _copies(f: ReleasedAudit) -> Measure:
     )
 
 
-def _terms(f: ReleasedAudit) -> tuple[tuple[str, str], ...]:
-    return (
-        ("Real record, member", "A record that the generator learnt from."),
-        (
-            "Synthetic table",
-            "Made-up records that resemble the real ones, made by a generator. What was released.",
-        ),
-        (
-            "Holdout, non-member",
-            "Records of the same source that the generator never saw. They show what an attack "
-            "achieves without a leak.",
-        ),
-        (
-            "Attack, control, baseline",
-            "How often an attempt succeeds on real records, on the holdout, and without the "
-            "attack.",
-        ),
-        (
-            "Beyond the control",
-            "What the attack achieves on real records more than on the holdout, as a share of what "
-            "was left to achieve. 0% is no leak.",
-        ),
-        (
-            "Singling out",
-            "A description made from the synthetic table fits exactly one real person.",
-        ),
-        (
-            "Linkability",
-            "With the synthetic table, what two sources know is joined to one person.",
-        ),
-        (
-            "Inference",
-            "From what is known about a person, the synthetic table tells a further value.",
-        ),
-        ("Interval", interval(f.level)),
-        *terms("Balanced accuracy"),
-        (
-            "TPR, FPR",
-            "The share of the members that are found, and the share of the non-members that are "
-            "taken for members.",
-        ),
-        *terms("† dagger", "ROC, AUC", "Epsilon"),
-        (
-            "Bonferroni",
-            "Who looks often finds something by luck. Intervals are widened so that all of them "
-            "hold together.",
-        ),
-        (
-            "Distance of shares",
-            "Half of the sum of the differences between shares (total variation): the share of "
-            "records that would have to change for two tables to agree.",
-        ),
-    )
+def _terms(f: ReleasedAudit) -> dict[str, str]:
+    return {
+        "Real record, member": "A record that the generator learnt from.",
+        "Synthetic table": "Made-up records that resemble the real ones, made by a generator. What "
+        "was released.",
+        "Holdout, non-member": "Records of the same source that the generator never saw. They show "
+        "what an attack achieves without a leak.",
+        "Attack, control, baseline": "How often an attempt succeeds on real records, on the "
+        "holdout, and without the attack.",
+        "Beyond the control": "What the attack achieves on real records more than on the holdout, "
+        "as a share of what was left to achieve. 0% is no leak.",
+        "Singling out": "A description made from the synthetic table fits exactly one real person.",
+        "Linkability": "With the synthetic table, what two sources know is joined to one person.",
+        "Inference": "From what is known about a person, the synthetic table tells a further "
+        "value.",
+        "Interval": interval(f.level),
+        **terms("Balanced accuracy"),
+        "TPR, FPR": "The share of the members that are found, and the share of the non-members "
+        "that are taken for members.",
+        **terms("† dagger", "ROC, AUC", "Epsilon"),
+        "Bonferroni": "Who looks often finds something by luck. Intervals are widened so that all "
+        "of them hold together.",
+        "Distance of shares": "Half of the sum of the differences between shares (total "
+        "variation): the share of records that would have to change for two tables to agree.",
+    }

@@ -12,6 +12,7 @@ from privacygauge.evaluate.headline import Fact
 from privacygauge.report.attacks import tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.records import table as records_table
+from privacygauge.report.blocks import caution, columns, note, text
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -22,23 +23,10 @@ from privacygauge.report.numbers import (
     plain,
     rate,
 )
-from privacygauge.report.values import (
-    Block,
-    Column,
-    Content,
-    Folded,
-    Pairs,
-    Table,
-    Text,
-    Tone,
-)
+from privacygauge.report.values import Block, Column, Content, Folded, Pairs, Table, Text, Tone
 from privacygauge.synthetic.released.copies import NO_EVIDENCE
 
-KINDS = {
-    "singling-out": "Singling out",
-    "linkability": "Linkability",
-    "inference": "Inference",
-}
+KINDS = {"singling-out": "Singling out", "linkability": "Linkability", "inference": "Inference"}
 """The three risks, as headings."""
 
 _AT_ONCE = 8
@@ -48,8 +36,8 @@ _AT_ONCE = 8
 def game(f: ReleasedAudit) -> tuple[Block, ...]:
     """Return what was played to tell who was in the data."""
     if isinstance(f.game, Skipped):
-        return (Text((f"Not played: {f.game.reason}.",)),)
-    return (*((Text((_blind_says(f),)),) if f.blind is not None else ()), tables.game(f.game))
+        return (text(f"Not played: {f.game.reason}."),)
+    return (*((text(_blind_says(f)),) if f.blind is not None else ()), tables.game(f.game))
 
 
 def _blind_says(f: ReleasedAudit) -> str:
@@ -75,15 +63,13 @@ def risks(f: ReleasedAudit) -> tuple[Block, ...]:
         else "Without a holdout there is no control: what the attack achieves from a leak cannot "
         "be told from what it achieves because the table describes people in general."
     )
-    asked = Text(
-        (
-            "European regulators ask three things of anonymous data: can a person be singled out, "
-            "can two sources on a person be linked, can something secret be inferred about a "
-            f"person? An attack tries each on the real records. {about}",
-        )
+    asked = text(
+        "European regulators ask three things of anonymous data: can a person be singled out, "
+        "can two sources on a person be linked, can something secret be inferred about a "
+        f"person? An attack tries each on the real records. {about}"
     )
     if not f.risks:
-        return (asked, Text(("None could be tried; the reasons are below.",)))
+        return (asked, text("None could be tried; the reasons are below."))
     beyond = (
         "Beyond the control: (attack \N{MINUS SIGN} control) / (1 \N{MINUS SIGN} control). 0% is "
         "no leak, 100% is all that the control leaves open; below 0% the attack does better on the "
@@ -96,7 +82,7 @@ def risks(f: ReleasedAudit) -> tuple[Block, ...]:
     meanings = tuple((r.title, f"{r.meaning}. {' '.join(r.notes)}".strip()) for r in f.risks)
     return (
         asked,
-        Text((f"{beyond if f.n_holdout else ''}{baseline}",), Tone.NOTE),
+        note(f"{beyond if f.n_holdout else ''}{baseline}"),
         *_forms(f),
         *_looks(f),
         Folded("What an attempt is, form by form", (Pairs(meanings),)),
@@ -132,13 +118,9 @@ def _looks(f: ReleasedAudit) -> tuple[Text, ...]:
     if f.corrected.looks <= 1:
         return ()
     return (
-        Text(
-            (
-                f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks "
-                "one goes far by luck alone: the verdict allows for that (Bonferroni), these rows "
-                "do not.",
-            ),
-            Tone.NOTE,
+        note(
+            f"Each row holds individually, at {rate(f.level)}. Among {f.corrected.looks} looks one "
+            "goes far by luck alone: the verdict allows for that (Bonferroni), these rows do not."
         ),
     )
 
@@ -150,10 +132,10 @@ def overview(f: ReleasedAudit) -> Table:
     return Table(
         "overview-risks",
         "The three risks",
-        (
-            Column("Risk"),
-            Column("Real"),
-            Column("Holdout"),
+        columns(
+            "Risk",
+            "Real",
+            "Holdout",
             Column("Baseline", needed=False),
             Column(f"Beyond control ({rate(f.level)})", needed=False),
         ),
@@ -179,12 +161,9 @@ def copies(f: ReleasedAudit) -> tuple[Block, ...]:
         else "; without a holdout nothing says how many"
     )
     return (
-        Text(
-            (
-                "Records that occur on both sides, equal in every column. Records that many people "
-                f"share are copied by chance{compare}. A table without copies may leak all the "
-                "same.",
-            )
+        text(
+            "Records that occur on both sides, equal in every column. Records that many people "
+            f"share are copied by chance{compare}. A table without copies may leak all the same."
         ),
         _facts(
             "copies",
@@ -204,42 +183,37 @@ def closest(f: ReleasedAudit) -> tuple[Block, ...]:
     )
     table = _facts("closest", "From each synthetic row", f.closest, _distance)
     return (
-        Text((f"No evidence of safety. {NO_EVIDENCE} {beside}",), Tone.CAUTION),
+        caution(f"No evidence of safety. {NO_EVIDENCE} {beside}"),
         Folded("The distances", (table,)),
     )
 
 
-def _share(fact: Fact) -> Shown:
-    return percent_estimate(fact.estimate)
-
-
 def _distance(fact: Fact) -> Shown:
-    return _share(fact) if fact.label.startswith("Rows") else decimal_estimate(fact.estimate, 4)
+    is_share = fact.label.startswith("Rows")
+    return percent_estimate(fact.estimate) if is_share else decimal_estimate(fact.estimate, 4)
 
 
 def _facts(name: str, title: str, facts: Sequence[Fact], shown: Callable[[Fact], Shown]) -> Table:
     rows = tuple((fact.label, shown(fact), count(fact.estimate.n)) for fact in facts)
-    return Table(name, title, (Column("What"), Column("Value"), Column("n")), rows)
+    return Table(name, title, columns("What", "Value", "n"), rows)
 
 
 def use(f: ReleasedAudit) -> tuple[Block, ...]:
     """Return what the table is good for, measure by measure."""
     if isinstance(f.utility, Skipped):
-        return (Text((f"Not measured: {f.utility.reason}.",)),)
+        return (text(f"Not measured: {f.utility.reason}."),)
     reference = "; the reference is how far the holdout is from them" if f.n_holdout else ""
     notes = tuple(f"{note[:1].upper()}{note[1:]}." for note in f.utility.notes)
     return (
-        Text(
-            (
-                "A table that gives nothing away may also say nothing. Shares of values and "
-                f"correlations are compared with the real records{reference}. A forest is taught "
-                "with synthetic and with real records, and both tell the same real records.",
-            )
+        text(
+            "A table that gives nothing away may also say nothing. Shares of values and "
+            f"correlations are compared with the real records{reference}. A forest is taught "
+            "with synthetic and with real records, and both tell the same real records."
         ),
         Table(
             "use",
             "Synthetic beside real",
-            (Column("Measure"), Column("Synthetic table"), Column("Reference")),
+            columns("Measure", "Synthetic table", "Reference"),
             use_rows(f.utility),
             "Distances: 0 is perfect. Accuracy and AUC: more is better.",
         ),
@@ -251,20 +225,15 @@ def records(shown: Riskiest) -> tuple[Block, ...]:
     """Return the real records that the strongest attack is surest of."""
     unnamed = ", or by row of the real table; their contents are not in this file"
     return (
-        Text(
-            (
-                f"Real records by falling score of {plain(shown.by)}. They are named by id"
-                f"{'' if shown.records.contents else unnamed}. A high score alone is no proof: the "
-                "false alarms above say how often it misleads.",
-            )
+        text(
+            f"Real records by falling score of {plain(shown.by)}. They are named by id"
+            f"{'' if shown.records.contents else unnamed}. A high score alone is no proof: the "
+            "false alarms above say how often it misleads."
         ),
         records_table(shown, "Real records by falling score"),
-        Text(
-            (
-                f"{count(len(shown.rows))} of {count(shown.n)} real records are shown; all that "
-                "were judged are in records.parquet.",
-            ),
-            Tone.NOTE,
+        note(
+            f"{count(len(shown.rows))} of {count(shown.n)} real records are shown; all that "
+            "were judged are in records.parquet."
         ),
     )
 
@@ -283,11 +252,9 @@ def measured(f: ReleasedAudit) -> tuple[Block, ...]:
     }
     found = {name: [x for x in values if x is not None] for name, values in columns.items()}
     return (
-        Text(
-            (
-                "The intervals hold for these tables: they allow for the records and attempts that "
-                "were drawn, not for another run of the generator.",
-            )
+        text(
+            "The intervals hold for these tables: they allow for the records and attempts that "
+            "were drawn, not for another run of the generator."
         ),
         tables.methods_of(
             {name: values for name, values in found.items() if values},

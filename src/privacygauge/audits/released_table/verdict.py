@@ -54,19 +54,12 @@ _VOID = "Success of the other attacks is no evidence of a leak, nor is their fai
 def verdict(f: ReleasedAudit) -> Verdict:
     """Return the verdict on a released table.
 
-    Parameters
-    ----------
-    f : ReleasedAudit
-
-    Returns
-    -------
-    Verdict
-        The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
-        with the highest lower end beyond its control; of the copies beyond those of the holdout.
-        Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
-        there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
-        table or is not a sample of the same source, nor where none finds a leak but one gives away
-        more about the holdout. Copies of records that occur once need no holdout.
+    The gravest of three: of the membership attacks, as in an audit of attacks; of the risk
+    with the highest lower end beyond its control; of the copies beyond those of the holdout.
+    Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
+    there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
+    table or is not a sample of the same source, nor where none finds a leak but one gives away
+    more about the holdout. Copies of records that occur once need no holdout.
     """
     if not f.control:
         return _uncontrolled(f)
@@ -82,13 +75,7 @@ def verdict(f: ReleasedAudit) -> Verdict:
         *(() if grade == NONE else (MATTERS,)),
     )
     return Verdict(
-        grade,
-        GRADES,
-        _headline(f, grade),
-        sentences,
-        _unsaid(grade),
-        _advice(f, grade),
-        _gauge(f),
+        grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade), _gauge(f)
     )
 
 
@@ -262,8 +249,7 @@ def _risks(f: ReleasedAudit) -> tuple[str, ...]:
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
             f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
-            f"{percent(most)} beyond the control may have gone unnoticed "
-            f"{_together(f)}.",
+            f"{percent(most)} beyond the control may have gone unnoticed {_together(f)}.",
         )
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from privacygauge.audits.running import Running
 from privacygauge.audits.vulnerable.found import VulnerableRecords
-from privacygauge.core import seeds
-from privacygauge.core.versions import own_version, today, versions
-from privacygauge.report.values import Origin
 from privacygauge.synthetic.distance import Distance
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.schema import Schema
@@ -65,19 +63,10 @@ def vulnerable_records(
     >>> vulnerable_records(towns, k=2).scores
     array([0.  , 0.  , 0.  , 0.5 , 0.75])
     """
-    seeds.non_negative(seed)
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
     found = vulnerability(table, k, distance)
-    origin = Origin(
-        "vulnerable",
-        own_version(),
-        seed=seed,
-        level=LEVEL,
-        made=today(),
-        skipped=(),
-        warnings=advice(table),
-        provenance={**(provenance or {}), **versions("pandas")},
-    )
+    running = Running("vulnerable", seed, LEVEL, provenance)
+    origin = running.origin("pandas", warnings=advice(table))
     return VulnerableRecords(found.scores, found.k, found.distance, found.schema, origin)

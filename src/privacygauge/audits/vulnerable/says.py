@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.audits.vulnerable.found import VulnerableRecords
+from privacygauge.report.blocks import columns, note
 from privacygauge.report.numbers import Shown, count, fixed
 from privacygauge.report.values import (
     About,
@@ -18,7 +19,6 @@ from privacygauge.report.values import (
     Severity,
     Table,
     Text,
-    Tone,
     Verdict,
     Worst,
 )
@@ -137,7 +137,7 @@ def _records(f: VulnerableRecords, shown: Table) -> tuple[Table | Text, ...]:
         f"{count(len(shown.rows))} of {count(len(f))} records are shown; all are in "
         "records.parquet. A row is its position in the table, from 0."
     )
-    return (shown, Text((told,), Tone.NOTE))
+    return (shown, note(told))
 
 
 def _top(f: VulnerableRecords, top: int) -> Table:
@@ -145,7 +145,7 @@ def _top(f: VulnerableRecords, top: int) -> Table:
     return Table(
         "records",
         "Records by falling score",
-        (Column("Row"), Column("Rank"), Column("Score")),
+        columns("Row", "Rank", "Score"),
         tuple((str(row), count(int(f.ranks[row])), fixed(f.scores[row], 4)) for row in rows),
     )
 
@@ -154,28 +154,20 @@ def _columns(f: VulnerableRecords) -> Table:
     return Table(
         "columns",
         "Columns",
-        (Column("Column"), Column("Taken for", prose=True)),
+        columns("Column", Column("Taken for", prose=True)),
         tuple((column.name, column.kind) for column in f.schema.columns),
     )
 
 
-_TERMS = (
-    (
-        "Vulnerability score",
-        "The mean distance of a record to the other records nearest to it: 0 where it has as many "
-        "copies, and higher the farther it is from all others.",
-    ),
-    ("Rank", "1 for the record of the highest score. Of equal scores the earlier row comes first."),
-    (
-        "Cosine",
-        "A distance that compares which categories agree, and the directions of the numbers, "
-        "scaled to 0..1; at most 1.",
-    ),
-    (
-        "Minkowski",
-        "A distance that compares the categories and the numbers, scaled to 0..1, value by value.",
-    ),
-)
+_TERMS = {
+    "Vulnerability score": "The mean distance of a record to the other records nearest to it: 0 "
+    "where it has as many copies, and higher the farther it is from all others.",
+    "Rank": "1 for the record of the highest score. Of equal scores the earlier row comes first.",
+    "Cosine": "A distance that compares which categories agree, and the directions of the numbers, "
+    "scaled to 0..1; at most 1.",
+    "Minkowski": "A distance that compares the categories and the numbers, scaled to 0..1, value "
+    "by value.",
+}
 
 
 def _data(f: VulnerableRecords, top: int) -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.asking import Command, Group, option, with_low
@@ -117,33 +117,25 @@ class WorstCaseRequest(DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Return the comparison that was asked for, training what the run does not hold yet."""
-    from privacygauge.audits.worst_case.play import compare_worst_cases
+    from privacygauge.audits.worst_case.judging import ATTACKS, Design
+    from privacygauge.audits.worst_case.play import compared
 
     # Before any code of the user's is imported: the run may have been made with other code.
-    invocation = work.invocation(NAME, asked)
+    running = work.running(NAME, asked)
     given = materials(asked, work)
+    wrong = _wrong_label(asked.wrong_label, given.trainer)
+    design = Design(asked.canaries, asked.ordinary, wrong, asked.models, ATTACKS, asked.rates)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
-        return compare_worst_cases(
+        return compared(
             given.trainer,
             given.x,
             given.records.y,
             asked.defences,
-            n_canaries=asked.canaries,
-            n_ordinary=asked.ordinary,
-            label=_wrong_label(asked.wrong_label, given.trainer),
-            n_models=asked.models,
-            fprs=asked.rates,
+            design,
+            replace(running, progress=progress, provenance=provenance(asked, given.records)),
             unit=given.records.unit,
             delta=asked.delta,
-            run=work.run,
-            n_jobs=work.jobs,
-            progress=progress,
             before=cost_teller(work),
-            seed=asked.seed,
-            level=asked.level,
-            command=NAME,
-            provenance=provenance(asked, given.records),
-            invocation=invocation,
         )
 
 

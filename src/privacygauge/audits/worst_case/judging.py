@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.mislabelled import (
-    Targets,
-    WrongLabel,
-    every_model_as_target,
-    targets,
-)
+from privacygauge.audits.running import Running
+from privacygauge.classifier.mislabelled import Targets, WrongLabel, every_model_as_target, targets
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.shadows import failures
 from privacygauge.classifier.suite import METRICS
@@ -77,30 +73,40 @@ class AskedOfTargets:
                 raise InputError(f"fprs must all be different, got {fpr} more than once")
 
 
-def dealt(
-    x: NDArray[Any],
-    y: Ints,
-    n_canaries: int,
-    n_ordinary: int | None,
-    label: WrongLabel,
-    *,
-    n_models: int,
-    seed: int,
-    unit: Ints | None = None,
-) -> tuple[Targets, Bools]:
-    """Return which records are asked about, and who is trained on which, (n_models, n)."""
-    if n_models < _FEWEST:
-        raise InputError(f"n_models must be at least {_FEWEST}, got {n_models}")
-    chosen = targets(
-        x,
-        y,
-        n_canaries,
-        seeds.stream(seed, "worst-case", "targets"),
-        n_ordinary=n_ordinary,
-        label=label,
-        unit=unit,
-    )
-    return chosen, chosen.membership(n_models, seeds.stream(seed, "worst-case", "coins"))
+@dataclass(frozen=True)
+class Design:
+    """Whose membership is asked about, of how many models, and by which attacks."""
+
+    n_canaries: int = 100
+    """Number of records that get a wrong label."""
+    n_ordinary: int | None = None
+    """Number of records with their own label that are asked about; None for all others."""
+    label: WrongLabel | None = None
+    """Which wrong label; `UniformLabel` by default."""
+    n_models: int = 32
+    """Number of models; each is the target once."""
+    attacks: tuple[Attack, ...] = ATTACKS
+    """On signals and worlds."""
+    fprs: tuple[float, ...] = FPRS
+    """False-positive rates, each in (0, 1)."""
+
+    def asked(self, n_defences: int, running: Running) -> AskedOfTargets:
+        """Return what every group of targets is asked, with so many defences beside none."""
+        n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
+        return AskedOfTargets(self.attacks, self.fprs, running.seed, running.level, max(n, 1))
+
+    def dealt(
+        self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
+    ) -> tuple[Targets, Bools]:
+        """Return which records are asked about, and who is trained on which, (n_models, n)."""
+        if self.n_models < _FEWEST:
+            raise InputError(f"n_models must be at least {_FEWEST}, got {self.n_models}")
+        rng = seeds.stream(seed, "worst-case", "targets")
+        chosen = targets(
+            x, y, self.n_canaries, rng, n_ordinary=self.n_ordinary, label=label, unit=unit
+        )
+        coins = seeds.stream(seed, "worst-case", "coins")
+        return chosen, chosen.membership(self.n_models, coins)
 
 
 def judged(

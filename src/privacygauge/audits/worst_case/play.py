@@ -3,46 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.audits.running import Running
 from privacygauge.audits.units import owners, twice
 from privacygauge.audits.worst_case.found import (
     NO_DEFENCE,
     AttackedTraining,
+    WorstCaseAudit,
     WorstCaseComparison,
     resolved,
 )
-from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, dealt, judged
+from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, Design, judged
 from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
-from privacygauge.classifier.defences.trainings import (
-    UNDEFENDED,
-    Before,
-    array_of,
-    values_each_way,
-)
+from privacygauge.classifier.defences.trainings import UNDEFENDED, Before, array_of, values_each_way
 from privacygauge.classifier.estimators import as_trainer, require_records
-from privacygauge.classifier.mislabelled import (
-    LeastLikelyLabel,
-    Targets,
-    UniformLabel,
-    WrongLabel,
-)
+from privacygauge.classifier.mislabelled import LeastLikelyLabel, Targets, UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import rate
-from privacygauge.report.values import Origin
-from privacygauge.runs.store import plan_in, read_run, unchecked_code
+from privacygauge.runs.store import plan_in, read_run
 
 NAME = "worst_case"
 """What runs are called."""
@@ -97,24 +87,10 @@ def compare_worst_cases(
         As in `audit_worst_case`.
     delta : float, optional
         Of DP-SGD that names none; default: one over the number of records.
-    run : str or Path, optional
-        Folder that keeps what was trained: after an interruption the same call goes on there.
-    n_jobs : int, optional
-        Processes; default: one, or what ``joblib.parallel_config`` says.
-    progress : callable, optional
-        Called with the models done, each trained in every way, and the number of all.
+    run, n_jobs, progress, seed, level, command, provenance, invocation
+        As in `audit_model`.
     before : callable, optional
         Called with the trainings and their cohort before the first model is trained.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
-    invocation : mapping, optional
-        How to start the run again, kept in its folder.
 
     Returns
     -------
@@ -132,54 +108,142 @@ def compare_worst_cases(
     misleading", sections 3 and 4. The intervals allow for targets that come back in many models,
     not for another drawing of the table.
     """
+    running = Running(
+        command, seed, level, provenance, run, invocation, n_jobs=n_jobs, progress=progress
+    )
+    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
+    return compared(model, x, y, defences, design, running, unit=unit, delta=delta, before=before)
+
+
+def compared(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    defences: Sequence[TrainingDefence | Trainer | str],
+    design: Design,
+    running: Running,
+    *,
+    unit: ArrayLike | None = None,
+    delta: float | None = None,
+    before: Before | None = None,
+) -> WorstCaseComparison:
+    """Return what `compare_worst_cases` does, from who is asked about and how it is run."""
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
-    n_numbers = len(attacks) * (1 + len(asked_for)) * 2 * (len(fprs) + 1)
-    asked = AskedOfTargets(tuple(attacks), tuple(fprs), seed, level, max(n_numbers, 1))
-    wrong = label or UniformLabel()
+    asked = design.asked(len(asked_for), running)
+    wrong = design.label or UniformLabel()
     owner = owners(unit, None, len(labels))
-    chosen, inside = dealt(
-        features, labels, n_canaries, n_ordinary, _known(wrong, run, n_canaries),
-        n_models=n_models, seed=seed, unit=owner,
-    )  # fmt: skip
+    known = _known(wrong, running.run, design.n_canaries)
+    chosen, inside = design.dealt(features, labels, known, running.seed, owner)
     ways = ways_of(trainer, asked_for, 2 * len(labels) - len(chosen.asked))
     values = values_each_way(
         trainings_of(trainer, ways),
-        _cohort(features, chosen, inside, seed),
-        seed=seed,
-        run=run,
+        _cohort(features, chosen, inside, running.seed),
+        seed=running.seed,
+        run=running.run,
         name=NAME,
-        about={"canaries": n_canaries, "wrong label": wrong.name},
-        invocation=invocation,
-        n_jobs=n_jobs,
-        progress=progress,
+        about={"canaries": design.n_canaries, "wrong label": wrong.name},
+        invocation=running.invocation,
+        n_jobs=running.n_jobs,
+        progress=running.progress,
         before=before,
     )
     trainings, failed = _judged(trainer, ways, values, inside, chosen, wrong.name, asked)
-    warnings = (
-        *(twice(features, labels) if owner is None else ()),
-        *_warnings(trainings, chosen),
-        *unchecked_code(run),
-    )
-    about = {
-        **versions("torch" if trainer.logits else None),
-        "model": trainer.name,
-        "wrong label": wrong.name,
-        **(provenance or {}),
-    }
-    skipped = (*failed, *trainings[0].found.skipped)
-    origin = Origin(
-        command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=skipped,
-        warnings=warnings,
-        provenance=about,
+    origin = running.origin(
+        "torch" if trainer.logits else None,
+        skipped=(*failed, *trainings[0].found.skipped),
+        warnings=(
+            *(twice(features, labels) if owner is None else ()),
+            *_warnings(trainings, chosen),
+        ),
+        about={"model": trainer.name, "wrong label": wrong.name},
     )
     return WorstCaseComparison(origin, tuple(trainings), asked.n_together, chosen)
+
+
+def audit_worst_case(
+    model: object,
+    x: ArrayLike,
+    y: ArrayLike,
+    *,
+    n_canaries: int = 100,
+    n_ordinary: int | None = None,
+    label: WrongLabel | None = None,
+    n_models: int = 32,
+    attacks: Sequence[Attack] = ATTACKS,
+    fprs: Sequence[float] = FPRS,
+    unit: ArrayLike | None = None,
+    run: str | Path | None = None,
+    invocation: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+) -> WorstCaseAudit:
+    """Return what attacks achieve on mislabelled canaries, beside ordinary records.
+
+    Canaries and ordinary targets are put into every model by fair coins of their own. Every
+    model is the target once, with all others for the adversary's, so that a defended trainer is
+    attacked by models that are defended in the same way.
+
+    Parameters
+    ----------
+    model : estimator, callable or Trainer
+        How a model is trained; see `audit_model`. Trainings with a defence too.
+    x : array_like, shape (n, d)
+    y : array_like of int, shape (n,)
+        True classes in 0..k-1, k at least 2.
+    n_canaries : int
+        Records that get a wrong label. More of them resolve lower false-positive rates; many
+        beside the size of the training set spoil the model.
+    n_ordinary : int, optional
+        Records with their own label whose membership is asked about too; all others
+        by default, so that models are trained on half of the records. The rest is always in.
+    label : WrongLabel, optional
+        `UniformLabel` by default, or `LeastLikelyLabel`.
+    n_models : int
+        At least 4.
+    attacks : sequence of Attack
+        On signals and worlds.
+    fprs : sequence of float
+        False-positive rates, each in (0, 1).
+    unit : array_like, shape (n,), optional
+        The person behind each record: one coin puts all records of a person in, and intervals go
+        by person.
+    run, invocation, n_jobs, progress
+        As in `audit_model`.
+    seed : int
+        Equal seeds give equal canaries and equal coins, whatever is trained: so trainings can be
+        compared.
+    level : float
+        Of every interval, in (0, 1).
+
+    Returns
+    -------
+    WorstCaseAudit
+        The same as `compare_worst_cases` says of a training with no other beside it.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Aerni, Zhang & Tramèr (2024), "Evaluations of machine learning privacy defenses are
+    misleading". Scores of all models and targets of a group are pooled under one threshold;
+    intervals allow for targets that come back (`tprs_of_repeated`), not for another drawing of
+    the table.
+    """
+    running = Running(
+        "audit_worst_case", seed, level, None, run, invocation, n_jobs=n_jobs, progress=progress
+    )
+    design = Design(n_canaries, n_ordinary, label, n_models, tuple(attacks), tuple(fprs))
+    found = compared(model, x, y, (), design, running, unit=unit)
+    # The training may well be one with a defence: its name says which.
+    training = replace(found.none, title=found.none.found.model)
+    return WorstCaseAudit(found.origin, (training,), found.n_together, found.targets)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_
 from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, ends, limited
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import columns
+from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
+from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
     Shown,
@@ -45,7 +46,7 @@ def report(f: WorstCaseComparison) -> Report:
         verdict=verdict(f),
         measures=(*_cards(f), *_limits(f)),
         sections=sections(f),
-        terms=tuple(_TERMS.items()),
+        terms=_TERMS,
         worst=Worst(reason="canaries stand in for the records that are most at risk"),
         data=_data(f),
         frames={"trainings.csv": lambda: trainings_frame(f), "attacks.csv": f.to_frame},
@@ -187,11 +188,8 @@ def _overview(f: WorstCaseComparison) -> Table:
     return Table(
         "overview",
         title,
-        (
-            Column("Training"),
-            Column("Canaries found"),
-            Column("Ordinary found"),
-            Column("Models right", needed=False),
+        columns(
+            "Training", "Canaries found", "Ordinary found", Column("Models right", needed=False)
         ),
         tuple(
             (
@@ -226,18 +224,11 @@ _TERMS = {
 def trainings_frame(f: WorstCaseComparison) -> pd.DataFrame:
     """Return one row for every training: what the best attack finds, and what the models cost.
 
-    Parameters
-    ----------
-    f : WorstCaseComparison
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
-        ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
-        ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
-        ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
-        ``delta`` and the ``accountant``.
+    Columns: ``training``, ``model_accuracy``; for both groups and every false-positive rate
+    ``canaries_tpr@0.01``, its ``_attack`` and whether it is ``_resolved``, and
+    ``ordinary_tpr@0.01`` and so on; ``canaries_auc`` and ``ordinary_auc``; each number with
+    ``_low`` and ``_high``, which but for the accuracy hold together; ``epsilon``,
+    ``delta`` and the ``accountant``.
     """
     import pandas as pd
 
@@ -268,16 +259,14 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
     """
     return {
         "label": f.none.found.label,
-        "n_together": int(f.n_together),
-        "fpr": float(f.fpr),
+        **picked(f, "n_together", "fpr"),
         "best": f.best.title,
         "changed_places": [[a.title, b.title] for a, b in f.changed_places],
         "trainings": [
             {
-                "title": training.title,
+                **picked(training, "title", test_accuracy="accuracy"),
                 "model": training.found.model,
                 "claim": claim_dict(training.claim),
-                "test_accuracy": estimate_dict(training.accuracy),
                 "targets": [_group(group) for group in training.found.groups],
             }
             for training in f.trainings
@@ -288,15 +277,11 @@ def _data(f: WorstCaseComparison) -> dict[str, Json]:
 def _group(group: TargetRisk) -> Json:
     best = [(known.fpr, *group.highest(known.fpr)) for known in group.attacks[0].rates]
     return {
-        "name": group.name,
-        "n_targets": group.n_targets,
-        "n_models": group.n_models,
+        **picked(group, "name", "n_targets", "n_models", "highest_auc"),
         "highest": {key(fpr): {"attack": name, **_rate(found)} for fpr, name, found in best},
-        "highest_auc": estimate_dict(group.highest_auc),
         "attacks": [
             {
-                "name": attacked.attack,
-                "auc": estimate_dict(attacked.auc),
+                **picked(attacked, "auc", name="attack"),
                 "tpr_at_fpr": {key(found.fpr): _rate(found) for found in attacked.rates},
             }
             for attacked in group.attacks

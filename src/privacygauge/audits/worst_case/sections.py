@@ -7,6 +7,7 @@ from privacygauge.audits.worst_case.plots import plots
 from privacygauge.audits.worst_case.verdict import grade_of_group
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import AttackedTargets
+from privacygauge.report.blocks import note, pairs, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
@@ -24,11 +25,9 @@ from privacygauge.report.values import (
     Content,
     Folded,
     Items,
-    Pairs,
     Row,
     Section,
     Table,
-    Text,
     Tone,
 )
 
@@ -57,13 +56,11 @@ def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
 
 def _compared(f: WorstCaseComparison) -> tuple[Block, ...]:
     return (
-        Text(
-            (
-                "Each row is what the best of all attacks finds of the members while it accuses so "
-                "many of the non-members falsely. Canaries got a wrong label and stand in for the "
-                "records that are most at risk; ordinary records have their own. Every training "
-                "has the same canaries and the same coins, so rows differ in the training alone.",
-            )
+        text(
+            "Each row is what the best of all attacks finds of the members while it accuses so "
+            "many of the non-members falsely. Canaries got a wrong label and stand in for the "
+            "records that are most at risk; ordinary records have their own. Every training "
+            "has the same canaries and the same coins, so rows differ in the training alone."
         ),
         Table(
             "compared",
@@ -73,14 +70,11 @@ def _compared(f: WorstCaseComparison) -> tuple[Block, ...]:
             f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
             "numbers; those of the models' accuracy hold individually.",
         ),
-        Text(
-            (
-                "Models right: on ordinary records that they were not trained on. Worse than "
-                f"average: significantly more is found of the canaries at {rate(f.fpr)} false "
-                "alarms. The grade below a name is that of its canaries. † Too few records to "
-                "tell: fewer than 10 false positives are expected.",
-            ),
-            Tone.NOTE,
+        note(
+            "Models right: on ordinary records that they were not trained on. Worse than "
+            f"average: significantly more is found of the canaries at {rate(f.fpr)} false "
+            "alarms. The grade below a name is that of its canaries. † Too few records to "
+            "tell: fewer than 10 false positives are expected."
         ),
         *(_places(f) if f.defended else ()),
         *plots(f),
@@ -120,15 +114,13 @@ def cell(found: RateAtFpr) -> Cell:
 def _places(f: WorstCaseComparison) -> tuple[Block, ...]:
     if not f.changed_places:
         return (
-            Text(
-                (
-                    "No two trainings change places significantly between the average and the "
-                    f"worst case, at {rate(f.fpr)} false alarms.",
-                )
+            text(
+                "No two trainings change places significantly between the average and the "
+                f"worst case, at {rate(f.fpr)} false alarms."
             ),
         )
     return (
-        Text(("These change places significantly between the average and the worst case:",)),
+        text("These change places significantly between the average and the worst case:"),
         Items(
             tuple(
                 f"{a.title} gives less away than {b.title} by ordinary records, and more by "
@@ -192,4 +184,4 @@ def _played(f: WorstCaseComparison) -> tuple[Block, ...]:
             }
         ),
     }
-    return Text((_PLAYED,)), Pairs(tuple(rows.items()))
+    return text(_PLAYED), pairs(rows)

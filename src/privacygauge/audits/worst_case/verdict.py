@@ -29,16 +29,9 @@ _UNSAID = (
 def verdict(f: WorstCaseComparison) -> Verdict:
     """Return the verdict on trainings.
 
-    Parameters
-    ----------
-    f : WorstCaseComparison
-
-    Returns
-    -------
-    Verdict
-        The grade is `grade_of_training` of the training by which least is found of canaries. The
-        first sentence says whether canaries rank the trainings as ordinary records do, and which
-        defences leave canaries at risk.
+    The grade is `grade_of_training` of the training by which least is found of canaries. The
+    first sentence says whether canaries rank the trainings as ordinary records do, and which
+    defences leave canaries at risk.
     """
     grade = grade_of_training(f.best)
     if hidden := _hidden(f, grade):
@@ -216,8 +209,7 @@ def _ranked(f: WorstCaseComparison) -> tuple[str, ...]:
     return tuple(
         f"The ranking decided about {name}, not the shares that are found at low false-positive "
         f"rates: {ranked_pairs(group.highest_auc)}, and a ranking this good has a threshold that "
-        "is right at least "
-        f"{percent(supported_accuracy(group.highest_auc).value)} of the time."
+        f"is right at least {percent(supported_accuracy(group.highest_auc).value)} of the time."
         for name, group in groups
         if ranking_decides(group)
     )

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
-from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline, Reached
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
-from privacygauge.report.document import estimate_dict, finite
+from privacygauge.report.document import estimate_dict, picked, values_of
 from privacygauge.report.numbers import key
 from privacygauge.report.values import Json
 
@@ -26,20 +24,16 @@ def of_attacks(a: Attacks) -> dict[str, Json]:
 
 def game(found: GameDescription) -> dict[str, Json]:
     """Return the game that was played."""
-    return asdict(found)
+    return {name: values_of(value) for name, value in vars(found).items()}
 
 
 def headline(found: Headline) -> dict[str, Json]:
     """Return what the verdict speaks of."""
     return {
         "attack": found.attack.title,
-        "accuracy": estimate_dict(found.accuracy),
-        "auc": estimate_dict(found.auc),
+        **picked(found, "accuracy", "auc", "epsilon", "epsilon_attack", "epsilon_limit"),
         "reached": estimate_dict(found.reached.accuracy),
         "decided": decided(found.reached),
-        "epsilon": estimate_dict(found.epsilon),
-        "epsilon_attack": found.epsilon_attack,
-        "epsilon_limit": finite(found.epsilon_limit),
     }
 
 
@@ -50,41 +44,22 @@ def decided(found: Reached) -> str:
 
 def attack(e: Evaluation) -> dict[str, Json]:
     """Return every number about an attack."""
-    estimates: dict[str, Estimate | Skipped] = {
-        "accuracy": e.accuracy,
-        "advantage": e.advantage,
-        "best_accuracy": e.best_accuracy,
-        "auc": e.auc,
-        "precision": e.precision,
-        "recall": e.recall,
-        "false_positive_rate": e.false_positive_rate,
-        "epsilon": e.epsilon,
-    }
     return {
-        "name": e.name,
-        "variant": e.variant,
-        "thresholds": e.thresholds,
-        "rule": e.rule,
-        **{name: estimate_dict(found) for name, found in estimates.items()},
+        **picked(e, "name", "variant", "thresholds", "rule", "accuracy", "advantage", "auc"),
+        **picked(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
+        **picked(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
         "tpr_at_fpr": {key(r.fpr): _rate(r) for r in e.tpr_at_fpr},
         "ppv": {key(prior): estimate_dict(x) for prior, x in e.predictive_values},
-        "true_positives": e.true_positives,
-        "false_positives": e.false_positives,
-        "n_in": e.n_in,
-        "n_out": e.n_out,
-        "notes": list(e.notes),
     }
 
 
 def facts(found: Sequence[Fact]) -> list[Json]:
     """Return numbers about a release, each with its label."""
-    return [{"label": x.label, "estimate": estimate_dict(x.estimate)} for x in found]
+    return [picked(x, "label", "estimate") for x in found]
 
 
 def _rate(rate: RateAtFpr) -> Json:
     return {
         **estimate_dict(rate.estimate),
-        "resolved": bool(rate.resolved),
-        "at_threshold": estimate_dict(rate.at_threshold),
-        "realised_fpr": estimate_dict(rate.realised_fpr),
+        **picked(rate, "resolved", "at_threshold", "realised_fpr"),
     }

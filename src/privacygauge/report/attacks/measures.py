@@ -46,14 +46,11 @@ def intro(a: Attacks) -> str:
 def highest(a: Attacks) -> tuple[Measure, ...]:
     """Return the highest numbers over all attacks, which a release can be held to: no cards.
 
-    Returns
-    -------
-    tuple of Measure
-        ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
-        lower end are each the highest of all attacks, but for the accuracy: its interval is the
-        headline's, which allows for the choice among attacks. Where the ranking of an attack goes
-        further than all guesses, accuracy and advantage are at least what it reaches: no limit
-        passes because a threshold did not carry over.
+    ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
+    lower end are each the highest of all attacks, but for the accuracy: its interval is the
+    headline's, which allows for the choice among attacks. Where the ranking of an attack goes
+    further than all guesses, accuracy and advantage are at least what it reaches: no limit
+    passes because a threshold did not carry over.
     """
     found = a.headline.reached
     accuracy = _highest([e.accuracy for e in a.evaluations], "accuracy")

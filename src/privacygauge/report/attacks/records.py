@@ -133,15 +133,8 @@ def _content(value: object) -> str:
 def records_frame(records: Records) -> pd.DataFrame:
     """Return one row for every target.
 
-    Parameters
-    ----------
-    records : Records
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
-        ``risk``, which is missing throughout where no risk score was estimated.
+    Columns: ``id``, ``member``, ``score:TITLE`` and ``guess:TITLE`` of every attack, and
+    ``risk``, which is missing throughout where no risk score was estimated.
     """
     import pandas as pd
 
@@ -156,13 +149,10 @@ def records_frame(records: Records) -> pd.DataFrame:
 def roc_frame(evaluations: Sequence[Evaluation]) -> pd.DataFrame:
     """Return the ROC curves, thinned to at most 500 points each.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
-        ("member" if the score is at least this), ``true_positives``, ``false_positives``,
-        ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
-        10%, 1%, 0.1% or 0.01% is that of the full curve.
+    Columns: ``attack`` (with its variant, if it has one), ``thresholds``, ``threshold``
+    ("member" if the score is at least this), ``true_positives``, ``false_positives``,
+    ``tpr``, ``fpr``. Among the points of an attack, the largest TPR with an FPR of at most
+    10%, 1%, 0.1% or 0.01% is that of the full curve.
     """
     import pandas as pd
 

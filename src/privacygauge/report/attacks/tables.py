@@ -8,6 +8,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
+from privacygauge.report.blocks import columns, pairs, text
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -59,7 +60,7 @@ def section(a: Attacks) -> Section:
 def blocks(a: Attacks) -> tuple[Block, ...]:
     """Return what the section about all attacks holds."""
     return (
-        Text(("Each attack guesses for every record whether it was in the data. " + LINE,)),
+        text("Each attack guesses for every record whether it was in the data. " + LINE),
         main(a.evaluations, a.best.title, note=f"Small figures: {rate(a.level)} intervals."),
         *notes(a.evaluations),
         Folded("Every number about the guesses", (guesses(a.evaluations), priors(a))),
@@ -94,7 +95,7 @@ def main(
         Whether the bound on epsilon is.
     """
     shown = [r.fpr for r in evaluations[0].tpr_at_fpr if r.fpr in fprs]
-    last = (Column("Epsilon"),) if epsilon else ()
+    last = columns("Epsilon") if epsilon else ()
     return Table(
         name,
         title,
@@ -347,13 +348,14 @@ def game(
         The last line; the number of members and non-members by default.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
-    return Pairs(
-        (
-            ("Game", g.name),
-            ("The adversary guesses", g.question),
-            (adversary, g.adversary),
-            ("Where the truth comes from", g.secret),
-            (thresholds, g.thresholds),
-            targets or ("Targets", n),
-        )
+    last, told = targets or ("Targets", n)
+    return pairs(
+        {
+            "Game": g.name,
+            "The adversary guesses": g.question,
+            adversary: g.adversary,
+            "Where the truth comes from": g.secret,
+            thresholds: g.thresholds,
+            last: told,
+        }
     )

@@ -43,6 +43,6 @@ def interval(level: float, unit: str = "records") -> str:
     )
 
 
-def terms(*names: str) -> tuple[tuple[str, str], ...]:
+def terms(*names: str) -> dict[str, str]:
     """Return words with their meaning, in the order of their names."""
-    return tuple((name, MEANINGS[name]) for name in names)
+    return {name: MEANINGS[name] for name in names}

@@ -40,21 +40,14 @@ class Exposure:
 def judged(a: Attacks) -> Judged:
     """Return what attacks showed.
 
-    Parameters
-    ----------
-    a : Attacks
-
-    Returns
-    -------
-    Judged
-        The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
-        none where its interval holds chance, small below .1, moderate below .3, large from there
-        on. The accuracy is that of the guesses, or what the AUC of the scores guarantees for the
-        best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
-        is raised by one step where `exposure` finds something; and from none to small where the
-        best threshold in hindsight of an attack is significantly better than chance, or where the
-        bound on epsilon is above 0. It cannot be told where no leak was found but an attack takes
-        members for non-members.
+    The grade follows from the LOWER end of the headline's advantage ``2 * accuracy - 1``:
+    none where its interval holds chance, small below .1, moderate below .3, large from there
+    on. The accuracy is that of the guesses, or what the AUC of the scores guarantees for the
+    best threshold, whichever is graver: a threshold that did not carry over hides no leak. It
+    is raised by one step where `exposure` finds something; and from none to small where the
+    best threshold in hindsight of an attack is significantly better than chance, or where the
+    bound on epsilon is above 0. It cannot be told where no leak was found but an attack takes
+    members for non-members.
 
     Notes
     -----

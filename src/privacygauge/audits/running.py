@@ -1,0 +1,71 @@
+"""How an audit is run, and what its report says of where it comes from: the same for all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.versions import own_version, today, versions
+from privacygauge.report.values import Origin
+from privacygauge.runs.store import unchecked_code
+
+
+@dataclass(frozen=True)
+class Running:
+    """How an audit is run: what the calls of all kinds ask for beside what they audit."""
+
+    command: str
+    """What the report names as its origin."""
+    seed: int = 0
+    """All random draws derive from it."""
+    level: float = 0.95
+    """Of every interval, in (0, 1)."""
+    provenance: Mapping[str, str] | None = None
+    """Further lines for the report."""
+    run: str | Path | None = None
+    """Folder that keeps what was computed; None for nowhere."""
+    invocation: Mapping[str, Any] | None = None
+    """How to start the run again, kept in its folder."""
+    n_jobs: int | None = None
+    """Processes; default: one, or what ``joblib.parallel_config`` says."""
+    progress: Callable[[int, int], None] | None = None
+    """Called with what is done and all there is to do."""
+
+    def __post_init__(self) -> None:
+        checks.level(self.level)
+        seeds.non_negative(self.seed)
+
+    def origin(
+        self,
+        *packages: str | None,
+        skipped: Iterable[Skipped] = (),
+        warnings: Iterable[str] = (),
+        about: Mapping[str, str] | None = None,
+    ) -> Origin:
+        """Return where a report comes from.
+
+        Parameters
+        ----------
+        *packages : str or None
+            Whose versions are named beside those of the numerical packages.
+        skipped : iterable of Skipped
+            What was not done.
+        warnings : iterable of str
+            What may mislead; that a run's code could not be compared is added.
+        about : mapping of str to str, optional
+            Lines that come before `provenance`.
+        """
+        return Origin(
+            self.command,
+            own_version(),
+            seed=self.seed,
+            level=self.level,
+            made=today(),
+            skipped=tuple(skipped),
+            warnings=(*warnings, *unchecked_code(self.run)),
+            provenance={**versions(*packages), **(about or {}), **(self.provenance or {})},
+        )

@@ -1,0 +1,64 @@
+"""Values of any kind as JSON has them."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+import pytest
+
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.report.document import as_text, estimate_dict, picked, values_of
+from privacygauge.report.values import Severity
+
+
+@dataclass(frozen=True)
+class Two:
+    first: object
+    second: object
+
+
+ESTIMATE = Estimate(0.5, -math.inf, math.inf, 0.95, 10, "example")
+KINDS = (
+    None,
+    True,
+    3,
+    "text",
+    1.5,
+    math.inf,
+    math.nan,
+    np.float32(0.5),
+    np.int64(2),
+    np.bool_(False),
+    np.array([[1.0, np.nan], [np.inf, 2.0]]),
+    np.array(["a", "b"]),
+    Severity.GRAVE,
+    ESTIMATE,
+    Skipped("a", "too few"),
+    {1: (ESTIMATE, None)},
+    object,
+)
+
+
+@pytest.mark.parametrize("found", KINDS, ids=str)
+def test_whatever_it_is_it_is_strict_json_and_is_so_again(found):
+    once = values_of(Two(found, [found, {"x": found}]))
+    assert json.loads(as_text({"found": once})) == {"found": once}
+    assert values_of(once) == once
+
+
+def test_estimates_keep_their_one_form():
+    two = Two(ESTIMATE, Skipped("a", "too few"))
+    assert values_of(two) == {
+        "first": estimate_dict(ESTIMATE),
+        "second": {"skipped": "too few"},
+    }
+    assert values_of(two) == picked(two, *(field.name for field in fields(two)))
+
+
+def test_keys_may_have_names_of_their_own():
+    assert picked(Two(1, 2), "second", left="first") == {"second": 2, "left": 1}
+    with pytest.raises(AttributeError):
+        picked(Two(1, 2), "third")
