@@ -86,6 +86,14 @@ class ClassifierRequest(Training):
         default=(),
         split=False,
     )
+    features: tuple[str, ...] = option(
+        "--feature",
+        "COLUMN",
+        "Column of TARGET, and of SHADOW, with a number that describes the records, for quantile "
+        "regression. May be given several times.",
+        default=(),
+        split=False,
+    )
     risk: str = option(
         "--risk",
         "NAME",
@@ -145,6 +153,8 @@ class ClassifierRequest(Training):
             raise InputError("give either TARGET, or --model and --data, not both")
         elif self.shadow is not None and self.pool is not None:
             raise InputError("give either --shadow or --pool, not both")
+        elif self.features and self.pool is not None:
+            raise InputError("--feature goes with TARGET alone or with --shadow, not with --pool")
 
     def _check_training(self) -> None:
         if self.model is None or self.data is None:
@@ -156,6 +166,7 @@ class ClassifierRequest(Training):
             "--pool": self.pool,
             "--slice": self.slices,
             "--show": self.show,
+            "--feature": self.features,
         }
         for flag, value in of_predictions.items():
             if value:
@@ -203,6 +214,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     return audit_classifier(
         target,
         asked.shadow,
+        features=asked.features,
         estimator=ESTIMATORS[asked.risk],
         slices=slices,
         allow_missing_classes=asked.allow_missing_classes,
