@@ -130,6 +130,14 @@ class ClassifierRequest(Training):
         default=None,
         panel=TRAINING,
     )
+    half_width: float | None = option(
+        "--half-width",
+        "WIDTH",
+        "Train further targets until the interval of every attack's mean AUC over all targets has "
+        "this half-width, such as 0.01. Up to 64 targets are trained.",
+        default=None,
+        panel=TRAINING,
+    )
     budget: str | None = option(
         "--budget",
         "TIME",
@@ -177,6 +185,11 @@ class ClassifierRequest(Training):
             raise InputError(
                 "--member says what a model that exists was trained on: give that model with "
                 "--fitted FILE.py:NAME, or --drop the column to have a target trained"
+            )
+        if self.half_width is not None and (self.fitted or self.budget):
+            other = "--fitted" if self.fitted else "--budget"
+            raise InputError(
+                f"--half-width trains as many targets as it needs: it does not go with {other}"
             )
         if self.fitted is not None and self.member is None:
             raise InputError("--fitted needs --member COLUMN: which records was it trained on?")

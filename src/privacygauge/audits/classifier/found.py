@@ -13,6 +13,7 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline, Reached, reached
+from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.per_target import Correlation, PerTarget
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.risk import Risk
@@ -45,6 +46,8 @@ class Audit(Reported):
     """One row a target."""
     facts: tuple[Fact, ...]
     """About the release."""
+    targets: SeveralTargets | None = None
+    """The same attacks on further targets, where a half-width was asked for."""
 
     @property
     def attacks(self) -> Attacks:

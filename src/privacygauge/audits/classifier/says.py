@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.classifier import risk_says
+from privacygauge.audits.classifier import risk_says, several_say
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -60,6 +60,7 @@ def report(f: Audit) -> Report:
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
+            *several_say.sections(f.targets),
             plots.curves(a),
             risk_says.section(f.risk),
             Section("slices", "Groups of records", _groups(f.slices), "Groups"),
@@ -72,6 +73,7 @@ def report(f: Audit) -> Report:
         else found.worst,
         data={
             **data.of_attacks(a),
+            **several_say.as_data(f.targets),
             "risk": risk_says.as_data(f.risk),
             "slices": _slices_data(f.slices),
             "facts": data.facts(f.facts),
