@@ -72,3 +72,7 @@ def single_record_attacks(design: Design) -> tuple[Attack, ...]:
 def candidate_attacks(design: Design) -> tuple[Attack, ...]:
     """Return the attacks of Long et al. (2017) and the later ones on single records."""
     return (Untargeted(), *single_record_attacks(design))
+
+
+FORETOLD = (LiraOnline(), CalibratedOnline())
+"""Attacks of which an audit says what they would reach with more shadow models."""

@@ -27,12 +27,13 @@ from privacygauge.classifier.pool_game import PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.several_targets import split, until_narrow
 from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
-from privacygauge.classifier.suite import pool_attacks, single_record_attacks
+from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
+from privacygauge.evaluate.more_models import Foretold, what_more_buy
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.store import plan_in, unchecked_code
 
@@ -254,10 +255,10 @@ def audit_pool(
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
-    return assemble(
-        PoolGame(target, pool, None if features is None else numeric(features)).deal(
-            1, seeds.stream(seed, "deal")
-        ),
+    game = PoolGame(target, pool, None if features is None else numeric(features))
+    [dealt] = game.deal(1, seeds.stream(seed, "deal"))
+    audit = assemble(
+        [dealt],
         pool_attacks(logits=target.logits) if attacks is None else attacks,
         target,
         caveats.pool_description(target, pool, drawn=drawn),
@@ -266,6 +267,8 @@ def audit_pool(
         skipped=unsliced,
         warnings=[*warnings, *of_units, *_few(pool)],
     )
+    more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
+    return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
 
 
 def _require_width(half_width: float, fitted: Fitted | None) -> None:

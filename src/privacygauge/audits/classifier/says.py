@@ -61,6 +61,7 @@ def report(f: Audit) -> Report:
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
             *several_say.sections(f.targets),
+            *several_say.more_models(f.more_models),
             plots.curves(a),
             risk_says.section(f.risk),
             Section("slices", "Groups of records", _groups(f.slices), "Groups"),
@@ -74,6 +75,7 @@ def report(f: Audit) -> Report:
         data={
             **data.of_attacks(a),
             **several_say.as_data(f.targets),
+            **several_say.data_of_more(f.more_models),
             "risk": risk_says.as_data(f.risk),
             "slices": _slices_data(f.slices),
             "facts": data.facts(f.facts),

@@ -1,7 +1,10 @@
-"""What a report says of several targets."""
+"""What a report says of further models: as targets, or for the adversary."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.report.document import estimate_dict
 from privacygauge.report.numbers import count, decimal_estimate, fixed, key, percent, rate
@@ -78,4 +81,50 @@ def as_data(found: SeveralTargets | None) -> dict[str, Json]:
                 for x in found.attacks
             ],
         }
+    }
+
+
+def more_models(found: Sequence[Foretold]) -> tuple[Section, ...]:
+    """Return the section about what more shadow models would buy, where it can be foretold."""
+    if not found:
+        return ()
+    k, n = found[0].auc.n, found[0].n_models
+    said = (
+        f"More shadow models make attacks stronger; they make no interval narrower. The table "
+        f"has the AUC with the {count(k)} shadow models, and what {count(n)} would give on the "
+        f"same target and the same records, foretold from random halves of the {count(k)}.",
+    )
+    table = Table(
+        "more-models",
+        f"AUC with {count(n)} shadow models",
+        (
+            Column("Attack", prose=True),
+            Column(f"With {count(k // 2)}"),
+            Column(f"With {count(k)}"),
+            Column(f"With {count(n)}, foretold"),
+        ),
+        tuple(
+            Row((x.title, fixed(x.half, 3), fixed(x.now, 3), decimal_estimate(x.auc)))
+            for x in found
+        ),
+    )
+    title = "What more shadow models would buy"
+    return (Section("more-models", title, (Text(said), table), "More shadow models"),)
+
+
+def data_of_more(found: Sequence[Foretold]) -> dict[str, Json]:
+    """Return what report.json holds of what more shadow models would buy."""
+    if not found:
+        return {}
+    return {
+        "more_models": [
+            {
+                "attack": x.title,
+                "n_models": x.n_models,
+                "auc_now": x.now,
+                "auc_with_half": x.half,
+                "auc": estimate_dict(x.auc),
+            }
+            for x in found
+        ]
     }
