@@ -103,7 +103,8 @@ def test_a_folder_with_other_data_models_or_settings_is_refused(tmp_path):
     others = [
         (Counted(), X + 1, Y, {"n_shadows": 3}),
         (Counted(), X, 1 - Y, {"n_shadows": 3}),
-        (Counted(), X, Y, {"n_shadows": 4}),
+        (Counted(), X, Y, {"n_shadows": 2}),
+        (Counted(), X, Y, {"n_shadows": 4, "unit": np.arange(len(Y)) // 2}),
         (Counted(), X, Y, {"n_shadows": 3, "seed": 1}),
         (replace(Counted(), name="other"), X, Y, {"n_shadows": 3}),
     ]

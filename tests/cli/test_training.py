@@ -210,7 +210,7 @@ def test_a_report_is_written_again_and_nothing_is_trained(straight, tmp_path, in
 @pytest.mark.slow
 def test_a_run_is_of_its_own_data_and_settings(place, straight, inside, monkeypatch, tmp_path):
     out = straight[0]
-    one_line_last(inside(*TREE, "--out", out, "--shadows", 8), "holds another run")
+    one_line_last(inside(*TREE, "--out", out, "--shadows", 2), "can grow but not shrink")
     one_line(inside(*TREE, "--out", out, "--seed", 1), "holds another run")
     other = inside("classifier", "--model", "naive-bayes", *BASE, "--out", out, "--jobs", 1)
     one_line(other, "holds another run")

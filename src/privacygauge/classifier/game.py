@@ -59,11 +59,19 @@ class PredictionGame:
     """Predictions of the audited model."""
     shadow: Predictions | None = None
     """Predictions of the adversary's model on records of its own."""
+    features: NDArray[Any] | None = None
+    """(n, d) The targets themselves, for attacks that look at them."""
+    shadow_features: NDArray[Any] | None = None
+    """(s, d) The shadow's records."""
 
     def __post_init__(self) -> None:
         for name, side in (("target", self.target), ("shadow", self.shadow)):
             if side is not None:
                 _require_two(name, side)
+        if self.shadow is not None and (self.features is None) != (self.shadow_features is None):
+            raise InputError(
+                "features must be given of the target and of the shadow, or of neither"
+            )
         if self.shadow is not None and self.shadow.n_classes != self.target.n_classes:
             raise InputError(
                 f"the shadow predictions have {self.shadow.n_classes} classes, the target's "
@@ -82,13 +90,16 @@ class PredictionGame:
         values = signals(self.target, resolved)
         if self.shadow is not None:
             everything = np.arange(len(self.target))
-            shadow = Rows(self.shadow, np.arange(len(self.shadow)))
+            index = np.arange(len(self.shadow))
+            shadow = Rows(self.shadow, index, self.shadow_features, index)
             known = signals(self.shadow, resolved)
             return [self._round(values, everything, known, shadow, resolved)]
         first = crossfit_halves(self.target.labels, self.target.member, rng, self.target.units)
         parts = np.flatnonzero(first), np.flatnonzero(~first)
         return [
-            self._round(values, judged, values, Rows(self.target, learnt), resolved)
+            self._round(
+                values, judged, values, Rows(self.target, learnt, self.features, learnt), resolved
+            )
             for judged, learnt in (parts, parts[::-1])
         ]
 
@@ -111,7 +122,7 @@ class PredictionGame:
             {name: x[judged] for name, x in values.items()},
             self.target.labels[judged],
             shadow,
-            rows=Rows(self.target, judged),
+            rows=Rows(self.target, judged, self.features, judged),
             shadow_rows=learnt,
             resolved=resolved,
         )

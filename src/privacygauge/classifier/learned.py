@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.classifier.game import PredictionObservation, Rows
+from privacygauge.classifier.learning_rows import at_most
 from privacygauge.classifier.predictions import blocks_of
 from privacygauge.classifier.resolution import Resolution, resolution
 from privacygauge.core.checks import Floats, Ints
@@ -47,7 +48,7 @@ class Learned:
             return Skipped(self.name, "needs shadow records with known membership")
         shadow, rows = observation.shadow, observation.rows
         resolved = observation.resolved or resolution(rows.source, observation.shadow_rows.source)
-        used = _at_most(self.most, len(shadow.member), rng)
+        used = at_most(self.most, len(shadow.member), rng)
         known = _features(
             Rows(observation.shadow_rows.source, observation.shadow_rows.index[used]),
             {name: x[used] for name, x in shadow.signals.items()},
@@ -77,10 +78,6 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
         sorted_logs[part] = np.sort(largest, axis=1)[:, ::-1]
     metrics = [signals[name] for name in ("scaled-logit", "modified-entropy", "correctness")]
     return np.column_stack([sorted_logs, *metrics])
-
-
-def _at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
 
 
 def _boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:

@@ -57,7 +57,7 @@ def shadow_rows(
         return Skipped(name, "needs shadow records with known membership")
     if models is None or rows.record is None:
         n = len(rows.index)
-        used = np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+        used = at_most(most, n, rng)
     else:
         used = _of_some(rows.record, first_rows(rows.record, models), most, rng)
     member = shadow.member[used]
@@ -112,3 +112,8 @@ def _of_some(record: Ints, used: Ints, most: int, rng: np.random.Generator) -> I
     different = np.unique(record[used])
     kept = rng.permutation(different)[: most * len(different) // len(used)]
     return used[np.isin(record[used], kept)]
+
+
+def at_most(most: int, n: int, rng: np.random.Generator) -> Ints:
+    """Return which of n rows are used: all, or `most` of them drawn at random, in order."""
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))

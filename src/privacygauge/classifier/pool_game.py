@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.game import PredictionObservation, Rows
 from privacygauge.classifier.pool import Pool
@@ -122,6 +122,26 @@ class GeneralShadow:
 def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
     """Return features if all are finite numbers, as attacks that look at them need; else None."""
     return x if x.dtype.kind in "biuf" and np.isfinite(x).all() else None
+
+
+def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
+    """Return the features of n records as a checked matrix, (n, d).
+
+    Raises
+    ------
+    InputError
+        If they have another shape, or are not all finite numbers.
+    """
+    x = np.asarray(features)
+    if x.ndim != 2 or len(x) != n or not x.shape[1]:
+        raise InputError(
+            f"{name} must have the shape ({n}, d), a row for each record, got {x.shape}"
+        )
+    if numeric(x) is None:
+        raise InputError(
+            f"{name} must be finite numbers: encode texts, and fill in what is missing"
+        )
+    return x
 
 
 def _worlds(pool: Pool, resolved: Resolution, own: GeneralShadow | None) -> Floats:

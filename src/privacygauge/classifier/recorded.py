@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import torch
 
 _NOT_DESCRIBED = frozenset(
-    {"trainer", "data", "training sets", "training set", "bins", "answers", "versions"}
+    {"trainer", "data", "training sets", "asked", "training set", "bins", "answers", "versions"}
 )
 _SETTINGS = ("epochs", "batch_size", "optimiser", "learning_rate", "momentum", "weight_decay")
 

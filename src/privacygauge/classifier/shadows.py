@@ -32,6 +32,10 @@ Progress = Callable[[int, int], None]
 """Called with the number of models done and the number of all."""
 
 
+_DIGITS = 16
+"""Of the digest of what a single model depends on."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trained:
     """What training left behind: predictions only."""
@@ -132,8 +136,8 @@ def train_shadows(
         Whether to train a target beside them.
     seed : int
     run : str or Path, optional
-        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again;
-        without it nothing is kept.
+        Folder of the run, or a URL that fsspec knows. What it holds already is not trained again,
+        so that a run of fewer models grows; without it nothing is kept.
     weights : str or Path, optional
         Folder for the weights of networks, as safetensors, the target's first; without it they
         are dropped as soon as the predictions are made. Models that the run holds already are
@@ -252,7 +256,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         "trainer": trainer.name,
         **trainer.describe(),
         "data": digest_of(cohort.x, cohort.y),
-        "training sets": digest_of(cohort.inside, cohort.asked, np.array(cohort.seeds)),
+        "asked": digest_of(cohort.asked),
         "versions": versions("torch" if trainer.logits else None),
     }
     known = plan_in(run)
@@ -267,6 +271,10 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
+        units=tuple(
+            digest_of(row, np.array(state))[:_DIGITS]
+            for row, state in zip(cohort.inside, cohort.seeds, strict=True)
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from privacygauge.classifier.learned import Learned
 from privacygauge.classifier.neural import NeuralNasr, NeuralShokri, Untargeted
+from privacygauge.classifier.quantiles import QuantileRegression
 from privacygauge.classifier.targeted import Design, Distance, Frequency
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOffline, CalibratedOnline
@@ -16,7 +17,7 @@ METRICS = ("correctness", "confidence", "entropy", "modified-entropy")
 """The metric attacks of Song & Mittal (2021)."""
 
 
-def prediction_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
+def prediction_attacks(*, logits: bool = False, features: bool = False) -> tuple[Attack, ...]:
     """Return the suite for predictions: metric attacks per class and global, and the learned one.
 
     Parameters
@@ -24,11 +25,13 @@ def prediction_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
     logits : bool
         Whether logits are available. Only then does the scaled logit order records differently
         from the confidence, and is attacked too.
+    features : bool
+        Whether the records themselves are known: then quantile regression is played too.
     """
     metrics = (*METRICS, "scaled-logit") if logits else METRICS
     per_class = tuple(Threshold(name, per_class=True) for name in metrics)
     overall = tuple(Threshold(name, per_class=False) for name in metrics)
-    return (*per_class, *overall, Learned())
+    return (*per_class, *overall, Learned(), *((QuantileRegression(),) if features else ()))
 
 
 def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
@@ -43,7 +46,7 @@ def pool_attacks(*, logits: bool = False) -> tuple[Attack, ...]:
         Whether logits are available.
     """
     return (
-        *prediction_attacks(logits=logits),
+        *prediction_attacks(logits=logits, features=True),
         NeuralShokri(),
         NeuralNasr(),
         Untargeted(),
@@ -69,3 +72,7 @@ def single_record_attacks(design: Design) -> tuple[Attack, ...]:
 def candidate_attacks(design: Design) -> tuple[Attack, ...]:
     """Return the attacks of Long et al. (2017) and the later ones on single records."""
     return (Untargeted(), *single_record_attacks(design))
+
+
+FORETOLD = (LiraOnline(), CalibratedOnline())
+"""Attacks of which an audit says what they would reach with more shadow models."""

@@ -63,9 +63,9 @@ def digest_layout(plan: Plan) -> dict[str, Layout]:
     return {DIGEST: Layout(("task", "byte"), shape, (1, 32), "uint8", compressed=False)}
 
 
-def task_digest(plan: Plan, files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return the sha256 of the plan's fingerprint and of a task's chunks, sorted by key."""
-    digest = hashlib.sha256(plan.fingerprint.encode())
+def task_digest(plan: Plan, task: Task, files: Iterable[tuple[str, bytes]]) -> bytes:
+    """Return the sha256 of what the task depends on and of its chunks, sorted by key."""
+    digest = hashlib.sha256(plan.of_task(task).encode())
     for key, content in files:
         digest.update(f"\n{key} {len(content)}\n".encode())
         digest.update(content)

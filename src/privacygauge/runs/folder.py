@@ -97,6 +97,20 @@ class Folder:
             what = f"{self.path}/{key} cannot be written"
             raise OutputError(sentence(what, error, _FREE_SOME)) from error
 
+    def remove(self, key: str) -> None:
+        """Remove all that is below `key`, if anything is.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be removed.
+        """
+        try:
+            _done(self.store(read_only=False).delete_dir(key))
+        except OSError as error:
+            what = f"{self.path}/{key} cannot be removed"
+            raise OutputError(sentence(what, error, _FREE_SOME)) from error
+
     def names(self, key: str = "") -> list[str]:
         """Return the names directly below `key`, sorted, without those of unfinished writes."""
 

@@ -93,6 +93,9 @@ class Plan:
     """All else the result depends on, as JSON values: options, the data's checksum."""
     code: Code = field(default_factory=Code)
     """The user's code that computes it."""
+    units: tuple[str, ...] = ()
+    """A digest of what each unit alone depends on. A run that has them can grow: further units may
+    be added at its end. Without them the number of units is fixed."""
 
     def __post_init__(self) -> None:
         _check_name(self.name, "name")
@@ -107,6 +110,12 @@ class Plan:
             self._check_array(name, spec)
         self._check_size()
         object.__setattr__(self, "settings", _fixed(json.loads(canonical(self.settings))))
+        object.__setattr__(self, "units", tuple(self.units))
+        if self.units and len(self.units) != self.n_units:
+            raise InputError(
+                f"units must have one digest for each of the {self.n_units} units, got "
+                f"{len(self.units)}"
+            )
 
     def _check_array(self, name: str, spec: ArraySpec) -> None:
         _check_name(name, "the name of an array")
@@ -139,6 +148,30 @@ class Plan:
         """The sha256 of the canonical JSON, in hexadecimal: equal for equal plans only."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
+    @cached_property
+    def constant(self) -> str:
+        """The sha256 of what stays as the run grows: all but the number of units and the units."""
+        parts = self._parts()
+        for spec in parts["arrays"].values():
+            del spec["shape"][0]
+        parts = {name: part for name, part in parts.items() if name not in ("n_units", "units")}
+        return hashlib.sha256(canonical(parts).encode()).hexdigest()
+
+    def of_task(self, task: Task) -> str:
+        """Return what a task's result depends on: in a run that grows, on its own units alone."""
+        if not self.units:
+            return self.fingerprint
+        return canonical([self.constant, task.start, *self.units[task.start : task.stop]])
+
+    def grown_from(self, smaller: Plan) -> bool:
+        """Return whether this is the plan `smaller` with further units at the end."""
+        n = len(smaller.units)
+        return (
+            0 < n < len(self.units)
+            and self.units[:n] == smaller.units
+            and (self.constant == smaller.constant)
+        )
+
     @property
     def n_tasks(self) -> int:
         """The number of tasks, without making them."""
@@ -152,9 +185,17 @@ class Plan:
 
     def to_json(self) -> str:
         """Return the plan as canonical JSON: keys sorted, no spaces."""
+        return canonical(self._parts())
+
+    def _parts(self) -> dict[str, Any]:
         parts = {part.name: getattr(self, part.name) for part in fields(self)}
-        code = parts.pop("code").to_mapping()
-        return canonical({**parts, **({"code": code} if code else {})})
+        parts["code"] = self.code.to_mapping()
+        # What a plan has none of is not written.
+        absent = [name for name in ("code", "units") if not parts[name]]
+        plain: dict[str, Any] = json.loads(
+            canonical({name: part for name, part in parts.items() if name not in absent})
+        )
+        return plain
 
     @classmethod
     def from_json(cls, text: str) -> Plan:
@@ -237,8 +278,13 @@ def _leaves(plan: Plan) -> Iterator[tuple[str, Json]]:
     # What a user sets comes first: it most often explains the rest.
     parts = json.loads(plan.to_json())
     parts.get("code", {}).pop("digests", None)
+    units = parts.pop("units", [])
     yield from _parts(parts.pop("settings"), ())
+    arrays, n_units = parts.pop("arrays"), parts.pop("n_units")
     yield from _parts(parts, ())
+    yield "n_units", n_units
+    yield from _parts(arrays, ("arrays",))
+    yield f"the digest of the {plan.unit}s", hashlib.sha256(canonical(units).encode()).hexdigest()
 
 
 def _parts(value: Json, path: tuple[str, ...]) -> Iterator[tuple[str, Json]]:

@@ -7,7 +7,7 @@ changed, or of another plan is found without being decoded, and its task is comp
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -130,7 +130,7 @@ class Run:
             If a file cannot be written; the task is then not done.
         """
         files = chunk_files(layouts(self.plan), checked(self.plan, task, values), task.start)
-        row = np.frombuffer(task_digest(self.plan, sorted(files.items())), np.uint8)[None]
+        row = np.frombuffer(task_digest(self.plan, task, sorted(files.items())), np.uint8)[None]
         last = chunk_files(digest_layout(self.plan), {DIGEST: row}, task.number)
         for key, content in [*sorted(files.items()), *last.items()]:
             self.folder.set(f"{_GROUP}/{key}", content)
@@ -146,7 +146,7 @@ class Run:
             for key in chunk_keys(name, layout, task.number)
         )
         stored = ((key, self.folder.get(f"{_GROUP}/{key}") or b"") for key in keys)
-        return np.frombuffer(task_digest(self.plan, stored), np.uint8)
+        return np.frombuffer(task_digest(self.plan, task, stored), np.uint8)
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,8 @@ def open_run(
     Parameters
     ----------
     path : str or pathlib.Path
-        A folder that is empty, does not exist, or holds a run of this plan; or a URL that
-        fsspec knows.
+        A folder that is empty, does not exist, or holds a run of this plan, or of a smaller one
+        that it has grown from (`Plan.grown_from`); or a URL that fsspec knows.
     plan : Plan
     static : mapping of str to Static, optional
         Arrays to keep with the run, the same whenever it is opened.
@@ -200,7 +200,9 @@ def open_run(
     stored = _stored_record(folder)
     checksums = {name: array.sha256 for name, array in static.items()}
     if stored is not None:
-        _check_same(stored, Record(plan, checksums, None), folder.path)
+        growing = {name for name, array in static.items() if array.dims[0] == plan.unit}
+        _check_same(stored, Record(plan, checksums, None), folder.path, growing)
+        _forget_cut_task(folder, stored.plan, plan)
     elif (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
             f"{path} holds something else than a run ({listed(names, 3)}): choose another folder"
@@ -316,15 +318,31 @@ def unchecked_code(run: str | Path | None) -> list[str]:
     return [] if known is None else [f"code not checked: {x}" for x in known.code.unchecked]
 
 
-def _check_same(there: Record, here: Record, path: str) -> None:
+def _forget_cut_task(folder: Folder, there: Plan, here: Plan) -> None:
+    """Remove the digest of a last task that has fewer units there: it is to be computed again."""
+    last = there.tasks[-1]
+    if here.tasks[last.number] != last:
+        folder.remove(f"{_GROUP}/{DIGEST}/c/{last.number}")
+
+
+def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:
+    """Refuse another run's plan and arrays; one that has grown may have more rows of `growing`."""
     require_same_code(there.plan.code.digests, here.plan.code.digests, path)
-    differing = difference(there.plan, here.plan)
+    if there.plan.grown_from(here.plan):
+        unit, n, fewer = here.plan.unit, there.plan.n_units, here.plan.n_units
+        raise InputError(
+            f"{path} holds another run: one of {n} {unit}s, not of {fewer}; a run can grow but "
+            f"not shrink: ask for {n} {unit}s or more, or choose another folder"
+        )
+    grown = here.plan.grown_from(there.plan)
+    differing = None if grown else difference(there.plan, here.plan)
     if differing is not None:
         raise InputError(
             f"{path} holds another run: {differing}; choose another folder, or the same settings"
         )
     for name in sorted({*there.static, *here.static}):
-        if there.static.get(name) != here.static.get(name):
+        differs = there.static.get(name) != here.static.get(name)
+        if differs and not (grown and name in there.static and name in growing):
             raise InputError(
                 f"{path} holds another run: the array {name} differs; choose another folder, or "
                 "the same data"

@@ -86,6 +86,14 @@ class ClassifierRequest(Training):
         default=(),
         split=False,
     )
+    features: tuple[str, ...] = option(
+        "--feature",
+        "COLUMN",
+        "Column of TARGET, and of SHADOW, with a number that describes the records, for quantile "
+        "regression. May be given several times.",
+        default=(),
+        split=False,
+    )
     risk: str = option(
         "--risk",
         "NAME",
@@ -122,6 +130,14 @@ class ClassifierRequest(Training):
         default=None,
         panel=TRAINING,
     )
+    half_width: float | None = option(
+        "--half-width",
+        "WIDTH",
+        "Train further targets until the interval of every attack's mean AUC over all targets has "
+        "this half-width, such as 0.01. Up to 64 targets are trained.",
+        default=None,
+        panel=TRAINING,
+    )
     budget: str | None = option(
         "--budget",
         "TIME",
@@ -145,6 +161,8 @@ class ClassifierRequest(Training):
             raise InputError("give either TARGET, or --model and --data, not both")
         elif self.shadow is not None and self.pool is not None:
             raise InputError("give either --shadow or --pool, not both")
+        elif self.features and self.pool is not None:
+            raise InputError("--feature goes with TARGET alone or with --shadow, not with --pool")
 
     def _check_training(self) -> None:
         if self.model is None or self.data is None:
@@ -156,6 +174,7 @@ class ClassifierRequest(Training):
             "--pool": self.pool,
             "--slice": self.slices,
             "--show": self.show,
+            "--feature": self.features,
         }
         for flag, value in of_predictions.items():
             if value:
@@ -166,6 +185,11 @@ class ClassifierRequest(Training):
             raise InputError(
                 "--member says what a model that exists was trained on: give that model with "
                 "--fitted FILE.py:NAME, or --drop the column to have a target trained"
+            )
+        if self.half_width is not None and (self.fitted or self.budget):
+            other = "--fitted" if self.fitted else "--budget"
+            raise InputError(
+                f"--half-width trains as many targets as it needs: it does not go with {other}"
             )
         if self.fitted is not None and self.member is None:
             raise InputError("--fitted needs --member COLUMN: which records was it trained on?")
@@ -203,6 +227,7 @@ def _of_files(asked: ClassifierRequest, target: str) -> Audit:
     return audit_classifier(
         target,
         asked.shadow,
+        features=asked.features,
         estimator=ESTIMATORS[asked.risk],
         slices=slices,
         allow_missing_classes=asked.allow_missing_classes,

@@ -211,7 +211,7 @@ def contents_of(target: Predictions, names: Sequence[str]) -> dict[str, NDArray[
     missing = [name for name in names if name not in target.columns]
     if missing:
         have = ", ".join(target.columns) or "none"
-        raise InputError(f"no column {missing[0]!r} to show; the columns are: {have}")
+        raise InputError(f"no column {missing[0]!r}; the columns are: {have}")
     return {name: target.columns[name] for name in names}
 
 

@@ -13,6 +13,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline, Reached, reached
+from privacygauge.evaluate.more_models import Foretold
+from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.evaluate.per_target import Correlation, PerTarget
 from privacygauge.evaluate.rates import mean
 from privacygauge.evaluate.risk import Risk
@@ -45,6 +47,10 @@ class Audit(Reported):
     """One row a target."""
     facts: tuple[Fact, ...]
     """About the release."""
+    targets: SeveralTargets | None = None
+    """The same attacks on further targets, where a half-width was asked for."""
+    more_models: tuple[Foretold, ...] = ()
+    """What attacks would reach with more shadow models, where those there are can tell."""
 
     @property
     def attacks(self) -> Attacks:

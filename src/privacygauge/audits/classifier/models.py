@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +25,17 @@ from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions, predictions
-from privacygauge.classifier.shadows import Progress, failures, train_shadows
-from privacygauge.classifier.suite import pool_attacks
+from privacygauge.classifier.several_targets import split, until_narrow
+from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
+from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
-from privacygauge.runs.store import unchecked_code
+from privacygauge.errors import InputError
+from privacygauge.evaluate.more_models import Foretold, what_more_buy
+from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.store import plan_in, unchecked_code
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +58,7 @@ def audit_model(
     *,
     fitted: Fitted | None = None,
     n_shadows: int = 16,
+    half_width: float | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | None = None,
@@ -89,6 +95,10 @@ def audit_model(
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
+    half_width : float, optional
+        In (0, 1/2): further targets are trained, and attacked with the same shadow models, until
+        the interval of every attack's mean AUC has this half-width; see `until_narrow`. Played
+        are `attacks`, by default those on single records.
     attacks : sequence of Attack, optional
         Default: the suite of `pool_attacks`.
     estimator : Estimator, optional
@@ -139,25 +149,42 @@ def audit_model(
     names = class_names(y)
     existing = None if fitted is None else _predicted(fitted, features, labels, names)
     owner = owners(unit, ids, len(labels))
-    trained = train_shadows(
+    train = partial(
+        train_shadows,
         trainer,
         features,
         labels,
-        n_shadows=n_shadows,
         unit=owner,
         with_target=existing is None,
         seed=seed,
-        run=run,
         weights=weights,
         existing=existing,
         invocation=invocation,
         n_jobs=n_jobs,
         progress=progress,
     )
+    several = None
+    if half_width is None:
+        trained = train(n_shadows=n_shadows, run=run)
+    else:
+        _require_width(half_width, fitted)
+        with kept_or_scratch(run) as folder:
+            grown = partial(_at_least, train, folder)
+            several = until_narrow(
+                grown,
+                single_record_attacks("shared") if attacks is None else attacks,
+                n_shadows=n_shadows,
+                width=half_width,
+                features=numeric(features),
+                unit=owner,
+                seed=seed,
+                level=level,
+            )
+            trained = split(grown(n_shadows), n_shadows)[0]
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
-    return audit_pool(
+    audit = audit_pool(
         _named(replace(target, classes=names), ids, slices, owner),
         trained.pool,
         features=features,
@@ -170,6 +197,7 @@ def audit_model(
         command=command,
         provenance={"model": trainer.name, **(provenance or {})},
     )
+    return replace(audit, targets=several)
 
 
 def audit_pool(
@@ -227,10 +255,10 @@ def audit_pool(
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
-    return assemble(
-        PoolGame(target, pool, None if features is None else numeric(features)).deal(
-            1, seeds.stream(seed, "deal")
-        ),
+    game = PoolGame(target, pool, None if features is None else numeric(features))
+    [dealt] = game.deal(1, seeds.stream(seed, "deal"))
+    audit = assemble(
+        [dealt],
         pool_attacks(logits=target.logits) if attacks is None else attacks,
         target,
         caveats.pool_description(target, pool, drawn=drawn),
@@ -239,6 +267,24 @@ def audit_pool(
         skipped=unsliced,
         warnings=[*warnings, *of_units, *_few(pool)],
     )
+    more = what_more_buy(FORETOLD, dealt, seeds.stream(seed, "more models"), level)
+    return replace(audit, more_models=tuple(x for x in more if isinstance(x, Foretold)))
+
+
+def _require_width(half_width: float, fitted: Fitted | None) -> None:
+    if not 0 < half_width < 0.5:
+        raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
+    if fitted is not None:
+        raise InputError(
+            "half_width adds targets that are trained, and a fitted model is one target: its "
+            "interval gets narrower with more records only"
+        )
+
+
+def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
+    """Return a target and so many further models, or more where the folder holds them already."""
+    known = plan_in(folder)
+    return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
 
 def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:

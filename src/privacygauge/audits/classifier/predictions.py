@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
@@ -12,17 +14,22 @@ from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.pool_game import matrix_of
+from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.errors import InputError
 
 
 def audit_classifier(
     target: PredictionsLike,
     shadow: PredictionsLike | None = None,
     *,
+    features: ArrayLike | Sequence[str] | None = None,
+    shadow_features: ArrayLike | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
@@ -45,6 +52,12 @@ def audit_classifier(
     shadow : Predictions, path, mapping of arrays, or data frame, optional
         Predictions of a model that the adversary trained itself, on records of its own. Without
         it thresholds are cross-fitted: learnt on one half of the targets, used on the other.
+    features : array_like, shape (n, d), or sequence of str, optional
+        The target's records as numbers (an embedding will do), or the columns of both files that
+        hold them. With them quantile regression is played: it asks how sure a model that was not
+        trained on such a record would be.
+    shadow_features : array_like, shape (s, d), optional
+        The shadow's records, where `features` is an array.
     attacks : sequence of Attack, optional
         Default: the suite of `prediction_attacks`.
     estimator : Estimator, optional
@@ -83,17 +96,22 @@ def audit_classifier(
 
     Notes
     -----
-    Song & Mittal (2021), sections 3 and 4.
+    Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
     """
     checks.level(level)
     seeds.non_negative(seed)
     target = with_unit(as_predictions(target, "target"), unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
     caveats.require_other_rows(target, shadow)
-    target, of_units = settled(target, drawn=drawn)
+    if shadow is None and shadow_features is not None:
+        raise InputError("shadow_features are given without a shadow: give both, or neither")
+    x = _records_of(target, features, "features")
+    own = features if shadow_features is None and _named(features) else shadow_features
+    known = None if shadow is None else _records_of(shadow, own, "shadow_features")
+    target, of_units = settled(target, drawn=drawn, features=x)
     columns, unsliced = groups_of(target, slices)
     contents = contents_of(target, show_columns)
-    game = PredictionGame(target, shadow)
+    game = PredictionGame(target, shadow, x, known)
     warnings = caveats.missing_classes(target, shadow, allow_missing_classes)
     skipped = list(unsliced)
     if attacks is None and not target.logits:
@@ -101,7 +119,9 @@ def audit_classifier(
         skipped.insert(0, Skipped("scaled-logit", reason))
     return assemble(
         game.deal(1, seeds.stream(seed, "deal")),
-        prediction_attacks(logits=target.logits) if attacks is None else attacks,
+        prediction_attacks(logits=target.logits, features=x is not None)
+        if attacks is None
+        else attacks,
         target,
         caveats.game_description(target, shadow, drawn),
         Request(estimator, columns, contents, seed, level, command, provenance or {}),
@@ -109,3 +129,19 @@ def audit_classifier(
         skipped=skipped,
         warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],
     )
+
+
+def _named(features: ArrayLike | Sequence[str] | None) -> bool:
+    """Return whether features are names of columns."""
+    return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
+
+
+def _records_of(
+    side: Predictions, features: ArrayLike | Sequence[str] | None, name: str
+) -> NDArray[Any] | None:
+    """Return the records of one side as a matrix of numbers; None where none are given."""
+    if features is None or (_named(features) and not features):
+        return None
+    if _named(features):
+        features = np.column_stack(list(contents_of(side, cast(Sequence[str], features)).values()))
+    return matrix_of(features, len(side), name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.classifier import risk_says
+from privacygauge.audits.classifier import risk_says, several_say
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
@@ -60,6 +60,8 @@ def report(f: Audit) -> Report:
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
+            *several_say.sections(f.targets),
+            *several_say.more_models(f.more_models),
             plots.curves(a),
             risk_says.section(f.risk),
             Section("slices", "Groups of records", _groups(f.slices), "Groups"),
@@ -72,6 +74,8 @@ def report(f: Audit) -> Report:
         else found.worst,
         data={
             **data.of_attacks(a),
+            **several_say.as_data(f.targets),
+            **several_say.data_of_more(f.more_models),
             "risk": risk_says.as_data(f.risk),
             "slices": _slices_data(f.slices),
             "facts": data.facts(f.facts),

@@ -39,6 +39,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             given.records.y,
             fitted=fitted,
             n_shadows=shadows,
+            half_width=asked.half_width,
             estimator=ESTIMATORS[asked.risk],
             slices=given.records.columns,
             ids=given.records.ids,
@@ -73,6 +74,8 @@ def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | 
 def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
     """Return the number of shadow models, and say what training them will cost."""
     n_targets = int(asked.fitted is None)
+    if asked.half_width is not None:
+        return asked.shadows or DEFAULT_SHADOWS
     known = None if work.run is None else plan_in(work.run)
     begun = None if known is None else known.n_units - n_targets
     if begun is not None and asked.shadows in (None, begun):

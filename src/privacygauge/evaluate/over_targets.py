@@ -1,0 +1,128 @@
+"""How an attack does on average over several target models, and when their number is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.special import stdtrit
+
+from privacygauge.core import checks
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Transcript
+from privacygauge.errors import InputError
+from privacygauge.evaluate import rates
+from privacygauge.evaluate.rate_at_fpr import FPRS
+from privacygauge.evaluate.roc import influences, placements, roc
+
+LOOKS = (8, 16, 32, 64)
+"""Numbers of targets at which a width is looked at: few, and fixed before anything is seen."""
+
+
+def mean_auc(targets: Sequence[Transcript], level: float = 0.95) -> Estimate:
+    """Return the mean AUC over target models trained alike, on records that they share.
+
+    Parameters
+    ----------
+    targets : sequence of Transcript
+        One a target model, at least 2; the targets are drawn independently of each other, their
+        members by coins, and rows of one `unit` are about the same person in all of them.
+    level : float
+        In (0, 1).
+
+    Returns
+    -------
+    Estimate
+        In [0, 1]: of the mean AUC on further targets and records. `n` is the number of units.
+
+    Notes
+    -----
+    The variance has two ways in (Cameron, Gelbach & Miller 2011): what rows of a unit add in all
+    targets, as DeLong's method has it, and by how much more the targets' areas differ than their
+    rows explain, with one degree of freedom less than there are targets. Scores are compared
+    within a target only.
+    """
+    if len(targets) < 2:
+        raise InputError(f"at least 2 targets are needed, got {len(targets)}")
+    end = 0.5 + checks.level(level) / 2
+    t = len(targets)
+    curves = [roc(target) for target in targets]
+    areas = np.array([placements(curve)[0].mean() for curve in curves])
+    parts = [influences(x, curve) / t for x, curve in zip(targets, curves, strict=True)]
+    unit = np.concatenate([target.unit for target in targets])
+    n, value = checks.n_distinct(unit), float(areas.mean())
+    by_unit = rates.error_of(np.concatenate(parts), unit)
+    within = sum(
+        rates.error_of(part, target.unit) ** 2 for part, target in zip(parts, targets, strict=True)
+    )
+    between = max(0.0, float(areas.var(ddof=1)) / t - within)
+    half = float(
+        np.hypot(stdtrit(max(n - 1, 1), end) * by_unit, stdtrit(t - 1, end) * np.sqrt(between))
+    )
+    if half == 0.0:
+        pairs = min(min(curve.n_in, curve.n_out) for curve in curves)
+        return rates.on_pairs(value, pairs, level, n)
+    method = f"DeLong by unit and by target, over {t} targets"
+    return Estimate(value, max(0.0, value - half), min(1.0, value + half), level, n, method)
+
+
+@dataclass(frozen=True, eq=False)
+class OverTargets:
+    """One attack on several target models."""
+
+    title: str
+    """The attack."""
+    targets: tuple[Transcript, ...]
+    """Its scores beside the secrets, one a target model."""
+    level: float
+    """Of the interval."""
+
+    @cached_property
+    def auc(self) -> Estimate:
+        """The mean AUC, for targets and records like these."""
+        return mean_auc(self.targets, self.level)
+
+    @cached_property
+    def tpr_at_fpr(self) -> dict[float, float]:
+        """The mean true-positive rate at each false-positive rate that so many records resolve.
+
+        Those at which a target's non-members give at least one false positive.
+        """
+        curves = [roc(target) for target in self.targets]
+        least = 1 / min(curve.n_out for curve in curves)
+        return {
+            fpr: float(np.mean([curve.tpr[curve.fpr <= fpr].max() for curve in curves]))
+            for fpr in FPRS
+            if fpr >= least
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralTargets:
+    """What attacks do on average over as many target models as a width asked for."""
+
+    attacks: tuple[OverTargets, ...]
+    """One an attack, all on the same targets."""
+    asked: float
+    """The half-width that the interval of every attack's AUC was to reach."""
+    n_targets: int
+    """Target models, one of them that of the rest of the report."""
+    n_shadows: int
+    """Shadow models that every target was attacked with."""
+
+    @property
+    def half_width(self) -> float:
+        """The largest half-width of the attacks' intervals."""
+        return half_width(self.attacks)
+
+    @property
+    def reached(self) -> bool:
+        """Whether all are as narrow as was asked."""
+        return self.half_width <= self.asked
+
+
+def half_width(attacks: Sequence[OverTargets]) -> float:
+    """Return half the length of the longest interval of the attacks' AUC."""
+    return max((found.auc.high - found.auc.low) / 2 for found in attacks)

@@ -1,0 +1,184 @@
+"""Quantile regression: its level where nothing leaks, and what it reaches where something does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+from scipy.stats import binom
+
+import privacygauge as pg
+from privacygauge.classifier.game import PredictionGame
+from privacygauge.classifier.pool import Pool
+from privacygauge.classifier.pool_game import PoolGame
+from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.quantiles import QuantileRegression
+from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Attack, Observation, Play, Round, play
+from privacygauge.errors import InputError
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.roc import auc
+from tests.classifier.made import made_pool_game, made_up
+from tests.thorough import quarter
+
+THRESHOLD = Threshold("scaled-logit", per_class=False)
+QUICK = QuantileRegression(trees=5)
+
+
+def predicted(signal: np.ndarray, labels: np.ndarray, member: np.ndarray) -> Predictions:
+    """Return predictions of two classes whose scaled logit is `signal`."""
+    logits = np.zeros((len(signal), 2))
+    logits[np.arange(len(signal)), labels] = signal
+    return predictions(logits=logits, labels=labels, member=member)
+
+
+def dealt(n: int, effect: float, spread: float, seed: int) -> list[Round]:
+    """Return a game in which a feature moves the signal by up to `spread`, a member by `effect`."""
+    rng = np.random.default_rng(seed)
+    x, labels, member = rng.normal(size=(n, 3)), rng.integers(2, size=n), rng.random(n) < 0.5
+    signal = spread * np.sin(2 * x[:, 0]) + effect * member + rng.normal(size=n)
+    return PredictionGame(predicted(signal, labels, member), features=x).deal(1, rng)
+
+
+def played(attack: Attack, rounds: list[Round]) -> Play:
+    found = play(attack, rounds, [np.random.default_rng(i) for i in range(len(rounds))])
+    assert isinstance(found, Play)
+    return found
+
+
+def area(attack: Attack, rounds: list[Round]) -> float:
+    return auc(played(attack, rounds).transcript).value
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "spread"), [(60, 0.0), (200, 3.0)])
+def test_it_holds_its_level_where_members_are_like_the_others(n: int, spread: float) -> None:
+    games = quarter(1000)
+    found = [played(QUICK, dealt(n, 0.0, spread, seed)) for seed in range(games)]
+    areas = [auc(one.transcript) for one in found]
+    shares = [balanced_accuracy(one.decisions) for one in found]
+    for estimates in (areas, shares):
+        wrong = sum(not x.low <= 0.5 <= x.high for x in estimates)
+        assert wrong <= binom.ppf(0.999, games, 0.05)
+    # Bits that know nothing of n scores give an area with variance 1 / (3 n), halves of which
+    # that share no rows do not add to.
+    assert abs(np.mean([x.value for x in areas]) - 0.5) < 4 / np.sqrt(3 * n * games)
+
+
+def test_it_reaches_the_threshold_where_all_records_are_alike() -> None:
+    games = [dealt(1_000, 1.0, 0.0, seed) for seed in range(3)]
+    ours, theirs = (np.mean([area(a, g) for g in games]) for a in (QuantileRegression(), THRESHOLD))
+    assert abs(ours - theirs) < 0.01
+
+
+def test_it_reaches_who_knows_the_difficulty_where_records_differ() -> None:
+    rounds = dealt(4_000, 1.0, 3.0, 0)
+    best = float(ndtr(1 / np.sqrt(2)))
+    ours, theirs = (area(attack, rounds) for attack in (QuantileRegression(), THRESHOLD))
+    assert theirs < 0.62
+    assert best - 0.03 < ours < best + 0.025
+
+
+def test_without_features_the_other_classes_tell_how_hard_a_record_is() -> None:
+    rng = np.random.default_rng(0)
+    n, k = 3_000, 5
+    hard, labels, member = rng.random(n) < 0.5, rng.integers(k, size=n), rng.random(n) < 0.5
+    logits = np.where(hard, 0.3, 3.0)[:, None] * rng.normal(size=(n, k))
+    rows = np.arange(n)
+    logits[rows, labels] = -np.inf
+    logits -= np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    logits[rows, labels] = np.where(hard, -2.0, 2.0) + member + rng.normal(size=n)
+    found = predictions(logits=logits, labels=labels, member=member)
+    rounds = PredictionGame(found).deal(1, rng)
+    assert area(QuantileRegression(), rounds) > area(THRESHOLD, rounds) + 0.05
+
+
+def test_no_judged_record_has_a_part_in_its_own_score() -> None:
+    """Whatever the other records of its half score, a record's score stays."""
+    rounds = dealt(200, 1.0, 1.0, 0)
+    first = rounds[0]
+    found = played(QUICK, [first]).transcript.score
+    source = first.observation.rows.source
+    values = source.values.copy()
+    changed = first.observation.rows.index[1:]
+    values[changed, source.labels[changed]] += 5.0
+    again = PredictionGame(
+        predictions(logits=values, labels=source.labels, member=source.member),
+        features=first.observation.rows.features,
+    )
+    # The same halves: they depend on labels and members alone.
+    rng = np.random.default_rng(0)
+    rng.normal(size=(200, 3)), rng.integers(2, size=200), rng.random(200), rng.normal(size=200)
+    rescored = played(QUICK, [again.deal(1, rng)[0]]).transcript
+    assert np.array_equal(rescored.target, first.target)
+    assert rescored.score[0] == found[0]
+    assert (rescored.score[1:] != found[1:]).all()
+
+
+def test_a_shift_and_a_scale_of_all_signals_change_no_order() -> None:
+    rounds = dealt(300, 1.0, 2.0, 1)
+    found = played(QUICK, rounds).transcript.score
+    source = rounds[0].observation.rows.source
+    moved = predictions(logits=source.values * 2.0, labels=source.labels, member=source.member)
+    rng = np.random.default_rng(1)
+    rng.normal(size=(300, 3)), rng.integers(2, size=300), rng.random(300), rng.normal(size=300)
+    again = PredictionGame(moved, features=rounds[0].observation.rows.features).deal(1, rng)
+    assert np.allclose(played(QUICK, again).transcript.score, found, atol=1e-6)
+
+
+def test_a_pool_with_features_tells_more_than_one_signal() -> None:
+    rng = np.random.default_rng(0)
+    n, k = 500, 4
+    x, labels = rng.normal(size=(n, 2)), rng.integers(2, size=n)
+    inside = rng.random((k + 1, n)) < 0.5
+    signal = 3 * np.sin(2 * x[:, 0]) + inside + rng.normal(size=(k + 1, n))
+    target, *models = [predicted(s, labels, m) for s, m in zip(signal, inside, strict=True)]
+    pool = Pool(np.stack([m.values for m in models]), True, inside[1:], labels)
+    rounds = PoolGame(target, pool, x).deal(1, rng)
+    assert area(QuantileRegression(), rounds) > area(THRESHOLD, rounds) + 0.08
+
+
+def test_the_audit_plays_it_where_records_are_known() -> None:
+    target, shadow = made_up(columns={"age": np.arange(400.0)}), made_up(seed=1)
+    quick = pg.audit_classifier(target, attacks=[THRESHOLD])
+    assert "quantile-regression" not in {e.name for e in quick.evaluations}
+    for features in (["age"], np.arange(400.0)[:, None]):
+        audit = pg.audit_classifier(target, features=features)
+        assert "quantile-regression" in {e.name for e in audit.evaluations}
+    named = made_up(seed=1, columns={"age": np.arange(400.0)})
+    of_both = (
+        pg.audit_classifier(target, named, features=["age"]),
+        pg.audit_classifier(
+            target, shadow, features=np.arange(400.0)[:, None], shadow_features=np.ones((400, 1))
+        ),
+    )
+    assert all("quantile-regression" in {e.name for e in a.evaluations} for a in of_both)
+
+
+def bad_features() -> Iterator[tuple[dict[str, object], str]]:
+    yield {"features": np.ones((3, 2))}, r"features must have the shape \(400, d\)"
+    yield {"features": np.full((400, 1), np.nan)}, "features must be finite numbers"
+    yield {"features": np.full((400, 1), "a")}, "features must be finite numbers"
+    yield {"features": ["height"]}, "no column 'height'; the columns are: age"
+    yield {"features": np.ones((400, 1)), "shadow": made_up()}, "of the target and of the shadow"
+    yield {"shadow_features": np.ones((400, 1))}, "without a shadow"
+
+
+@pytest.mark.parametrize(("options", "said"), list(bad_features()))
+def test_features_that_do_not_fit_are_refused(options: dict[str, object], said: str) -> None:
+    target = made_up(seed=1, columns={"age": np.arange(400.0)})
+    with pytest.raises(InputError, match=said):
+        pg.audit_classifier(target, **options)
+
+
+def test_where_it_cannot_be_played_it_says_why() -> None:
+    rng = np.random.default_rng(0)
+    seen = made_pool_game(n=60, k=2).round().observation
+    alone = replace(seen, shadow=None)
+    for observation in (Observation({}, np.zeros(3)), alone):
+        assert isinstance(QUICK.score(observation, rng), Skipped)
+    assert not isinstance(QUICK.score(seen, rng), Skipped)
