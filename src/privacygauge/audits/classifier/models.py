@@ -254,9 +254,8 @@ def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...])
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
     """Return both as probabilities: one of them has no logits."""
     if pool.logits:
-        values = pool.probabilities(slice(None))
-        return target, Pool(values, False, pool.inside, pool.labels)
-    return replace(target, values=probabilities(target.values, logits=True), logits=False), pool
+        return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
+    return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
 
 
 def _named(
@@ -267,7 +266,7 @@ def _named(
 ) -> Predictions:
     if ids is None and not slices and unit is None:
         return target
-    given: dict[str, Any] = {"logits" if target.logits else "probs": target.values}
+    given: dict[str, Any] = {"logits" if target.logits else "probs": target.answers}
     return predictions(
         labels=target.labels,
         member=target.member,
