@@ -107,13 +107,17 @@ class RmiaOffline:
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""
-        a, notes = self.a, ()
-        if a is None:
-            chosen = None if observation.worlds is None else chosen_slope(observation.worlds)
-            a = PUBLISHED if chosen is None else chosen
-            origin = "chosen on shadow models played as targets"
-            notes = (f"a = {a:g}, {'as published' if chosen is None else origin}",)
+        a, notes = self._slope(observation.worlds)
         return scored(self.name, observation, partial(self._ranking, a=a), notes=notes)
+
+    def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
+        """Return the slope to take, and a note where it had to be found."""
+        if self.a is not None:
+            return self.a, ()
+        a = None if worlds is None else chosen_slope(worlds)
+        if a is None:
+            return PUBLISHED, (f"a = {PUBLISHED:g}, as published",)
+        return a, (f"a = {a:g}, chosen on shadow models played as targets",)
 
     def _ranking(self, worlds: Worlds, a: float) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)
