@@ -94,6 +94,15 @@ def queries_of(trainer: Trainer) -> int:
     return int(getattr(trainer, "queries", 1))
 
 
+def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
+    """Return what models are asked about each record, (n, q, d): itself, then views of it.
+
+    Views are those that the trainer's method ``views`` yields, where it has one.
+    """
+    views = getattr(trainer, "views", None)
+    return x[:, None] if views is None else np.stack(list(views(x)), axis=1)
+
+
 def first_query(values: NDArray[Any]) -> NDArray[Any]:
     """Return what models say of the records themselves, (m, a, k), of (m, a, k) or (m, a, q, k)."""
     return values if values.ndim == 3 else values[:, :, 0]

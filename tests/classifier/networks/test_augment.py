@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import privacygauge as pg
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.networks import MLP, ImageAugment, Networks, views
 from privacygauge.classifier.recorded import recorded_trainer
 from privacygauge.classifier.shadows import train_shadows
+from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.seeds import stream
 from privacygauge.errors import InputError
 from tests.classifier.networks import made
@@ -165,6 +167,26 @@ def test_a_run_with_views_is_resumed_and_told_from_others(tmp_path):
     other = replace(NETWORKS, augment=AUGMENT_MORE)
     with pytest.raises(InputError, match="augment"):
         train_shadows(other, x, y, n_shadows=4, run=tmp_path / "run")
+
+
+@pytest.mark.torch
+def test_a_model_that_exists_is_asked_about_the_same_views():
+    x, y = images(60, shape=(1, 2, 3)), np.arange(60) % 3
+    member, weights = np.arange(60) % 2 == 0, np.random.default_rng(1).normal(size=(6, 3))
+    asked = np.stack(list(NETWORKS.views(x)), axis=1)
+    assert np.array_equal(asked, np.stack(list(views(x, AUGMENT, 3)), axis=1))
+    given = [
+        pg.Fitted(lambda rows: rows @ weights, member),
+        pg.Fitted(pg.predictions(logits=asked @ weights, labels=y, member=member), member),
+    ]
+    one, other = (
+        pg.audit_model(NETWORKS, x, y, fitted=each, n_shadows=4, attacks=[LiraOnline()])
+        for each in given
+    )
+    assert one.evaluations[0].auc == other.evaluations[0].auc
+    once = [pg.predictions(logits=x @ weights, labels=y, member=member), member]
+    with pytest.raises(InputError, match="answer 3 queries a record, the target 1: ask all"):
+        pg.audit_model(NETWORKS, x, y, fitted=pg.Fitted(*once), n_shadows=4)
 
 
 @pytest.mark.torch

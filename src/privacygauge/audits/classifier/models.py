@@ -26,6 +26,7 @@ from privacygauge.classifier.pool_game import PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.shadows import Progress, failures, train_shadows
 from privacygauge.classifier.suite import pool_attacks
+from privacygauge.classifier.trainer import Trainer, questions
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -137,7 +138,7 @@ def audit_model(
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     names = class_names(y)
-    existing = None if fitted is None else _predicted(fitted, features, labels, names)
+    existing = None if fitted is None else _predicted(fitted, trainer, features, labels, names)
     owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
@@ -241,12 +242,16 @@ def audit_pool(
     )
 
 
-def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:
+def _predicted(
+    fitted: Fitted, trainer: Trainer, x: NDArray[Any], y: Ints, names: tuple[str, ...]
+) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=member)
+    asked, k = questions(trainer, x), int(y.max()) + 1
+    answers = answers_of(fitted.model, asked.reshape(-1, x.shape[1]), k, fitted.classes or names)
     given: dict[str, Any] = {
-        **answers_of(fitted.model, x, int(y.max()) + 1, fitted.classes or names)
+        kind: values.reshape(*asked.shape[:2], k) for kind, values in answers.items()
     }
     return predictions(labels=y, member=member, name="target model", **given)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.networks import inputs, memory
-from privacygauge.classifier.networks.augment import Augment
+from privacygauge.classifier.networks.augment import Augment, views
 from privacygauge.classifier.networks.engines import ENGINES, Choice, choose
 from privacygauge.classifier.networks.extra import checked_device, one_thread, the_torch
 from privacygauge.classifier.networks.factories import MLP
@@ -125,6 +126,13 @@ class Networks:
         if self.augment is None:
             return {}
         return {"augment": _description(self.augment), "queries": self.queries}
+
+    def views(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """Yield what models are asked about: the records (n, d), then further views of them."""
+        if self.augment is None:
+            yield x
+        else:
+            yield from views(np.asarray(x, self.dtype), self.augment, self.queries)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the logits of every model of the cohort.
