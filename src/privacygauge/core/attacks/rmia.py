@@ -23,7 +23,7 @@ from privacygauge.core.attacks.groups import (
     needs,
     scored,
 )
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
@@ -83,8 +83,8 @@ class RmiaOffline:
     -----
     Zarifzadeh et al. (2024), appendix on the offline attack, where a in [0, 1] is chosen on
     models of a similar task; 0.3 is their value for CIFAR-10, and the default. Where a is None it
-    is chosen from 0, 0.1, ..., 1 as they choose it, on the worlds: the first four are played as
-    targets of the others, and the slope with the largest sum of their areas under the ROC curve
+    is chosen from 0, 0.1, ..., 1 as they choose it, on the worlds: four of them are played
+    as targets of the others, and the slope with the largest sum of their areas under the ROC curve
     is taken. The judged target has no part in it. Where no world can be played it is 0.3.
     """
 
@@ -133,13 +133,21 @@ def chosen_slope(worlds: Worlds) -> float | None:
     None where no world can be played.
     """
     areas = np.zeros(len(SLOPES))
-    for played in range(min(len(worlds), MOST_PLAYED) if len(worlds) > 1 else 0):
+    for played in _played(worlds).tolist() if len(worlds) > 1 else ():
         others, member = worlds.without(played), worlds.inside[played]
         if member.all() or not member.any() or needs("", others, members=False):
             continue
         signal, _, outside = _log_probabilities(others)
         areas += [_area(_ratio(signal, outside, a), member) for a in SLOPES]
     return SLOPES[int(areas.argmax())] if areas.any() else None
+
+
+def _played(worlds: Worlds) -> Ints:
+    """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
+    k = len(worlds)
+    ascending = np.argsort(worlds.worlds.reshape(k, -1).mean(axis=1), kind="stable")
+    n_played = min(k, MOST_PLAYED)
+    return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
 
 
 def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:
