@@ -31,7 +31,7 @@ class ImageAugment:
     --------
     >>> import numpy as np
     >>> image = np.array([[1.0, 2.0, 3.0, 4.0]])
-    >>> ImageAugment((1, 2, 2), shift=0, flip=True)(image, np.random.default_rng(0))
+    >>> ImageAugment((1, 2, 2), shift=0, flip=True)(image, np.random.default_rng(2))
     array([[2., 1., 4., 3.]])
     """
 
