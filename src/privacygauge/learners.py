@@ -11,6 +11,7 @@ from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
+from privacygauge.classifier.networks.augment import ImageAugment, views
 from privacygauge.classifier.networks.factories import MLP
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.classifier.training import train_predictions
@@ -20,6 +21,7 @@ __all__ = [
     "MLP",
     "BayesInference",
     "Cohort",
+    "ImageAugment",
     "KernelRidge",
     "LeastSquares",
     "LinearDiscriminant",
@@ -32,4 +34,5 @@ __all__ = [
     "train_further",
     "train_predictions",
     "train_reference",
+    "views",
 ]

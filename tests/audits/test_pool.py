@@ -78,7 +78,10 @@ def test_bad_pools_are_named(trained, files, tmp_path):
             as_pool({**good, **changes})
         assert "\n" not in str(raised.value)
 
-    fails(r"probs must have the shape \(k, n, c\) and member \(k, n\)", member=pool.inside[:2])
+    fails(
+        r"probs must have the shape \(k, n, c\) or \(k, n, q, c\) and member \(k, n\)",
+        member=pool.inside[:2],
+    )
     fails(r"must have the shape \(k, n, c\)", probs=pool.values[0])
     fails("labels must have 40 rows, got 39", labels=pool.labels[:-1])
     fails("probs must sum to 1", probs=pool.values / 2)

@@ -154,7 +154,7 @@ def test_scoring_twice_is_equal_and_what_is_seen_is_left_alone(attack):
 def test_logits_and_probabilities_give_the_same(attack):
     game = made_pool_game(features=3, logits=True)
     probs = game.pool.probabilities(slice(None))
-    target = replace(game.target, values=softmax(game.target.values), logits=False)
+    target = replace(game.target, answers=softmax(game.target.values), logits=False)
     pool = Pool(probs, False, game.pool.inside, game.pool.labels)
     other = PoolGame(target, pool, game.features)
     one, two = (answer(attack, observed(g)).value for g in (game, other))

@@ -45,7 +45,7 @@ def test_rows_of_a_pool_come_model_by_model():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"values": np.zeros((4, 6))}, r"shape \(k, n, c\) and inside \(k, n\), got \(4, 6\)"),
+        ({"answers": np.zeros((4, 6))}, r"\(k, n, q, c\) and inside \(k, n\), got \(4, 6\)"),
         ({"inside": np.zeros((3, 6), bool)}, r"got \(4, 6, 3\) and \(3, 6\)"),
         ({"labels": np.zeros(5, int)}, "a pool of 6 targets needs as many labels"),
         ({"labels": np.full(6, -1)}, "labels must be at least 0, got -1 in row 0"),

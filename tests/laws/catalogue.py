@@ -49,6 +49,7 @@ ON_WORLDS: tuple[Attack, ...] = (
     RmiaOnline(),
     RmiaOffline(),
     RmiaOffline(a=1.0),
+    RmiaOffline(a=None),
     Bavaria(),
 )
 """Attacks that learn from the adversary's own models, trained with and without the targets."""

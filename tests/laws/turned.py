@@ -99,7 +99,7 @@ def defended(turn: str, leak: float, seed: int) -> Any:
     sides = [made_up(300, leak=leak, seed=2 * seed + i) for i in (0, 1)]
     if turn == SIDES:
         sides[0] = replace(sides[0], member=~sides[0].member)
-    behind = [replace(x, values=0.9 * x.values + 0.1 / x.values.shape[1]) for x in sides]
+    behind = [replace(x, answers=0.9 * x.values + 0.1 / x.values.shape[1]) for x in sides]
     return audit_defended(*sides, *behind, attacks=suite(turn))
 
 

@@ -164,7 +164,8 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     labels = np.concatenate([one.stratum for one in seen])
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
     if seen[0].worlds is not None:
-        worlds = resolved.unresolved(seen[0].worlds.worlds, labels)
+        # Several queries lie behind the records.
+        worlds = resolved.unresolved(np.moveaxis(seen[0].worlds.worlds, 1, -1), labels)
         shares["the shadow models'"] = worlds.mean()
     elif shadow is not None:
         rows = resolved.unresolved(shadow.signals[WORLD_SIGNAL], shadow.stratum)

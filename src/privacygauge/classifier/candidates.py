@@ -24,7 +24,7 @@ from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import Progress, cohort_of, train_all
-from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trainer import Trainer, first_query
 from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.game import Round
@@ -242,8 +242,7 @@ class _Training:
         everything = Pool(values, game.trainer.logits, general, y)
         inside = _pairs(game.design.pairs, game.units[t], n_units, rng)[:, :, game.units]
         own = self.part("pairs", inside.reshape(-1, len(y)), done + len(general), asked=t)
-        k = own.shape[-1]
-        by_target = own.reshape(2 * game.design.pairs, len(t), len(t), k)
+        by_target = own.reshape(2 * game.design.pairs, len(t), *own.shape[1:])
         aimed = by_target[:, np.arange(len(t)), np.arange(len(t))]
         held = inside[:, np.arange(len(t)), t]
         return Pool(aimed, game.trainer.logits, held, y[t]), everything
@@ -258,7 +257,7 @@ class _Training:
         halves = game.halves()[: 2 * measurements].reshape(measurements, 2, -1)
         side = np.argmax(halves[:, :, t], axis=1)  # (measurements, t): the half that holds it
         number = 2 * np.arange(measurements)[:, None] + side
-        with_it = probabilities(models[number, t], logits=game.trainer.logits)
+        with_it = probabilities(first_query(models)[number, t], logits=game.trainer.logits)
         if isinstance(game.trainer, LearnerTrainer):
             without = self.left_out(game.trainer.learner, number)
         else:
@@ -279,7 +278,7 @@ class _Training:
             states=tuple(states),
         )
         rows = np.arange(len(t))
-        own = values.reshape(*number.shape, len(t), -1)[:, rows, rows]
+        own = first_query(values).reshape(*number.shape, len(t), -1)[:, rows, rows]
         return probabilities(own, logits=game.trainer.logits)
 
     def left_out(self, learner: Learner, number: Ints) -> Floats:
@@ -298,7 +297,7 @@ class _Training:
 
 def _all_trained(values: NDArray[Any], name: str) -> NDArray[Any]:
     """Return the predictions (m, a, k), if every model made all of them."""
-    bad = np.flatnonzero(~np.isfinite(values).all(axis=(1, 2)))
+    bad = np.flatnonzero(~np.isfinite(values).reshape(len(values), -1).all(axis=1))
     if len(bad):
         raise InputError(
             f"training failed for {len(bad)} of the {len(values)} models ({name}): the game "
@@ -314,7 +313,7 @@ def _round(
     t, logits = game.targets, game.trainer.logits
     inside, n_models = game.halves(), len(models)
     target = Predictions(
-        models[:, t].reshape(n_models * len(t), -1),
+        models[:, t].reshape(n_models * len(t), *models.shape[2:]),
         logits,
         np.tile(game.y[t], n_models),
         inside[:, t].ravel(),
@@ -322,7 +321,7 @@ def _round(
         unit=np.tile(game.units[t], n_models),
     )
     repeated = np.tile(np.arange(len(t)), n_models)
-    rows = Pool(pool.values[:, repeated], logits, pool.inside[:, repeated], target.labels)
+    rows = Pool(pool.answers[:, repeated], logits, pool.inside[:, repeated], target.labels)
     features = numeric(game.x)
     resolved = resolution(target, pool, general)
     dealt = PoolGame(
@@ -332,7 +331,7 @@ def _round(
         target_ids=target.ids,
         general=GeneralShadow.of(general, features, resolved),
     ).round()
-    right = models.argmax(axis=2) == game.y
+    right = first_query(models).argmax(axis=2) == game.y
     train = (right & inside).sum(axis=1) / inside.sum(axis=1)
     test = (right & ~inside).sum(axis=1) / (~inside).sum(axis=1)
     return CandidateRound(dealt, target, rows, train, test, measured)

@@ -51,7 +51,7 @@ class Scores:
     kind: Kind
     """Probabilities or logits."""
     values: NDArray[Any]
-    """(n, k), or (n,) where one column of two classes is given."""
+    """(n, k), or (n,) where one column of two classes is given; (n, q, k) for several queries."""
     used: frozenset[str]
     """The columns that were read."""
     classes: tuple[str, ...] | None = None
@@ -340,7 +340,7 @@ def _values(scores: Scores, name: str) -> tuple[NDArray[Any], list[str]]:
     if not (low >= 0 and 1.5 < high <= _PERCENT + _OFF):
         _require_shares(values, name, low, high)
         return values, []
-    if values.ndim == 2 and not (np.abs(values.sum(axis=1) - _PERCENT) <= _OFF).all():
+    if values.ndim > 1 and not (np.abs(values.sum(axis=-1) - _PERCENT) <= _OFF).all():
         return values, []  # refused by its sums
     return values / _PERCENT, ["the probabilities are percentages and were divided by 100"]
 
@@ -377,9 +377,9 @@ def _both(
 def _names(given: Mapping[str, NDArray[Any]], scores: Scores) -> Sequence[str] | None:
     """Return the classes' names: those of the columns, or the array of them beside a matrix."""
     classes = given.get("classes")
-    if scores.classes is not None or classes is None or scores.values.ndim != 2:
+    if scores.classes is not None or classes is None or scores.values.ndim < 2:
         return scores.classes
-    same = classes.ndim == 1 and len(classes) == scores.values.shape[1]
+    same = classes.ndim == 1 and len(classes) == scores.values.shape[-1]
     return classes.astype(np.str_).tolist() if same else None
 
 

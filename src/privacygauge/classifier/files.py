@@ -68,7 +68,9 @@ def load_predictions(path: str | Path) -> Predictions:
     path : str or pathlib.Path
         ``.npz`` with the keys ``probs`` or ``logits`` (n, k), ``labels`` (n,), ``member`` (n,)
         and optionally ``ids`` (n,), ``unit`` (n,), the person behind each row, and ``classes``
-        (k,), their names; every further key of n values is a column to slice by.
+        (k,), their names; every further key of n values is a column to slice by. A model that
+        was asked q times about each record, about the record itself first and then about views of
+        it, has ``probs`` or ``logits`` (n, q, k).
         ``.parquet``, ``.csv`` or ``.jsonl`` with the columns ``p_0 ... p_{k-1}`` (or ``z_0 ...``
         for logits), ``label``, ``member`` and optionally ``id`` and ``unit``; further columns
         likewise.
@@ -107,7 +109,8 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
     ----------
     given : Pool, path, or mapping of arrays
         ``.npz`` (or a mapping) with the keys ``probs`` or ``logits`` (k, n, c), ``labels`` (n,)
-        and ``member`` (k, n), for k shadow models, n records and c classes.
+        and ``member`` (k, n), for k shadow models, n records and c classes; of q queries a record
+        ``probs`` or ``logits`` (k, n, q, c).
     name : str
         What error messages call it.
 
@@ -130,8 +133,8 @@ def as_pool(given: PoolLike, name: str = "pool") -> Pool:
             f"{name}: missing {checks.listed(missing)}; it has {checks.listed(arrays)}"
         )
     values, labels = np.asarray(arrays[key]), truth_of(np.asarray(arrays["labels"]), "labels", name)
-    if values.ndim == 3:
-        labels, _, _ = coded(labels, values.shape[2], None, name)
+    if values.ndim in (3, 4):
+        labels, _, _ = coded(labels, values.shape[-1], None, name)
     return pool_of(values, arrays["member"], labels, key, name)
 
 
@@ -152,7 +155,7 @@ def save_predictions(predictions: Predictions, path: str | Path) -> None:
         labels=predictions.labels,
         member=predictions.member,
         ids=predictions.ids,
-        **{"logits" if predictions.logits else "probs": predictions.values},
+        **{"logits" if predictions.logits else "probs": predictions.answers},
         **({} if predictions.unit is None else {"unit": predictions.unit}),
         **({"classes": np.array(predictions.classes)} if predictions.classes else {}),
         **predictions.columns,

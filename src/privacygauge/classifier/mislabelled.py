@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.pool import Pool
-from privacygauge.classifier.pool_game import WORLD_SIGNAL
+from privacygauge.classifier.pool_game import WORLD_SIGNAL, worlds_signal
+from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.signals import signals
-from privacygauge.classifier.trainer import Cohort
+from privacygauge.classifier.trainer import Cohort, first_query
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.game import Observation, Round, Shadow
@@ -73,7 +74,7 @@ class LeastLikelyLabel:
         half = rng.permutation(len(y)) < len(y) // 2
         states = rng.integers(2**31, size=2).tolist()
         cohort = Cohort(x, y, np.stack([half, ~half]), states, int(y.max()) + 1, rows)
-        answers = as_trainer(self.model).train(cohort)
+        answers = first_query(as_trainer(self.model).train(cohort))
         if not np.isfinite(answers).all():
             raise InputError(
                 "the model for the least likely class could not be trained on half of the "
@@ -212,8 +213,11 @@ def every_model_as_target(pool: Pool) -> Iterator[Round]:
     m, n = pool.inside.shape
     if m < 2:
         raise InputError(f"a pool must have at least 2 models to play one as the target, got {m}")
-    seen = {name: x.reshape(m, n) for name, x in signals(pool.rows()).items()}
-    everyone = Worlds(seen[WORLD_SIGNAL][0], seen[WORLD_SIGNAL], pool.inside)
+    rows, resolved = pool.rows(), resolution(pool)
+    found = signals(rows, resolved)
+    seen = {name: x.reshape(m, n) for name, x in found.items()}
+    compared = worlds_signal(pool, resolved, found[WORLD_SIGNAL])
+    everyone = Worlds(compared[0], compared, pool.inside)
     for model in range(m):
         others = np.delete(np.arange(m), model)
         shadow = Shadow(

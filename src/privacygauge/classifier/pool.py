@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,10 +22,11 @@ class Pool:
     it. In the per-target design row j of a target belongs to that target's own j-th model.
     """
 
-    values: NDArray[Any]
-    """(k, n, c) Probabilities or logits of c classes."""
+    answers: NDArray[Any]
+    """(k, n, c) Probabilities or logits of c classes; (k, n, q, c) where the models were asked q
+    times about each target: first about the target itself, then about views of it."""
     logits: bool
-    """Whether `values` are logits."""
+    """Whether `answers` are logits."""
     inside: Bools
     """(k, n) True where the model was trained on the target."""
     labels: Ints
@@ -34,41 +35,61 @@ class Pool:
     def __post_init__(self) -> None:
         labels = checks.classes(self.labels, "labels")
         inside = np.asarray(self.inside, np.bool_)
-        if self.values.ndim != 3 or self.values.shape[:2] != inside.shape:
+        answers = self.answers.view()
+        if answers.ndim not in (3, 4) or answers.shape[:2] != inside.shape:
             raise InputError(
-                "a pool's values must have the shape (k, n, c) and inside (k, n), got "
-                f"{self.values.shape} and {inside.shape}"
+                "a pool's answers must have the shape (k, n, c) or (k, n, q, c) and inside (k, n), "
+                f"got {answers.shape} and {inside.shape}"
             )
         if inside.shape[1] != len(labels):
             raise InputError(f"a pool of {inside.shape[1]} targets needs as many labels")
-        values = self.values.view()
-        values.flags.writeable = False
-        object.__setattr__(self, "values", values)
+        answers.flags.writeable = False
+        object.__setattr__(self, "answers", answers)
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "inside", checks.frozen(inside))
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.answers)
 
     @property
     def n_targets(self) -> int:
         """The number of targets, n."""
-        return int(self.values.shape[1])
+        return int(self.answers.shape[1])
 
     @property
     def n_classes(self) -> int:
         """The number of classes, c."""
-        return int(self.values.shape[2])
+        return int(self.answers.shape[-1])
+
+    @property
+    def n_queries(self) -> int:
+        """The number of answers about each target, q."""
+        return 1 if self.answers.ndim == 3 else int(self.answers.shape[2])
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """(k, n, c) The answers about the targets themselves."""
+        return self.answers if self.answers.ndim == 3 else self.answers[:, :, 0]
+
+    def query(self, number: int) -> Pool:
+        """Return the answers to one of the queries, 0 for the targets themselves."""
+        if self.answers.ndim == 3:
+            return self
+        return replace(self, answers=self.answers[:, :, number])
+
+    def models(self, some: slice) -> Pool:
+        """Return some of the models."""
+        return replace(self, answers=self.answers[some], inside=self.inside[some])
 
     def probabilities(self, rows: slice) -> Floats:
-        """Return the probabilities of some targets from every model, (k, rows, c)."""
+        """Return what every model says of some targets themselves, (k, rows, c)."""
         return probabilities(self.values[:, rows], logits=self.logits)
 
     def rows(self) -> Predictions:
-        """Return the predictions of all models one below the other, (k * n, c), as a view."""
+        """Return the predictions of all models one below the other, k * n rows, as a view."""
         k, n = self.inside.shape
         return Predictions(
-            self.values.reshape(k * n, self.n_classes),
+            self.answers.reshape(k * n, *self.answers.shape[2:]),
             self.logits,
             np.tile(self.labels, k),
             self.inside.reshape(k * n),
@@ -83,7 +104,7 @@ def pool_of(
 
     Parameters
     ----------
-    values : ndarray of float, shape (k, n, c)
+    values : ndarray of float, shape (k, n, c) or (k, n, q, c)
     member : array_like of bool, shape (k, n)
     labels : array_like of int, shape (n,)
     key : str
@@ -92,17 +113,18 @@ def pool_of(
         What error messages call the input.
     """
     inside = np.asarray(member)
-    if values.ndim != 3 or inside.shape != values.shape[:2]:
+    if values.ndim not in (3, 4) or inside.shape != values.shape[:2]:
         raise InputError(
-            f"{name}: {key} must have the shape (k, n, c) and member (k, n), for k models, n "
-            f"records and c classes, got {values.shape} and {inside.shape}"
+            f"{name}: {key} must have the shape (k, n, c) or (k, n, q, c) and member (k, n), for k "
+            f"models, n records, q queries and c classes, got {values.shape} and {inside.shape}"
         )
-    k, n, c = values.shape
+    k, n, *each = values.shape
     y = checks.classes(labels, f"{name}: labels", length=n)
-    given: dict[str, Any] = {key: values.reshape(k * n, c)}
+    given: dict[str, Any] = {key: values.reshape(k * n, *each)}
     # The same checks as for one model: all rows below each other.
     checked = predictions(labels=np.tile(y, k), member=inside.reshape(k * n), name=name, **given)
-    return Pool(values, checked.logits, checked.member.reshape(k, n), y)
+    answers = checked.answers.reshape(k, n, *checked.answers.shape[1:])
+    return Pool(answers, checked.logits, checked.member.reshape(k, n), y)
 
 
 def probabilities(values: NDArray[Any], *, logits: bool) -> Floats:

@@ -22,6 +22,8 @@ from privacygauge.errors import InputError
 WORLD_SIGNAL = "scaled-logit"
 """The signal that attacks on single records compare between models (Carlini et al. 2022)."""
 
+NONE: Floats = np.empty(0)
+
 MOST_SHADOW_ROWS = 2_000_000
 """Thresholds and posteriors are learnt on the first models of the pool, up to so many rows."""
 
@@ -32,7 +34,7 @@ class PoolGame:
 
     Attacks that need records with known membership learn on the pool's models together; attacks
     on single records compare the target with the models that hold the record and those that do
-    not.
+    not. Of several queries a record these see all, the others the first.
     """
 
     target: Predictions
@@ -53,6 +55,11 @@ class PoolGame:
                 f"the pool predicts {pool.n_targets} records of {pool.n_classes} classes, the "
                 f"target {len(target)} of {target.n_classes}"
             )
+        if pool.n_queries != target.n_queries:
+            raise InputError(
+                f"the pool's models answer {pool.n_queries} queries a record, the target "
+                f"{target.n_queries}: ask all of them the same queries"
+            )
         if not np.array_equal(pool.labels, target.labels):
             raise InputError(
                 "the pool's labels differ from the target's: keep one order of records"
@@ -68,22 +75,26 @@ class PoolGame:
 
     def round(self) -> Round:
         """Return what the adversary sees beside the secret."""
-        general = self.general or self._shadow()
-        seen = signals(self.target, general.resolved)
-        worlds = _worlds(self.pool, general.resolved, general if self.general is None else None)
-        everything = np.arange(len(self.target))
+        general, target, pool = self.general or self._shadow(), self.target, self.pool
+        resolved, asked = general.resolved, np.arange(len(target))
+        seen = signals(target, resolved)
+        known = NONE if self.general is not None else general.shadow.signals[WORLD_SIGNAL]
         observation = PredictionObservation(
             seen,
-            self.target.labels,
+            target.labels,
             shadow=general.shadow,
-            worlds=Worlds(seen[WORLD_SIGNAL], worlds, self.pool.inside),
-            rows=Rows(self.target, everything, self.features, everything),
+            worlds=Worlds(
+                world_signal(target, resolved, seen[WORLD_SIGNAL]),
+                worlds_signal(pool, resolved, known),
+                pool.inside,
+            ),
+            rows=Rows(target, asked, self.features, asked),
             shadow_rows=general.rows,
-            pool=self.pool,
-            resolved=general.resolved,
+            pool=pool,
+            resolved=resolved,
         )
-        ids = everything if self.target_ids is None else self.target_ids
-        return Round(observation, self.target.member, ids, self.target.units)
+        ids = asked if self.target_ids is None else self.target_ids
+        return Round(observation, target.member, ids, target.units)
 
     def _shadow(self) -> GeneralShadow:
         resolved = resolution(self.target, self.pool)
@@ -110,8 +121,7 @@ class GeneralShadow:
     ) -> GeneralShadow:
         """Return the records of the pool's models, of the first ones where they are too many."""
         used = max(1, min(len(pool), MOST_SHADOW_ROWS // pool.n_targets))
-        part = Pool(pool.values[:used], pool.logits, pool.inside[:used], pool.labels)
-        source = part.rows()
+        source = pool.models(slice(used)).rows()
         resolved = resolved or resolution(source)
         shadow = Shadow(signals(source, resolved), source.member, source.labels)
         index = np.arange(len(source))
@@ -144,12 +154,39 @@ def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
     return x
 
 
-def _worlds(pool: Pool, resolved: Resolution, own: GeneralShadow | None) -> Floats:
-    """Return the signal of every target from every model, (k, n): known already of the first."""
-    first = np.empty(0) if own is None else own.shadow.signals[WORLD_SIGNAL]
-    known = first.reshape(-1, pool.n_targets)
-    if len(known) == len(pool):
-        return known
-    rest = Pool(pool.values[len(known) :], pool.logits, pool.inside[len(known) :], pool.labels)
-    further = signals(rest.rows(), resolved)[WORLD_SIGNAL].reshape(-1, pool.n_targets)
-    return np.concatenate([known, further])
+def world_signal(rows: Predictions, resolved: Resolution, known: Floats = NONE) -> Floats:
+    """Return the signal by which models are compared on single records.
+
+    Parameters
+    ----------
+    rows : Predictions
+        n records, q queries each.
+    resolved : Resolution
+    known : ndarray of float, shape (r,)
+        What is known already: the values of the first r records for the first query.
+
+    Returns
+    -------
+    ndarray of float, shape (n,), or (n, q) for several queries
+    """
+    first = known
+    if len(known) < len(rows):
+        rest = signals(rows[slice(len(known), None)], resolved)[WORLD_SIGNAL]
+        first = np.concatenate([known, rest])
+    if rows.n_queries == 1:
+        return first
+    result = np.empty((len(rows), rows.n_queries))
+    result[:, 0] = first
+    for number in range(1, rows.n_queries):
+        result[:, number] = signals(rows.query(number), resolved)[WORLD_SIGNAL]
+    # It is new: said to be read-only, it needs no further copy.
+    result.flags.writeable = False
+    return result
+
+
+def worlds_signal(pool: Pool, resolved: Resolution, known: Floats = NONE) -> Floats:
+    """Return `world_signal` of all models of a pool, (k, n) or (k, n, q)."""
+    if pool.n_queries == 1 and len(known) == pool.inside.size:
+        return known.reshape(pool.inside.shape)
+    result = world_signal(pool.rows(), resolved, known)
+    return result.reshape(*pool.inside.shape, *result.shape[1:])

@@ -27,10 +27,12 @@ class Predictions:
     Build it with `predictions`, which checks what it is given.
     """
 
-    values: NDArray[Any]
-    """(n, k) Probabilities or logits, float16 to float64; a read-only view of what was given."""
+    answers: NDArray[Any]
+    """(n, k) Probabilities or logits, float16 to float64; a read-only view of what was given.
+    (n, q, k) where the model was asked q times about each record: first about the record itself,
+    then about views of it, such as its mirror image."""
     logits: bool
-    """Whether `values` are logits."""
+    """Whether `answers` are logits."""
     labels: Ints
     """(n,) True classes in 0..k-1."""
     member: Bools
@@ -52,7 +54,23 @@ class Predictions:
     @property
     def n_classes(self) -> int:
         """The number of classes, k."""
-        return int(self.values.shape[1])
+        return int(self.answers.shape[-1])
+
+    @property
+    def n_queries(self) -> int:
+        """The number of answers about each record, q."""
+        return 1 if self.answers.ndim == 2 else int(self.answers.shape[1])
+
+    @property
+    def values(self) -> NDArray[Any]:
+        """(n, k) The answers about the records themselves: what most attacks are defined on."""
+        return self.answers if self.answers.ndim == 2 else self.answers[:, 0]
+
+    def query(self, number: int) -> Predictions:
+        """Return the answers to one of the queries, 0 for the records themselves."""
+        if self.answers.ndim == 2:
+            return self
+        return replace(self, answers=self.answers[:, number])
 
     @property
     def n_in(self) -> int:
@@ -98,7 +116,7 @@ class Predictions:
     def __getitem__(self, rows: slice) -> Predictions:
         return replace(
             self,
-            values=self.values[rows],
+            answers=self.answers[rows],
             labels=self.labels[rows],
             member=self.member[rows],
             ids=self.ids[rows],
@@ -128,9 +146,10 @@ def predictions(
         True classes in 0..k-1.
     member : array_like of bool, shape (n,)
         True (or 1) where the record was in the training set; both kinds must occur.
-    probs : array_like of float, shape (n, k)
-        Non-negative rows that sum to 1 within rounding. Either this or `logits`.
-    logits : array_like of float, shape (n, k)
+    probs : array_like of float, shape (n, k) or (n, q, k)
+        Non-negative rows that sum to 1 within rounding. Either this or `logits`. With q queries a
+        record, the first is about the record itself and the others are about views of it.
+    logits : array_like of float, shape (n, k) or (n, q, k)
         Finite scores before the softmax; they resolve very confident predictions better.
     ids : array_like, shape (n,), optional
         Names of the records in the report; default: row numbers. Rows with equal
@@ -161,7 +180,7 @@ def predictions(
         raise InputError(f"{name}: give either probs or logits, got {which}")
     kind = "probs" if logits is None else "logits"
     values = _matrix(probs if logits is None else logits, f"{name}: {kind}")
-    n, k = values.shape
+    n, k = len(values), values.shape[-1]
     if np.asarray(labels).dtype.kind in "OSU":
         raise InputError(
             f"{name}: labels must be integers, got {np.asarray(labels).dtype}: "
@@ -175,7 +194,8 @@ def predictions(
         raise InputError(
             f"{name}: no {missing} (member must be true for some rows, false for others)"
         )
-    _require_values(values, logits is not None, name)
+    for number, asked in enumerate(np.moveaxis(values, 1, 0) if values.ndim == 3 else [values]):
+        _require_values(asked, logits is not None, f"{name}: query {number}" if number else name)
     if len(classes) not in (0, k):
         raise InputError(f"{name}: classes must name all {k} classes, got {len(classes)}")
     names = np.arange(n) if ids is None else checks.vector(ids, f"{name}: ids", length=n)
@@ -217,17 +237,18 @@ def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
 
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:
     array = np.asarray(values)
-    if array.ndim != 2 or array.shape[1] < 2:
+    if array.ndim not in (2, 3) or array.shape[-1] < 2:
         raise InputError(
-            f"{name} must have the shape (n, k) with k >= 2 classes, got {array.shape}; of two "
-            "classes both need a column: np.column_stack([1 - p, p])"
+            f"{name} must have the shape (n, k) with k >= 2 classes (or (n, q, k) for q queries a "
+            f"record), got {array.shape}; of two classes both need a column: "
+            "np.column_stack([1 - p, p])"
         )
-    if len(array) == 0:
+    if array.size == 0:
         raise InputError(f"{name} holds no rows")
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} must hold numbers, got {array.dtype}")
     # A view, not a copy: predictions may be the largest thing in memory.
-    view = array.view()
+    view = (array[:, 0] if array.shape[1:-1] == (1,) else array).view()
     view.flags.writeable = False
     return view
 

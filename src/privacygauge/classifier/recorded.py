@@ -47,6 +47,8 @@ class RecordedTrainer(Recorded):
     """The user's code behind it."""
     dtype: str = "float32"
     """The type of logits."""
+    queries: int = 1
+    """Answers about each record."""
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the trainer said of itself."""
@@ -91,10 +93,12 @@ def recorded_trainer(run: str | Path) -> Trainer:
     name = str(settings.get("trainer", ""))
     if not name:
         raise InputError(f"{run} holds no trained models")
-    if {"make", *_SETTINGS, "dtype", "device"} <= set(said):
+    if {"make", *_SETTINGS, "dtype", "device"} <= set(said) and "augment" not in said:
         given = {key: said[key] for key in (*_SETTINGS, "dtype", "device")}
         return Networks(RecordedMake(name, said["make"], plan.code), **given)
-    return RecordedTrainer(name, _logits(plan), said, plan.code, _dtype(plan))
+    spec = next(iter(plan.arrays.values()))
+    queries = dict(zip(spec.dims, spec.shape, strict=True)).get("query", 1)
+    return RecordedTrainer(name, _logits(plan), said, plan.code, spec.dtype, queries)
 
 
 def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
@@ -120,10 +124,6 @@ def recorded_target(run: str | Path, member: Bools, y: Ints) -> Predictions:
 def _logits(plan: Plan) -> bool:
     """Return whether a run's trainer gave logits: it then names the version of torch."""
     return "torch" in plan.settings.get("versions", {})
-
-
-def _dtype(plan: Plan) -> str:
-    return next(iter(plan.arrays.values())).dtype
 
 
 def _refuse(name: str) -> NoReturn:

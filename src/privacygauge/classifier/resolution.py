@@ -61,7 +61,7 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     ----------
     *sets : Predictions or Pool
         At least one, all of k classes: the target's, and those of every model that it is
-        compared with.
+        compared with; all of their queries count.
 
     Notes
     -----
@@ -86,7 +86,7 @@ def resolution(*sets: Predictions | Pool) -> Resolution:
     given = [one for one in sets if not one.logits]
     if not given:
         return Resolution(np.array([TINY]), 0.0)
-    found = [_Fineness.of(one.values.reshape(-1, one.n_classes)) for one in given]
+    found = [_Fineness.of(one.answers.reshape(-1, one.n_classes)) for one in given]
     step = np.max([one.step for one in found], axis=0)
     smallest = np.min([one.smallest for one in found], axis=0)
     unit = max(one.unit for one in found)

@@ -15,7 +15,7 @@ from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.stacking import models_a_task, stacked
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.trainer import Cohort, Trainer, queries_of
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.release import coin_flips
@@ -211,7 +211,7 @@ def train_all(
     n_jobs: int | None = None,
     progress: Progress | None = None,
 ) -> NDArray[Any]:
-    """Return the predictions of every model of a cohort, (m, a, k).
+    """Return the predictions of every model of a cohort, (m, a, k) or (m, a, queries, k).
 
     Parameters
     ----------
@@ -237,7 +237,8 @@ def train_all(
     }
     if existing is not None:
         given = "target_logits" if existing.logits else "target"
-        static[given] = Static(("record", "class"), existing.values)
+        axes = ("record", "query", "class") if existing.n_queries > 1 else ("record", "class")
+        static[given] = Static(axes, existing.answers)
     opened = open_run(run, plan, static, invocation=invocation)
     # The plan, not the memory that happens to be free, says how many are trained as one.
     fixed = stacked(trainer, plan.units_a_task)
@@ -268,7 +269,7 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         unit="model",
         n_units=len(cohort),
         units_a_task=together,
-        arrays={"prediction": ArraySpec(("model", "record", "class"), cohort.shape, dtype)},
+        arrays={"prediction": prediction_array(trainer, cohort, dtype)},
         settings=settings,
         code=code_behind(cohort, trainer),
         units=tuple(
@@ -276,6 +277,14 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
             for row, state in zip(cohort.inside, cohort.seeds, strict=True)
         ),
     )
+
+
+def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
+    """Return what a run holds of a cohort's predictions: with an axis of queries, if several."""
+    m, a, k = cohort.shape
+    if (queries := queries_of(trainer)) == 1:
+        return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
+    return ArraySpec(("model", "record", "query", "class"), (m, a, queries, k), dtype)
 
 
 def digest_of(*arrays: NDArray[Any]) -> str:

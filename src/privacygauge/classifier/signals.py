@@ -27,7 +27,7 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
     Parameters
     ----------
     predictions : Predictions
-        n records of k classes.
+        n records of k classes; of several queries a record, the first.
     resolved : Resolution, optional
         What these predictions resolve in common with others that they are compared with; their
         own `resolution` by default.

@@ -64,7 +64,7 @@ def single_record_attacks(design: Design) -> tuple[Attack, ...]:
         CalibratedOnline(),
         CalibratedOffline(),
         RmiaOnline(),
-        RmiaOffline(),
+        RmiaOffline(a=None),
         Bavaria(),
     )
 

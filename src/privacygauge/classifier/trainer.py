@@ -53,7 +53,7 @@ class Cohort:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """(m, a, n_classes) Of the predictions."""
+        """(m, a, n_classes) Of the predictions, with one query a record."""
         return len(self), len(self.asked), self.n_classes
 
 
@@ -83,5 +83,26 @@ class Trainer(Protocol):
         Returns
         -------
         ndarray of float, shape (m, a, n_classes)
-            NaN throughout for a model whose training failed.
+            NaN throughout for a model whose training failed. Of a trainer with an attribute
+            ``queries`` above 1, shape (m, a, queries, n_classes): the record itself first, then
+            views of it, the same ones for every model.
         """
+
+
+def queries_of(trainer: Trainer) -> int:
+    """Return how often models are asked about each record."""
+    return int(getattr(trainer, "queries", 1))
+
+
+def questions(trainer: Trainer, x: NDArray[Any]) -> NDArray[Any]:
+    """Return what models are asked about each record, (n, q, d): itself, then views of it.
+
+    Views are those that the trainer's method ``views`` yields, where it has one.
+    """
+    views = getattr(trainer, "views", None)
+    return x[:, None] if views is None else np.stack(list(views(x)), axis=1)
+
+
+def first_query(values: NDArray[Any]) -> NDArray[Any]:
+    """Return what models say of the records themselves, (m, a, k), of (m, a, k) or (m, a, q, k)."""
+    return values if values.ndim == 3 else values[:, :, 0]

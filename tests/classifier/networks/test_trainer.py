@@ -76,7 +76,7 @@ def test_the_description_tells_results_apart_and_leaves_speed_out():
     ]
     descriptions = [json.dumps(other.describe()) for other in different]
     assert len({*descriptions, json.dumps(told)}) == 8
-    with pytest.raises(InputError, match="make must be a function or have JSON values"):
+    with pytest.raises(InputError, match="make and augment must be functions or have JSON values"):
         replace(plain, make=partial(made.no_bias, object())).describe()
 
 

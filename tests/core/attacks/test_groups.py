@@ -103,7 +103,7 @@ def test_without_members_among_the_worlds_the_cut_is_the_natural_one() -> None:
     assert shares["lira-offline", "one-sided, auto"] == pytest.approx(0.5, abs=0.1)
     assert shares["lira-offline", "two-sided, auto"] == pytest.approx(0.36, abs=0.1)
     assert shares["calibrated", "offline"] == pytest.approx(0.5, abs=0.1)
-    assert len(shares) == 6
+    assert len(shares) == 7
 
 
 @every_attack

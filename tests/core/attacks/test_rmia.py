@@ -7,13 +7,23 @@ import pytest
 from hypothesis import given
 from scipy.special import log_expit
 
-from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline, group_log_mean
+from privacygauge.core.attacks.rmia import (
+    SLOPES,
+    RmiaOffline,
+    RmiaOnline,
+    chosen_slope,
+    group_log_mean,
+)
 from privacygauge.core.estimate import Skipped
+from privacygauge.core.exact import OffsetGame
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.release import Worlds
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.roc import auc
 from tests.laws import naive
 from tests.laws.draws import worlds
+from tests.thorough import times
 
 ANY = np.random.default_rng(0)
 
@@ -31,7 +41,9 @@ def log_of_mean(logits: list[float]) -> float:
 
 
 @pytest.mark.parametrize(
-    "attack", [RmiaOnline(), RmiaOffline(), RmiaOffline(0.0), RmiaOffline(1.0)], ids=str
+    "attack",
+    [RmiaOnline(), RmiaOffline(), RmiaOffline(0.0), RmiaOffline(1.0), RmiaOffline(None)],
+    ids=str,
 )
 @given(shown=worlds())
 def test_it_is_the_log_of_the_ratio(attack: Attack, shown: Worlds) -> None:
@@ -40,6 +52,8 @@ def test_it_is_the_log_of_the_ratio(attack: Attack, shown: Worlds) -> None:
     if isinstance(result, Skipped):
         assert shown.inside.all() or (online and not shown.inside.any())
         return
+    if isinstance(attack, RmiaOffline):
+        a = attack.a if attack.a is not None else float(result.notes[0].split()[2].strip(","))
 
     def score(query: int) -> list[float]:
         signal, both = naive.sides(shown, query)
@@ -47,7 +61,7 @@ def test_it_is_the_log_of_the_ratio(attack: Attack, shown: Worlds) -> None:
             [exp(min(x, 0.0)) for x in side] for side in naive.filled(both, log_of_mean)
         )
         if isinstance(attack, RmiaOffline):
-            inside = [attack.a * p + 1 - attack.a for p in outside]
+            inside = [a * p + 1 - a for p in outside]
         mixture = [(p + q) / 2 for p, q in zip(inside, outside, strict=True)]
         return [log_p(x) - log(p) for x, p in zip(signal, mixture, strict=True)]
 
@@ -111,3 +125,68 @@ def test_the_log_mean_of_a_group_is_that_of_its_values_and_0_without_any(shown: 
         own = values[shown.inside[:, r], r, q]
         expected = 0.0 if len(own) == 0 else own.max() + log(np.mean(np.exp(own - own.max())))
         assert found[r, q] == pytest.approx(expected)
+
+
+def test_the_slope_is_the_one_whose_areas_are_largest_with_worlds_as_targets() -> None:
+    rng = np.random.default_rng(0)
+    found = set()
+    for game in range(times(12)):
+        spread, effect = rng.uniform(0.1, 3.0), rng.uniform(0.5, 2.0)
+        dealt = OffsetGame(120, effect, 6, spread).deal(1, np.random.default_rng(game))[0]
+        shown = dealt.observation.worlds
+        assert shown is not None
+        means = [float(np.mean(world)) for world in shown.worlds]
+        four = [sorted(range(6), key=means.__getitem__)[place] for place in (0, 2, 3, 5)]
+        areas = []
+        for a in SLOPES:
+            plays = [(shown.without(j), shown.inside[j]) for j in four]
+            each = [(RmiaOffline(a).score(seen(other), ANY), bits) for other, bits in plays]
+            targets = np.arange(120)
+            areas.append(sum(auc(Transcript(s.value, m, targets)).value for s, m in each))
+        chosen = chosen_slope(shown)
+        assert chosen is not None
+        assert areas[SLOPES.index(chosen)] == pytest.approx(max(areas), abs=1e-12)
+        found.add(chosen)
+        by_choice, by_hand = RmiaOffline(None).score(seen(shown), ANY), RmiaOffline(chosen)
+        assert np.array_equal(by_choice.value, by_hand.score(seen(shown), ANY).value)
+        assert by_choice.notes == (f"a = {chosen:g}, chosen on shadow models played as targets",)
+    assert len(found) > 2
+
+
+def test_the_judged_target_has_no_part_in_the_slope() -> None:
+    dealt = OffsetGame(200, 1.0, 8).deal(1, np.random.default_rng(1))[0]
+    shown = dealt.observation.worlds
+    assert shown is not None
+    others = Worlds(10 * np.random.default_rng(2).normal(size=200), shown.worlds, shown.inside)
+    assert chosen_slope(others) == chosen_slope(shown)
+
+
+def test_without_worlds_to_play_the_slope_is_the_published_one() -> None:
+    inside = np.array([[False, True, False]])
+    shown = Worlds(np.zeros(3), np.array([[1.0, 2.0, 0.0]]), inside)
+    assert chosen_slope(shown) is None
+    result = RmiaOffline(None).score(seen(shown), ANY)
+    assert isinstance(result, Scores)
+    assert result.notes == ("a = 0.3, as published",)
+    assert np.array_equal(result.value, RmiaOffline().score(seen(shown), ANY).value)
+
+
+# Areas by the published slope, and with one chosen, must not fall behind: the mean difference over
+# eight targets, and two of its standard errors.
+@pytest.mark.parametrize("n_worlds", [4, 16])
+@pytest.mark.parametrize(("effect", "spread"), [(1.0, 3.0), (1.0, 0.3), (2.0, 3.0), (0.5, 1.0)])
+def test_a_chosen_slope_is_at_least_as_strong_as_the_published_one(
+    effect: float, spread: float, n_worlds: int
+) -> None:
+    game = OffsetGame(1_000, effect, n_worlds, spread)
+    gains = []
+    for dealt in game.deal(8, np.random.default_rng(n_worlds)):
+        areas = [
+            auc(Transcript(attack.score(dealt.observation, ANY).value, dealt.secret)).value
+            for attack in (RmiaOffline(None), RmiaOffline())
+        ]
+        gains.append(areas[0] - areas[1])
+    error = np.std(gains, ddof=1) / np.sqrt(len(gains))
+    assert np.mean(gains) > -0.003 - 2 * error
+    if (effect, spread) == (1.0, 3.0):
+        assert np.mean(gains) > 0.02

@@ -28,6 +28,7 @@ from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.several_targets import split, until_narrow
 from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
+from privacygauge.classifier.trainer import Trainer, questions
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -147,7 +148,7 @@ def audit_model(
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     names = class_names(y)
-    existing = None if fitted is None else _predicted(fitted, features, labels, names)
+    existing = None if fitted is None else _predicted(fitted, trainer, features, labels, names)
     owner = owners(unit, ids, len(labels))
     train = partial(
         train_shadows,
@@ -287,12 +288,16 @@ def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
     return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
 
-def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:
+def _predicted(
+    fitted: Fitted, trainer: Trainer, x: NDArray[Any], y: Ints, names: tuple[str, ...]
+) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=member)
+    asked, k = questions(trainer, x), int(y.max()) + 1
+    answers = answers_of(fitted.model, asked.reshape(-1, x.shape[1]), k, fitted.classes or names)
     given: dict[str, Any] = {
-        **answers_of(fitted.model, x, int(y.max()) + 1, fitted.classes or names)
+        kind: values.reshape(*asked.shape[:2], k) for kind, values in answers.items()
     }
     return predictions(labels=y, member=member, name="target model", **given)
 
@@ -300,9 +305,8 @@ def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...])
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
     """Return both as probabilities: one of them has no logits."""
     if pool.logits:
-        values = pool.probabilities(slice(None))
-        return target, Pool(values, False, pool.inside, pool.labels)
-    return replace(target, values=probabilities(target.values, logits=True), logits=False), pool
+        return target, replace(pool, answers=probabilities(pool.answers, logits=True), logits=False)
+    return replace(target, answers=probabilities(target.answers, logits=True), logits=False), pool
 
 
 def _named(
@@ -313,7 +317,7 @@ def _named(
 ) -> Predictions:
     if ids is None and not slices and unit is None:
         return target
-    given: dict[str, Any] = {"logits" if target.logits else "probs": target.values}
+    given: dict[str, Any] = {"logits" if target.logits else "probs": target.answers}
     return predictions(
         labels=target.labels,
         member=target.member,

@@ -43,6 +43,11 @@ class ByEpoch(ABC):
 
     def task(self, cohort: Cohort) -> Task:
         """Return the checked task of training these models."""
+        if self.networks.augment is not None:
+            raise InputError(
+                "augment must be None for a training that is seen after every epoch or defended: "
+                "these do not alter records"
+            )
         return self.networks.task(cohort)
 
     @abstractmethod

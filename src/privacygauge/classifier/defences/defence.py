@@ -114,7 +114,7 @@ def defended(
         for half in (first, ~first):
             seen = member | ~half
             released[half] = defence.fit(p[seen], member[seen], fits).answer(p[half], answers)
-    return replace(predictions, values=checks.frozen(released), logits=False)
+    return replace(predictions, answers=checks.frozen(released), logits=False)
 
 
 def keep_class(p: Floats, predicted: Ints, step: float) -> Floats:

@@ -120,7 +120,7 @@ def behind(defence: Defence, models: TrainedAlike, rng: np.random.Generator) -> 
     pool, generators = models.pool, rng.spawn(len(models.pool) + 1)
     target = defended(defence, models.target, generators[0])
     shadows = [
-        replace(models.target, values=values, logits=pool.logits, member=inside)
+        replace(models.target, answers=values, logits=pool.logits, member=inside)
         for values, inside in zip(pool.values, pool.inside, strict=True)
     ]
     answers = np.stack(

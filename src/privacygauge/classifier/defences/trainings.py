@@ -15,7 +15,7 @@ from privacygauge.classifier.defences.by_epoch import trajectories
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
 from privacygauge.classifier.networks import Networks
 from privacygauge.classifier.shadows import Progress, digest_of
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.versions import versions
 from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
@@ -48,14 +48,16 @@ class Trainings:
         """Return the predictions of every model by the name of its array."""
         found = {UNDEFENDED: self._undefended(cohort)}
         for number, trainer in enumerate(self.defended):
-            found[array_of(number)] = trainer.train(cohort).astype(_dtype(trainer), copy=False)
+            found[array_of(number)] = first_query(trainer.train(cohort)).astype(
+                _dtype(trainer), copy=False
+            )
         return found
 
     def _undefended(self, cohort: Cohort) -> NDArray[Any]:
         """Return predictions after every epoch, (m, e, a, k)."""
         if isinstance(self.undefended, Networks):
             return trajectories(EarlyStopping(self.undefended), cohort, self.epochs).logits
-        return self.undefended.train(cohort)[:, None]
+        return first_query(self.undefended.train(cohort))[:, None]
 
     def describe(self) -> Mapping[str, Any]:
         """Return all that the results depend on beside the data, as JSON values."""

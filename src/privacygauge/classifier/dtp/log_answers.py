@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from privacygauge.classifier.dtp.records import class_log_p, logs
-from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.checks import Floats
 
 _SAME = 1e-12
@@ -40,7 +40,7 @@ def log_answers(trainer: Trainer, cohort: Cohort) -> Floats:
     """
     if isinstance(trainer, Logarithmic):
         return trainer.train_logs(cohort)
-    made = np.asarray(trainer.train(cohort), np.float64)
+    made = np.asarray(first_query(trainer.train(cohort)), np.float64)
     return class_log_p(made) if trainer.logits else logs(made)
 
 

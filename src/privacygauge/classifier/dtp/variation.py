@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from privacygauge.classifier.pool import probabilities
 from privacygauge.classifier.shadows import Progress, cohort_of, train_all
-from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trainer import Trainer, first_query
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
@@ -115,7 +115,7 @@ def variation(
             n_jobs=n_jobs,
             progress=progress,
         )
-    shown = probabilities(values, logits=trainer.logits)
+    shown = probabilities(first_query(values), logits=trainer.logits)
     return tuple(
         _one(shown[:, i], i, int(row), int(y[row]), len(rows)) for i, row in enumerate(rows)
     )

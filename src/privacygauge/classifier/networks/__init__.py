@@ -1,5 +1,6 @@
 """Training of many torch networks at once: thousands of shadow models instead of a few."""
 
+from privacygauge.classifier.networks.augment import ImageAugment, views
 from privacygauge.classifier.networks.engines import Choice
 from privacygauge.classifier.networks.factories import (
     ATTACK_RELU_32,
@@ -19,7 +20,9 @@ __all__ = [
     "SONG_MITTAL_2021",
     "SONG_MITTAL_2021_RELU",
     "Choice",
+    "ImageAugment",
     "Networks",
     "StackSize",
     "Trained",
+    "views",
 ]

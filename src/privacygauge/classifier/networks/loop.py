@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.networks.extra import seeded
 from privacygauge.classifier.networks.optimiser import Optimiser
 from privacygauge.classifier.networks.order import own_order
-from privacygauge.classifier.networks.task import BLOCK, Fitted, Task
+from privacygauge.classifier.networks.task import Fitted, Task
 from privacygauge.core.checks import Ints
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ def train_loop(task: Task, models: Ints) -> Fitted:
     """Return the models, trained one by one."""
     import torch
 
-    logits = torch.empty(
-        len(models), len(task.asked), task.n_classes, dtype=task.x.dtype, device=task.x.device
-    )
+    logits = task.x.new_empty(len(models), *task.answers)
     finite = torch.zeros(len(models), dtype=torch.bool, device=task.x.device)
     states: list[Mapping[str, NDArray[Any]]] = []
     for place, model in enumerate(models.tolist()):
@@ -31,7 +29,7 @@ def train_loop(task: Task, models: Ints) -> Fitted:
         with seeded(task.seeds[model], task.x.device), torch.enable_grad():
             module, finite[place] = _trained(task, model)
         with torch.no_grad():
-            logits[place] = _predictions(module, task)
+            logits[place] = task.predicted(module)
         states.append(state_of(module))
     return Fitted(logits, finite, states.__getitem__)
 
@@ -43,8 +41,8 @@ def _trained(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
     weights = [p for p in module.parameters() if p.requires_grad]
     optimiser = Optimiser(task.rule, weights)
     total = torch.zeros((), dtype=task.x.dtype, device=task.x.device)
-    for batch in _batches(task, model):
-        loss = torch.nn.functional.cross_entropy(module(task.x[batch]), task.y[batch])
+    for x, y in _batches(task, model):
+        loss = torch.nn.functional.cross_entropy(module(x), y)
         gradients = torch.autograd.grad(loss, weights, allow_unused=True)
         with torch.no_grad():
             optimiser.step(gradients)
@@ -54,19 +52,14 @@ def _trained(task: Task, model: int) -> tuple[torch.nn.Module, torch.Tensor]:
     return module, finite & total.isfinite()
 
 
-def _batches(task: Task, model: int) -> Iterator[torch.Tensor]:
+def _batches(task: Task, model: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     import torch
 
     for epoch in range(task.epochs):
         order = torch.from_numpy(own_order(task.inside[model], task.seeds[model], epoch))
-        yield from torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]
-
-
-def _predictions(module: torch.nn.Module, task: Task) -> torch.Tensor:
-    import torch
-
-    module.eval()
-    return torch.cat([module(task.x[rows]) for rows in torch.split(task.asked, BLOCK)])
+        rng = task.alterations(model, epoch)
+        for rows in torch.split(order.to(task.x.device), task.batch_size)[: task.most_steps]:
+            yield task.batch(rows, rng), task.y[rows]
 
 
 def state_of(module: torch.nn.Module) -> Mapping[str, NDArray[Any]]:

@@ -25,7 +25,7 @@ class Trained:
     """Trained models: what they predict and, if asked for, their weights."""
 
     logits: NDArray[Any]
-    """(m, a, k) Logits of the records asked for; NaN throughout where training failed."""
+    """(m, a, k) or (m, a, q, k) Logits of the records asked for; NaN throughout where it failed."""
     finite: Bools
     """(m,) False where training failed: a loss, a weight or a logit became NaN or infinite."""
     weights: tuple[Mapping[str, NDArray[Any]], ...] | None = None
@@ -45,7 +45,7 @@ def train_stacks(task: Task, engine: Engine, stack: int, *, keep_weights: bool =
     m = len(task.inside)
     waiting = np.argsort(-task.sizes(np.arange(m)), kind="stable")
     dtype = np.dtype(str(task.x.dtype).removeprefix("torch."))
-    logits = np.full((m, len(task.asked), task.n_classes), np.nan, dtype)
+    logits = np.full((m, *task.answers), np.nan, dtype)
     finite = np.zeros(m, np.bool_)
     weights: list[Mapping[str, NDArray[Any]]] = [{}] * m
     while len(waiting):
@@ -71,7 +71,7 @@ def _attempt(task: Task, engine: Engine, models: Ints, keep_weights: bool) -> Tr
     try:
         fitted = engine(task, models)
         logits = fitted.logits.cpu().numpy()
-        finite = fitted.finite.cpu().numpy() & np.isfinite(logits).all((1, 2))
+        finite = fitted.finite.cpu().numpy() & np.isfinite(logits).reshape(len(models), -1).all(1)
         states = tuple(fitted.weights(i) for i in range(len(models))) if keep_weights else None
         return Trained(logits, finite, states)
     except (RuntimeError, MemoryError) as error:

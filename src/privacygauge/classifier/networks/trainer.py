@@ -5,14 +5,16 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.networks import inputs, memory
+from privacygauge.classifier.networks.augment import Augment, views
 from privacygauge.classifier.networks.engines import ENGINES, Choice, choose
 from privacygauge.classifier.networks.extra import checked_device, one_thread, the_torch
 from privacygauge.classifier.networks.factories import MLP
@@ -69,6 +71,12 @@ class Networks:
     """Processes on this machine that train at the same time and share the default memory."""
     engine: str | None = None
     """dense, vmap or loop; the fastest that passes a trial if None."""
+    augment: Augment | None = None
+    """Alters the records of every batch in training: `ImageAugment`, or a callable that takes
+    records (b, d) and a numpy.random.Generator. Such models are trained one after the other."""
+    queries: int = 1
+    """How often each model is asked about a record: about the record itself first, then about
+    views of it by `augment`, the same ones for all models."""
 
     def __post_init__(self) -> None:
         _require(callable(self.make), "make", "a function of n_features and n_classes", self.make)
@@ -85,6 +93,15 @@ class Networks:
         _require(only_sgd, "momentum", "0 for adam (or use optimiser='sgd')", self.momentum)
         _require(0 <= decay < math.inf, "weight_decay", "at least 0", decay)
         _require(self.dtype in ("float32", "float64"), "dtype", "float32 or float64", self.dtype)
+        _require(_count(self.queries), "queries", "at least 1", self.queries)
+        if self.augment is None:
+            once = self.queries == 1
+            _require(once, "queries", "1 without augment, which makes the views", self.queries)
+        else:
+            _require(callable(self.augment), "augment", "a callable", self.augment)
+            _require(
+                self.engine in (None, "loop"), "engine", "None or loop to augment", self.engine
+            )
         known = self.engine is None or self.engine in ENGINES
         _require(known, "engine", f"None or one of {', '.join(ENGINES)}", self.engine)
 
@@ -102,7 +119,20 @@ class Networks:
             "make": _description(self.make),
             **{name: getattr(self, name) for name in (*names, "dtype", "device")},
             "torch": version("torch"),
+            **self._augmented(),
         }
+
+    def _augmented(self) -> Mapping[str, Any]:
+        if self.augment is None:
+            return {}
+        return {"augment": _description(self.augment), "queries": self.queries}
+
+    def views(self, x: NDArray[Any]) -> Iterator[NDArray[Any]]:
+        """Yield what models are asked about: the records (n, d), then further views of them."""
+        if self.augment is None:
+            yield x
+        else:
+            yield from views(np.asarray(x, self.dtype), self.augment, self.queries)
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return the logits of every model of the cohort.
@@ -114,7 +144,7 @@ class Networks:
 
         Returns
         -------
-        ndarray of float, shape (m, a, n_classes)
+        ndarray of float, shape (m, a, n_classes), or (m, a, queries, n_classes) where above 1
             Of `dtype`. NaN throughout for a model whose training failed numerically: one whose
             loss, weights or predictions became NaN or infinite.
 
@@ -167,6 +197,8 @@ class Networks:
             seeds=inputs.model_seeds(cohort.seeds),
             n_classes=cohort.n_classes,
             asked=torch.tensor(inputs.records(cohort.asked, len(x)), device=device),
+            augment=self.augment,
+            queries=self.queries,
         )
         inputs.check_module(task)
         return task
@@ -211,6 +243,6 @@ def _json(description: Mapping[str, Any], make: object) -> Mapping[str, Any]:
         plain: Mapping[str, Any] = json.loads(json.dumps(description))
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"make must be a function or have JSON values as fields, got {make!r}"
+            f"make and augment must be functions or have JSON values as fields, got {make!r}"
         ) from error
     return plain

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import log_expit
@@ -22,11 +23,20 @@ from privacygauge.core.attacks.groups import (
     needs,
     scored,
 )
-from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Observation, Scores
 from privacygauge.core.release import Worlds
 from privacygauge.errors import InputError
+
+PUBLISHED = 0.3
+"""The slope of the offline attack that its authors chose for CIFAR-10."""
+
+SLOPES = tuple(i / 10 for i in range(11))
+"""Those that one is chosen from."""
+
+MOST_PLAYED = 4
+"""How many worlds are played as targets to choose a slope."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +82,18 @@ class RmiaOffline:
     Notes
     -----
     Zarifzadeh et al. (2024), appendix on the offline attack, where a in [0, 1] is chosen on
-    models of a similar task; 0.3 is their value for CIFAR-10, and the default.
+    models of a similar task; 0.3 is their value for CIFAR-10, and the default. Where a is None it
+    is chosen from 0, 0.1, ..., 1 as they choose it, on the worlds: four of them are played
+    as targets of the others, and the slope with the largest sum of their areas under the ROC curve
+    is taken. The judged target has no part in it. Where no world can be played it is 0.3.
     """
 
-    a: float = 0.3
-    """Slope of P_in on P_out, in [0, 1]; 1 takes P_out alone, 0 takes every P_in for 1."""
+    a: float | None = PUBLISHED
+    """Slope of P_in on P_out, in [0, 1]; 1 takes P_out alone, 0 takes every P_in for 1. None for
+    one that is chosen on the worlds."""
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.a <= 1.0:
+        if self.a is not None and not 0.0 <= self.a <= 1.0:
             raise InputError(f"a must be in [0, 1], got {self.a}")
 
     name = "rmia"
@@ -87,22 +101,67 @@ class RmiaOffline:
     @property
     def variant(self) -> str:
         """Only worlds without the targets are used; and the slope."""
-        return f"offline, a = {self.a:g}"
+        return "offline, a chosen" if self.a is None else f"offline, a = {self.a:g}"
 
     thresholds = "global"
 
     def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
         """Return the log of every target's ratio."""
-        return scored(self.name, observation, self._ranking)
+        a, notes = self._slope(observation.worlds)
+        return scored(self.name, observation, partial(self._ranking, a=a), notes=notes)
 
-    def _ranking(self, worlds: Worlds) -> Floats | Skipped:
+    def _slope(self, worlds: Worlds | None) -> tuple[float, tuple[str, ...]]:
+        """Return the slope to take, and a note where it had to be found."""
+        if self.a is not None:
+            return self.a, ()
+        a = None if worlds is None else chosen_slope(worlds)
+        if a is None:
+            return PUBLISHED, (f"a = {PUBLISHED:g}, as published",)
+        return a, (f"a = {a:g}, chosen on shadow models played as targets",)
+
+    def _ranking(self, worlds: Worlds, a: float) -> Floats | Skipped:
         skipped = needs(self.name, worlds, members=False)
         if skipped:
             return skipped
         signal, _, outside = _log_probabilities(worlds)
-        rest = math.log(1 - self.a) if self.a < 1 else -math.inf
-        mixture = np.logaddexp(math.log(1 + self.a) + outside, rest) - math.log(2)
-        return mean_over_queries(signal - mixture)
+        return _ratio(signal, outside, a)
+
+
+def chosen_slope(worlds: Worlds) -> float | None:
+    """Return the slope with which the offline attack ranks best when worlds are its targets.
+
+    None where no world can be played.
+    """
+    areas = np.zeros(len(SLOPES))
+    for played in _played(worlds).tolist() if len(worlds) > 1 else ():
+        others, member = worlds.without(played), worlds.inside[played]
+        if member.all() or not member.any() or needs("", others, members=False):
+            continue
+        signal, _, outside = _log_probabilities(others)
+        areas += [_area(_ratio(signal, outside, a), member) for a in SLOPES]
+    return SLOPES[int(areas.argmax())] if areas.any() else None
+
+
+def _played(worlds: Worlds) -> Ints:
+    """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
+    k = len(worlds)
+    ascending = np.argsort(worlds.worlds.reshape(k, -1).mean(axis=1), kind="stable")
+    n_played = min(k, MOST_PLAYED)
+    return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
+
+
+def _ratio(signal: Floats, outside: Floats, a: float) -> Floats:
+    """Return the log of p0 over P, (n,), for a slope."""
+    rest = math.log(1 - a) if a < 1 else -math.inf
+    mixture = np.logaddexp(math.log(1 + a) + outside, rest) - math.log(2)
+    return mean_over_queries(signal - mixture)
+
+
+def _area(value: Floats, member: Bools) -> float:
+    """Return the area under the ROC curve; ties count half."""
+    inside, outside = value[member], np.sort(value[~member])
+    below = sum(np.searchsorted(outside, inside, side).mean() for side in ("left", "right"))
+    return float(below / (2 * len(outside)))
 
 
 def _log_probabilities(worlds: Worlds) -> tuple[Floats, Floats, Floats]:

@@ -1,0 +1,136 @@
+"""Augmentation: records that are altered at random in training, and views of them to ask about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import seeds
+from privacygauge.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+Augment = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
+"""Takes records (b, d) and a generator, and returns as many altered records, (b, d)."""
+
+BLOCK = 256
+"""Records that are altered, and predicted, at once."""
+
+
+@dataclass(frozen=True)
+class ImageAugment:
+    """Alters images at random: shifts them, mirrors half of them, and adds noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> image = np.array([[1.0, 2.0, 3.0, 4.0]])
+    >>> ImageAugment((1, 2, 2), shift=0, flip=True)(image, np.random.default_rng(2))
+    array([[2., 1., 4., 3.]])
+    """
+
+    shape: tuple[int, int, int]
+    """Channels, height and width; a record is an image in this order, flattened."""
+    shift: int = 1
+    """At most so many pixels, up or down and left or right; what is uncovered becomes 0."""
+    flip: bool = False
+    """Whether each is mirrored, left to right, with probability 1/2."""
+    noise: float = 0.0
+    """Standard deviation of normal noise in every pixel, at least 0."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shape", tuple(int(size) for size in self.shape))
+        if len(self.shape) != 3 or min(self.shape) < 1:
+            raise InputError(f"shape must be channels, height and width, got {self.shape}")
+        if not 0 <= self.shift < min(self.shape[1:]):
+            raise InputError(
+                f"shift must be in 0..{min(self.shape[1:]) - 1} for images of this size, got "
+                f"{self.shift}"
+            )
+        if not 0 <= self.noise < np.inf:
+            raise InputError(f"noise must be finite and at least 0, got {self.noise}")
+
+    def __call__(self, records: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+        """Return altered images, (b, d), each by draws of its own."""
+        b, d = records.shape
+        if d != prod(self.shape):
+            raise InputError(
+                f"images of the shape {self.shape} have {prod(self.shape)} features, got {d}"
+            )
+        images = records.reshape(b, *self.shape)
+        if self.shift:
+            images = _shifted(images, rng.integers(2 * self.shift + 1, size=(b, 2)), self.shift)
+        if self.flip:
+            mirrored = np.asarray(rng.random(b) < 0.5)
+            images = np.where(mirrored.reshape(-1, 1, 1, 1), images[..., ::-1], images)
+        altered = images.reshape(b, d)
+        if self.noise:
+            altered = (altered + self.noise * rng.normal(size=(b, d))).astype(records.dtype)
+        return altered
+
+
+def _shifted(images: NDArray[Any], start: NDArray[Any], most: int) -> NDArray[Any]:
+    """Return the windows of padded images that begin at row and column `start`, (b, 2)."""
+    b, c, h, w = images.shape
+    padded = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most)))
+    record = np.arange(b)[:, None, None, None]
+    row = (start[:, :1] + np.arange(h))[:, None, :, None]
+    column = (start[:, 1:] + np.arange(w))[:, None, None, :]
+    shifted: NDArray[Any] = padded[record, np.arange(c)[:, None, None], row, column]
+    return shifted
+
+
+def views(x: NDArray[Any], augment: Augment, queries: int) -> Iterator[NDArray[Any]]:
+    """Yield the records themselves and then views of them, `queries` arrays (n, d) in all.
+
+    `Networks` asks its models about the same views, so that a model that exists already can be
+    asked about them too. They depend on the record's place and the view's number alone.
+
+    Parameters
+    ----------
+    x : ndarray of float, shape (n, d)
+    augment : callable
+    queries : int
+        At least 1.
+    """
+    for number in range(queries):
+        starts = range(0, len(x), BLOCK)
+        parts = [view(x[start : start + BLOCK], augment, number, start) for start in starts]
+        yield np.concatenate(parts)
+
+
+def view(x: NDArray[Any], augment: Augment, number: int, start: int) -> NDArray[Any]:
+    """Return a view of the block of records that begins at `start`; view 0 is the records."""
+    if number == 0:
+        return x
+    return altered(x, augment, seeds.stream(0, "view", number, start))
+
+
+def altered(x: NDArray[Any], augment: Augment, rng: np.random.Generator) -> NDArray[Any]:
+    """Return records altered at random, in their own type.
+
+    Raises
+    ------
+    InputError
+        If the callable returns another shape.
+    """
+    found = np.asarray(augment(x.copy(), rng))
+    if found.shape != x.shape or found.dtype.kind not in "biuf":
+        raise InputError(
+            f"augment must return as many records as it is given, numbers of the shape {x.shape}, "
+            f"got {found.dtype} of {found.shape}"
+        )
+    return np.ascontiguousarray(found, x.dtype)
+
+
+def on_tensor(x: torch.Tensor, change: Callable[[NDArray[Any]], NDArray[Any]]) -> torch.Tensor:
+    """Return a change of arrays made on a tensor, on the device where it is."""
+    import torch
+
+    return torch.from_numpy(change(x.cpu().numpy())).to(x.device)
