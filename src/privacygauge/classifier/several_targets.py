@@ -35,10 +35,7 @@ def split(trained: Trained, n_shadows: int, n_targets: int = 1) -> tuple[Trained
     pool, failed = trained.pool, trained.failed
     number = np.delete(np.arange(len(pool) + len(failed)), failed)
     ends = np.searchsorted(number, (0, n_shadows, n_shadows + n_targets - 1))
-    first, rest = (
-        Pool(pool.values[a:b], pool.logits, pool.inside[a:b], pool.labels)
-        for a, b in pairwise(ends.tolist())
-    )
+    first, rest = (pool.models(slice(a, b)) for a, b in pairwise(ends.tolist()))
     return Trained(trained.target, first, failed[failed < n_shadows]), rest
 
 
@@ -112,8 +109,8 @@ def _targets(trained: Trained, further: Pool, unit: NDArray[np.int64] | None) ->
     return [
         replace(target, unit=unit),
         *(
-            replace(target, unit=unit, values=values, member=member)
-            for values, member in zip(further.values, further.inside, strict=True)
+            replace(target, unit=unit, answers=answers, member=member)
+            for answers, member in zip(further.answers, further.inside, strict=True)
         ),
     ]
 
