@@ -11,13 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from privacygauge.classifier.estimators import (
-    Estimators,
-    Function,
-    answers_of,
-    as_given,
-    as_trainer,
-)
+from privacygauge.classifier.answers import answers_of
+from privacygauge.classifier.estimators import Estimators, Function, as_given, as_trainer
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.errors import InputError
 

@@ -119,11 +119,6 @@ class GeneralShadow:
         return cls(shadow, Rows(source, index, features, record), resolved)
 
 
-def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
-    """Return features if all are finite numbers, as attacks that look at them need; else None."""
-    return x if x.dtype.kind in "biuf" and np.isfinite(x).all() else None
-
-
 def _worlds(pool: Pool, resolved: Resolution, own: GeneralShadow | None) -> Floats:
     """Return the signal of every target from every model, (k, n): known already of the first."""
     first = np.empty(0) if own is None else own.shadow.signals[WORLD_SIGNAL]

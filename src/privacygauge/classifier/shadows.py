@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.code import code_behind
+from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.stacking import models_a_task, stacked
@@ -102,7 +102,7 @@ def membership(
 
 def train_shadows(
     trainer: Trainer,
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     *,
     n_shadows: int = 16,
@@ -122,6 +122,7 @@ def train_shadows(
     ----------
     trainer : Trainer
     x : ndarray, shape (n, d)
+        Or other records that the trainer takes; see `Cohort`.
     y : ndarray of int, shape (n,)
         Classes in 0..k-1.
     n_shadows : int
@@ -170,7 +171,7 @@ def train_shadows(
 
 
 def cohort_of(
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     inside: Bools,
     seed: int,
@@ -268,18 +269,6 @@ def _plan(trainer: Trainer, cohort: Cohort, seed: int, run: str | Path) -> Plan:
         settings=settings,
         code=code_behind(cohort, trainer),
     )
-
-
-def digest_of(*arrays: NDArray[Any]) -> str:
-    """Return a hash of arrays, of their shapes and of their types."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype} {array.shape}".encode())
-        if array.dtype == object:
-            digest.update(repr(array.tolist()).encode())
-        else:
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _trained(

@@ -8,24 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.units import owners, settled, twice, with_unit
-from privacygauge.classifier.estimators import (
-    answers_of,
-    as_trainer,
-    class_names,
-    require_records,
-)
+from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
+from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.pool import Pool, probabilities
-from privacygauge.classifier.pool_game import PoolGame, numeric
+from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.shadows import Progress, failures, train_shadows
 from privacygauge.classifier.suite import pool_attacks
+from privacygauge.classifier.trial import Given, given
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -38,8 +36,8 @@ class Fitted:
     """A model that exists already, and which records it was trained on."""
 
     model: object
-    """With ``predict_proba``, a PyTorch module, a function from features to probabilities or
-    logits (see `answers_of`), or its predictions."""
+    """With ``predict_proba``, a PyTorch or Keras module, a function from records to probabilities
+    or logits (see `answers_of`), its predictions, or what a `Training` takes for a model."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
     classes: Sequence[str] = ()
@@ -48,8 +46,8 @@ class Fitted:
 
 def audit_model(
     model: object,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: object = None,
+    y: ArrayLike | None = None,
     *,
     fitted: Fitted | None = None,
     n_shadows: int = 16,
@@ -76,12 +74,15 @@ def audit_model(
 
     Parameters
     ----------
-    model : estimator, callable or Trainer
+    model : estimator, callable, Training or Trainer
         How a model is trained: a scikit-learn, XGBoost or LightGBM estimator; a callable that
-        takes a random state and returns an untrained one; a function of features, classes and
-        a random state that returns a trained model; or `Networks` for PyTorch modules.
-    x : array_like, shape (n, d)
+        takes a random state and returns an untrained one; a function of records, classes and
+        a random state that returns a trained model; `Training` with functions of the numbers of
+        records; or `Networks` for PyTorch modules.
+    x : array_like or data frame of n records
         Candidate records: those that the target may have been trained on, and others like them.
+        Data frames of pandas and polars, texts and images reach a model as they are. A
+        `Training` looks its records up itself.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
@@ -134,10 +135,9 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    trainer = as_trainer(model)
-    features, labels = require_records(x, y)
-    names = class_names(y)
-    existing = None if fitted is None else _predicted(fitted, features, labels, names)
+    about = given(model, x, y)
+    trainer, features, labels, names = about.trainer, about.x, about.y, about.names
+    existing = None if fitted is None else _predicted(fitted, about)
     owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
@@ -176,7 +176,7 @@ def audit_pool(
     target: PredictionsLike,
     pool: PoolLike,
     *,
-    features: NDArray[Any] | None = None,
+    features: Held | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
@@ -241,14 +241,18 @@ def audit_pool(
     )
 
 
-def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:
-    member = checks.bools(fitted.member, "member", length=len(y))
+def _predicted(fitted: Fitted, about: Given) -> Predictions:
+    member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=member)
-    given: dict[str, Any] = {
-        **answers_of(fitted.model, x, int(y.max()) + 1, fitted.classes or names)
-    }
-    return predictions(labels=y, member=member, name="target model", **given)
+    k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
+    if isinstance(about.trainer, ByRows):
+        asked = replace(about.trainer, names=names)
+        seen, logits, classes = asked.answers(fitted.model, about.x.numbers, k)
+        said: dict[str, Any] = {**finite_answers(seen, logits, classes, k)}
+    else:
+        said = {**answers_of(fitted.model, about.x, k, names)}
+    return predictions(labels=about.y, member=member, name="target model", **said)
 
 
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:
