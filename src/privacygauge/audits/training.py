@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
+    from privacygauge.classifier.held import Held
     from privacygauge.classifier.tables import Records
     from privacygauge.classifier.trainer import Cohort, Trainer
 
@@ -52,7 +53,8 @@ def data_option(default: Any = MISSING) -> Any:
     return option(
         "--data",
         "FILE",
-        "Records to train on: .csv or .parquet with a header, or .npz with x and y.",
+        "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
+        "images in a folder for each class.",
         default=default,
         panel=TRAINING,
         role=Role.FILE,
@@ -143,8 +145,8 @@ class Materials:
 
     records: Records
     """The records that were sampled."""
-    x: NDArray[Any]
-    """(n, d) Their features, standardised for networks."""
+    x: Held
+    """Their features, standardised for networks, or what else the trainer asks for."""
     trainer: Trainer
     """Trains the models, or stands for what trained them in a finished run."""
 
@@ -162,8 +164,13 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         Column that tells which records an existing model was trained on.
     """
     from privacygauge.audits.named_models import NETWORKS
+    from privacygauge.classifier.forms import described_form
     from privacygauge.classifier.tables import load_records
+    from privacygauge.classifier.trial import tried, with_names
 
+    name = str(asked.model)
+    trainer = trainer_named(name, work)
+    about = trainer.describe()
     found = load_records(
         str(asked.data),
         asked.label,
@@ -171,11 +178,14 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         ids=asked.ids,
         unit=asked.unit,
         drop=asked.drop,
+        form=described_form(about),
     )
     records = _sampled(found, asked)
-    name = str(asked.model)
-    x = standardised(records.x) if name in NETWORKS else records.x
-    return Materials(records, x, trainer_named(name, work))
+    x = records.x
+    if getattr(x, "ndim", 2) > 2 and "trained by" not in about:  # images are for functions
+        x = x.reshape(len(x), -1).astype(float)
+    x = standardised(x) if name in NETWORKS else x
+    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
 
 def _sampled(records: Records, asked: Training) -> Records:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from privacygauge.classifier.answers import (
     answers,
     by_class,
-    classes_of,
     code_of_users,
     is_module,
     no_probabilities,
@@ -121,8 +120,6 @@ class Function:
     probabilities or logits (n, k)."""
     label: str = ""
     """What reports call it; default: the function's own name."""
-    names: tuple[str, ...] = ()
-    """(k,) What models may call the classes 0..k-1."""
     tried: bool = field(default=False, compare=False)
     """Whether it was tried on a few records; see `tried`."""
 
@@ -151,7 +148,8 @@ class Function:
             rows = np.flatnonzero(inside)
             with code_of_users(self.name, f"to train on {len(rows)} records"):
                 fitted = self.train_one(cohort.records(rows), cohort.y[rows], seed)
-            fill(said, fitted, queries, classes_of(fitted, cohort.n_classes, self.names), fitted)
+            classes = getattr(fitted, "classes_", np.arange(cohort.n_classes))
+            fill(said, fitted, queries, np.asarray(classes, np.int64), fitted)
         return result
 
 

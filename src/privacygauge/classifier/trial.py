@@ -99,7 +99,7 @@ def _records(
 
 def with_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
     """Return a trainer that knows what the user calls the classes."""
-    if not names or not isinstance(trainer, Tried):
+    if not names or not isinstance(trainer, Estimators | ByRows):
         return trainer
     return replace(trainer, names=names)
 
