@@ -250,13 +250,13 @@ def audited(model, x, y, **options):
     return pg.audit_model(model, x, y, **{"n_shadows": 8, "attacks": QUICK, **options})
 
 
-class Interrupted(Exception):
+class StoppedError(Exception):
     """Stands for Ctrl-C."""
 
 
 def stop(done, total):
     if done >= 4:
-        raise Interrupted
+        raise StoppedError
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -264,7 +264,7 @@ def test_a_leak_is_found_and_resumed_to_the_same_bytes(form, given, tmp_path):
     asked = given(form, True)
     whole = audited(*asked, run=tmp_path / "whole")
     assert whole.headline.accuracy.low > 0.55
-    with pytest.raises(Interrupted):
+    with pytest.raises(StoppedError):
         audited(*asked, run=tmp_path / "stopped", progress=stop)
     again = audited(*asked, run=tmp_path / "stopped")
     assert again.to_json() == whole.to_json()
