@@ -17,6 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import privacygauge as pg
 from privacygauge.classifier.suite import METRICS, single_record_attacks
 from privacygauge.core.attacks.threshold import Threshold
+from privacygauge.errors import InputError
 
 N = 160
 QUICK = (*(Threshold(name) for name in METRICS), *single_record_attacks("shared"))
@@ -274,3 +275,68 @@ def test_a_leak_is_found_and_resumed_to_the_same_bytes(form, given, tmp_path):
 @pytest.mark.parametrize("form", FORMS)
 def test_no_leak_is_found_where_there_is_none(form, given):
     assert audited(*given(form, False)).headline.accuracy.low < 0.5
+
+
+def of_people():
+    """Return a training by rows of a data frame, with pipelines that keep its types."""
+    frame, y = people()
+
+    def train(rows, seed):
+        model = pipeline(DecisionTreeClassifier(random_state=seed))
+        return model.fit(frame.iloc[rows], y[rows])
+
+    return pg.Training(train, lambda model, rows: model.predict_proba(frame.iloc[rows]), labels=y)
+
+
+def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
+    frame, y = people()
+    by_rows = audited(of_people(), None, None, n_shadows=4)
+    itself = audited(pipeline(DecisionTreeClassifier()), frame, y, n_shadows=4)
+    pd.testing.assert_frame_equal(by_rows.to_frame(), itself.to_frame())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [on_a_frame, on_pandas, on_polars])
+def test_processes_change_nothing(form):
+    asked = form(True)
+    first = audited(*asked, n_shadows=5).to_json()
+    assert audited(*asked, n_shadows=5, n_jobs=2).to_json() == first
+
+
+def test_a_model_that_exists_is_asked_in_the_same_way():
+    frame, y = people()
+    member = np.arange(N) % 2 == 0
+    model = pipeline(DecisionTreeClassifier()).fit(frame[member], y[member])
+    fitted = pg.Fitted(model, member)
+    found = [
+        audited(*how, fitted=fitted, n_shadows=4)
+        for how in ((of_people(), None, None), (on_pandas(True)), (on_a_frame(True)[0], frame, y))
+    ]
+    right = model.predict(frame) == y
+    for audit in found:
+        assert audit.headline.accuracy.low > 0.55
+        scores = audit.to_frame()["score:correctness (per-class)"]
+        np.testing.assert_array_equal(scores == scores.max(), right)
+    with pytest.raises(InputError, match=r"Pipeline failed to predict 160 records: .*columns"):
+        audited(on_a_frame(True)[0], frame.drop(columns="town"), y, fitted=fitted)
+
+
+@pytest.mark.slow
+def test_candidates_and_defences_are_audited_by_rows_too():
+    training = of_people()
+    design = pg.designs.SharedDesign(8)
+    found = pg.audit_candidates(training, iterations=8, n_targets=20, design=design)
+    assert found.accuracy.low > 0.5
+    beside = pg.audit_candidates(pipeline(DecisionTreeClassifier()), *people(), iterations=8,
+                                 n_targets=20, design=design)  # fmt: skip
+    assert beside.accuracy == found.accuracy
+    defended = pg.audit_training_defences(training, None, None, ["label-only"], n_shadows=4)
+    assert len(defended.defences) == 1
+
+
+def test_audits_that_need_numbers_say_so():
+    _, y = people()
+    with pytest.raises(InputError, match="removal of risky records needs features"):
+        pg.audit_training_defences(of_people(), None, None, ["removal:0.05"], n_shadows=2)
+    with pytest.raises(InputError, match="asks about records that it makes up"):
+        pg.audit_dtp(of_people(), np.zeros((N, 2)), (y == "low").astype(int))

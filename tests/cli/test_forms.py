@@ -30,11 +30,9 @@ columns = ColumnTransformer(
     [("age", SimpleImputer(), ["age"]), ("note", TfidfVectorizer(), "note")]
 )
 pipeline = make_pipeline(columns, DecisionTreeClassifier())
-seen = []
 
 
 def on_frame(x: pd.DataFrame, y, seed):
-    seen.append(x)
     model = DecisionTreeClassifier(random_state=seed).fit(x[["age"]].fillna(0), y)
     return lambda x: model.predict_proba(x[["age"]].fillna(0))
 
@@ -50,11 +48,11 @@ def whole():
 
 
 def train(rows, seed):
-    return DecisionTreeClassifier(random_state=seed).fit(TABLE[["age"]].fillna(0).iloc[rows], TABLE.sick[rows])
+    return DecisionTreeClassifier(random_state=seed).fit(AGES.iloc[rows], TABLE.sick[rows])
 
 
 def predict(model, rows):
-    return model.predict_proba(TABLE[["age"]].fillna(0).iloc[rows])
+    return model.predict_proba(AGES.iloc[rows])
 
 
 by_rows = pg.Training(train, predict)
@@ -75,6 +73,7 @@ def bad(x, y, seed):
 
 
 TABLE = pd.read_csv(HERE / "notes.csv")
+AGES = TABLE[["age"]].fillna(0)
 """
 
 
@@ -187,11 +186,11 @@ def test_rows_are_those_of_the_file_where_records_are_sampled(inside, monkeypatc
 def test_what_does_not_go_together_gets_one_line(inside, place, tmp_path):
     from PIL import Image
 
-    message = "must predict probabilities of the shape (20, 2), got (20, 7) (in a trial on 20"
-    one_line(inside("form_models.py:bad"), message)
+    message = "must predict probabilities of the shape (15, 2), got (15, 7) (in a trial on 15"
+    one_line(inside("form_models.py:bad", data="images"), message)
     one_line(inside("form_models.py:pipeline", data="images"), "asks for a data frame: --data must")
     one_line(inside("logistic", "--id", "name", data="images"), "a folder of images has no columns")
-    one_line(inside("logistic"), "values must be finite, got nan in row 3")
+    one_line(inside("logistic"), "1 values are missing in column 'age'")
     for name, size in (("a/1.png", (2, 2)), ("b/1.png", (3, 2))):
         (tmp_path / name).parent.mkdir()
         Image.new("L", size).save(tmp_path / name)

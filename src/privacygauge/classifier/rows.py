@@ -91,25 +91,22 @@ class ByRows:
         """Return the predictions that each model gives the `asked` records; see `Trainer`."""
         numbers, k = self._numbers(cohort.x), cohort.n_classes
         asked = numbers[cohort.asked]
-        found = []
-        for inside, seed in zip(cohort.inside, cohort.seeds, strict=True):
-            model = self.model(numbers[inside], seed)
-            seen, logits, classes = self.answers(model, asked, k)
-            if self.logits and len(classes) < k:
-                raise InputError(f"{self.name} gives no logits of {k - len(classes)} classes")
-            known = seen[..., np.argsort(classes)] if self.logits else None
-            found.append(by_class(seen, logits, classes, k) if known is None else known)
+        with limited_to(1):
+            found = [
+                self._all_classes(*self.answers(self.model(numbers[inside], seed), asked, k), k)
+                for inside, seed in zip(cohort.inside, cohort.seeds, strict=True)
+            ]
         return np.stack(found).astype(np.float32 if self.logits else np.float64, copy=False)
 
     def model(self, numbers: Ints, seed: int) -> object:
         """Return a model that is trained on the records of these numbers."""
-        with limited_to(1), code_of_users(self.name, f"to train on {len(numbers)} records"):
+        with code_of_users(self.name, f"to train on {len(numbers)} records"):
             return self.training.train(numbers, seed)
 
     def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Floats, bool, Ints]:
         """Return what a model says, whether these are logits, and of which classes."""
         name, given = called(self.training.predict), self.training.logits
-        with limited_to(1), code_of_users(name, f"to predict {len(numbers)} records"):
+        with code_of_users(name, f"to predict {len(numbers)} records"):
             said = self.training.predict(model, numbers)
         classes = classes_of(model, n_classes, self.names)
         seen, logits = checked(
@@ -122,6 +119,13 @@ class ByRows:
             proper=given is False,
         )
         return seen, logits if given is None else given, classes
+
+    def _all_classes(self, seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
+        if not self.logits:
+            return by_class(seen, logits, classes, n_classes)
+        if len(classes) < n_classes:
+            raise InputError(f"{self.name} gives no logits of {n_classes - len(classes)} classes")
+        return np.asarray(seen[..., np.argsort(classes)])
 
     def _numbers(self, x: Held) -> Ints:
         if not isinstance(x, Numbered):
