@@ -160,6 +160,14 @@ def test_a_model_is_audited_in_its_form_and_reported_again(
         assert "no coins were drawn" in json.loads(found.stdout)["game"]["secret"]
 
 
+@pytest.mark.parametrize("model", ["by_rows", "pipeline", "on_frame"])
+@pytest.mark.parametrize("command", ["dtp", "worst-case"])
+def test_audits_that_make_records_up_need_numbers(inside, capsys, command, model):
+    given = ("--data", "notes.csv", "--label", "sick", "--drop", "in")
+    done = run_inside((command, "--model", f"form_models.py:{model}", *given), capsys)
+    one_line(done, "and this audit makes records up: give a model of features that are numbers")
+
+
 @pytest.mark.slow
 def test_categories_reach_a_model_that_takes_them(inside):
     pytest.importorskip("xgboost")

@@ -226,6 +226,26 @@ def trainer_named(name: str, work: Work) -> Trainer:
     return as_trainer(named(name))
 
 
+def on_numbers(trainer: Trainer) -> Trainer:
+    """Return a trainer of features that are numbers, for audits that make records up.
+
+    Raises
+    ------
+    InputError
+        If it asks for anything else.
+    """
+    from privacygauge.classifier.forms import NUMBERS, described_form
+    from privacygauge.errors import InputError
+
+    form = described_form(trainer.describe())
+    if form != NUMBERS:
+        raise InputError(
+            f"{trainer.name} takes records in a form of its own ({form}), and this audit makes "
+            "records up: give a model of features that are numbers"
+        )
+    return trainer
+
+
 def standardised(x: NDArray[Any]) -> NDArray[Any]:
     """Return the features with mean 0 and deviation 1, as networks need them."""
     import numpy as np

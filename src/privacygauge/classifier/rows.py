@@ -71,6 +71,8 @@ class ByRows:
     """Whether logits are kept; probabilities otherwise."""
     names: tuple[str, ...] = ()
     """(k,) What models may call the classes 0..k-1."""
+    queries: int = 1
+    """Answers about each record."""
     tried: bool = False
     """Whether it was tried on a few records; see `tried`."""
 

@@ -156,12 +156,13 @@ def _asked(trainer: Tried, cohort: Cohort) -> Trainer:
     seen, logits, _ = trainer.answers(model, numbers, cohort.n_classes)
     name = called(trainer.training.predict)
     _require_finite(seen, name)
-    if seen.ndim == 3:
+    queries = 1 if seen.ndim == 2 else seen.shape[1]
+    if queries > 1:
         raise InputError(
             f"{name} answers several queries per record, {seen.shape}, which attacks do not take: "
             "give one row per record"
         )
-    return replace(trainer, logits=logits, tried=True)
+    return replace(trainer, logits=logits, queries=queries, tried=True)
 
 
 def _require_finite(seen: NDArray[Any], name: str) -> None:

@@ -14,6 +14,7 @@ from privacygauge.audits.training import (
     cost_teller,
     data_option,
     materials,
+    on_numbers,
     provenance,
 )
 from privacygauge.errors import InputError
@@ -124,7 +125,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     given = materials(asked, work)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compare_worst_cases(
-            given.trainer,
+            on_numbers(given.trainer),
             given.x,
             given.records.y,
             asked.defences,
