@@ -260,6 +260,7 @@ def stop(done, total):
         raise StoppedError
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_a_leak_is_found_and_resumed_to_the_same_bytes(form, given, tmp_path):
     asked = given(form, True)
@@ -295,6 +296,24 @@ def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
     pd.testing.assert_frame_equal(by_rows.to_frame(), itself.to_frame())
 
 
+def test_a_run_is_made_of_the_functions_too(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(N, 3)), np.arange(N) % 2
+
+    def training(depth, columns):
+        def train(rows, seed):
+            return DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(x[rows], y[rows])
+
+        return pg.Training(train, lambda model, rows: model.predict_proba(x[rows] + columns))
+
+    run = {"y": y, "n_shadows": 4, "run": tmp_path}
+    first = audited(training(3, 0), None, **run).to_json()
+    assert audited(training(3, 0), None, **run).to_json() == first
+    for changed in (training(4, 0), training(3, 1)):
+        with pytest.raises(InputError, match=r"made with other code: .* has changed"):
+            audited(changed, None, **run)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [on_a_frame, on_pandas, on_polars])
 def test_processes_change_nothing(form):
@@ -303,6 +322,7 @@ def test_processes_change_nothing(form):
     assert audited(*asked, n_shadows=5, n_jobs=2).to_json() == first
 
 
+@pytest.mark.slow
 def test_a_model_that_exists_is_asked_in_the_same_way():
     frame, y = people()
     member = np.arange(N) % 2 == 0

@@ -1,5 +1,6 @@
 """What functions return is tried on a few records before the first model is trained."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -125,6 +126,12 @@ def test_logits_are_recognised_and_kept():
     made = found.train(cohort)
     assert made.dtype == np.float32
     np.testing.assert_allclose(made[0], logits(train(np.arange(N), 0), np.arange(N)), rtol=1e-5)
+    # What was found in the trial holds, though these happen to be all above 0.
+    model = train(np.arange(N), 0)
+    above = dataclasses.replace(
+        tried(), logits=True, training=Training(train, lambda m, rows: 9 * predict(m, rows))
+    )
+    assert above.answers(model, np.arange(4), K)[1]
     positive = tried(predict=lambda model, rows: 3 * predict(model, rows), logits=True)
     assert positive.logits
 
@@ -199,6 +206,7 @@ def test_images_and_texts_reach_a_function_as_they_are():
     assert seen[1].tolist() == texts[:30]
 
 
+@pytest.mark.torch
 def test_a_module_is_asked_about_images_in_parts_and_about_tokens_as_numbers():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)

@@ -117,7 +117,7 @@ class ByRows:
             classes,
             n_classes,
             name,
-            non_negative=given is True,
+            non_negative=given is True or self.logits,
             proper=given is False,
         )
         return seen, logits if given is None else given, classes

@@ -27,7 +27,10 @@ from privacygauge.runs.code import Recorded
 from privacygauge.runs.threads import one_thread
 
 EACH = 10
-"""Records of every class that a trial trains on."""
+"""Records of every class that a trial trains on; fewer where that is more than `MOST` together."""
+
+MOST = 300
+"""Records that a trial trains on, but for two of every class."""
 
 Tried: TypeAlias = Estimators | Function | ByRows
 """What runs code of users."""
@@ -123,7 +126,9 @@ def tried(trainer: Trainer, x: Held, y: Ints) -> Trainer:
 
 
 def _tried(trainer: Tried, x: Held, y: Ints) -> Trainer:
-    few = np.sort(np.concatenate([np.flatnonzero(y == c)[:EACH] for c in np.unique(y)]))
+    classes = np.unique(y)
+    each = max(2, min(EACH, MOST // len(classes)))
+    few = np.sort(np.concatenate([np.flatnonzero(y == c)[:each] for c in classes]))
     half = np.arange(0, len(y), 2)
     if len(few) < len(half):
         try:
