@@ -164,13 +164,16 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         Column that tells which records an existing model was trained on.
     """
     from privacygauge.audits.named_models import NETWORKS
-    from privacygauge.classifier.forms import described_form
+    from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.tables import load_records
     from privacygauge.classifier.trial import tried, with_names
 
     name = str(asked.model)
     trainer = trainer_named(name, work)
     about = trainer.describe()
+    form = described_form(about)
+    if form == NUMBERS and "trained by" in about:  # a function
+        form = IMAGES
     found = load_records(
         str(asked.data),
         asked.label,
@@ -178,13 +181,10 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         ids=asked.ids,
         unit=asked.unit,
         drop=asked.drop,
-        form=described_form(about),
+        form=form,
     )
     records = _sampled(found, asked)
-    x = records.x
-    if getattr(x, "ndim", 2) > 2 and "trained by" not in about:  # images are for functions
-        x = x.reshape(len(x), -1).astype(float)
-    x = standardised(x) if name in NETWORKS else x
+    x = standardised(records.x) if name in NETWORKS else records.x
     return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
 

@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 NUMBERS = "numbers"
-"""A column of 0 and 1 for every text: what is given unless a model asks for something else."""
+"""A column of 0 and 1 for every text, one for every pixel: given unless a model asks for else."""
+
+IMAGES = "images"
+"""Images (n, c, h, w) where the records are a folder of them; numbers otherwise."""
 
 FRAME = "frame"
 """A pandas data frame with the columns, types and missing values of the file."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.classifier.forms import CATEGORIES, NUMBERS, ROWS
+from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
 from privacygauge.classifier.held import Held, Numbered, is_frame, taken
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -111,7 +111,7 @@ def load_records(
         Columns to leave out of the features.
     form : str
         Of `forms`: how the records are given. Numbers are as they are, with a column of 0 and 1
-        for every text of a column of texts; images are never changed.
+        for every text of a column of texts and one for every pixel.
 
     Raises
     ------
@@ -127,9 +127,10 @@ def load_records(
         _require_no_columns(path, member, ids, drop, unit)
         found = _from_npz(content, path, needs_member=member is not None)
         return replace(found, x=_of_form(found.x, form, path))
-    parts = _parted(content, path, label, member, ids, drop, unit=unit, may_miss=form != NUMBERS)
+    parts = _parted(content, path, label, member, ids, drop, unit=unit, form=form)
     columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
-    x = _numbers(parts.features, path) if form == NUMBERS else _of_form(parts.features, form, path)
+    as_numbers = form in (NUMBERS, IMAGES)
+    x = _numbers(parts.features, path) if as_numbers else _of_form(parts.features, form, path)
     return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit)
 
 
@@ -177,7 +178,7 @@ def load_categories(
         features, names, y = pd.DataFrame(records.x, columns=columns), records.names, records.y
         named = records.ids
     else:
-        parts = _parted(content, path, label, None, ids, drop, may_miss=True)
+        parts = _parted(content, path, label, None, ids, drop, form=CATEGORIES)
         features, names, y, named = parts.features, parts.names, parts.y, parts.ids
     unknown = [name for name in continuous if name not in features.columns]
     if unknown:
@@ -234,7 +235,7 @@ def _of_form(x: Held, form: str, path: Path) -> Held:
     """Return records in the form that a model asks for."""
     if form == ROWS:
         return Numbered(np.arange(len(x)))
-    if form == NUMBERS:
+    if form in (NUMBERS, IMAGES):
         return x
     if not is_frame(x):
         raise InputError(
@@ -248,7 +249,9 @@ def _from_folder(folder: Path, form: str) -> Records:
     files = image_files(folder)
     ids = np.array([str(path.relative_to(folder)) for path in files])
     names, y = np.unique([path.relative_to(folder).parts[0] for path in files], return_inverse=True)
-    x = Numbered(np.arange(len(y))) if form == ROWS else _of_form(read_images(files), form, folder)
+    x: Held = np.empty((len(y), 0)) if form == ROWS else read_images(files)
+    if form != IMAGES:
+        x = _of_form(x.reshape(len(y), -1).astype(np.float64), form, folder)
     return Records(x, y.astype(np.int64), _texts(names), ids, None, {})
 
 
@@ -260,7 +263,7 @@ def _parted(
     ids: str | None,
     drop: Sequence[str],
     *,
-    may_miss: bool = False,
+    form: str = NUMBERS,
     unit: str | None = None,
 ) -> _Parts:
     for name in (label, member, ids, unit, *drop):
@@ -272,7 +275,7 @@ def _parted(
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
-    looked_at = frame[apart] if may_miss else frame
+    looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
     missing = looked_at.columns[looked_at.isna().any()].tolist()
     if missing:
         raise InputError(
@@ -280,7 +283,7 @@ def _parted(
             f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
         )
     features = frame[[name for name in frame.columns if name not in apart]]
-    if features.shape[1] == 0 or len(frame) == 0:
+    if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
     names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
     most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
