@@ -48,6 +48,7 @@ from .classifier.files import save_predictions as save_predictions
 from .classifier.networks.trainer import Networks as Networks
 from .classifier.predictions import Predictions as Predictions
 from .classifier.predictions import predictions as predictions
+from .classifier.rows import Training as Training
 from .classifier.suite import pool_attacks as pool_attacks
 from .classifier.suite import prediction_attacks as prediction_attacks
 from .core.estimate import Estimate as Estimate

@@ -1,3 +1,4 @@
+import dataclasses
 import functools
 import warnings
 
@@ -11,13 +12,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from privacygauge.classifier.estimators import (
-    Estimators,
-    Function,
-    answers_of,
-    as_given,
-    as_trainer,
-)
+from privacygauge.classifier.answers import answers_of
+from privacygauge.classifier.estimators import Estimators, Function, as_given, as_trainer
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.errors import InputError
 
@@ -90,6 +86,27 @@ def test_a_class_that_is_missing_from_a_subset_has_probability_0():
         (probs,) = trained(as_trainer(model), x, y, inside)
         assert (probs[:, 1] == 0).all()
         np.testing.assert_allclose(probs.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("missing", [None, 0, 1, 2])
+@pytest.mark.parametrize("names", [(), ("a", "b", "c"), ("1", "2", "3")])
+def test_weights_of_classes_stay_with_their_classes(missing, names):
+    x, y = data()
+    x = x / 4  # classes overlap, so that weights matter
+    rows = np.ones(60, bool) if missing is None else y != missing
+    weight = {0: 1.0, 1: 20.0, 2: 400.0}
+    known = {c: w for c, w in weight.items() if c != missing}
+    alone = LogisticRegression(class_weight=known).fit(x[rows], y[rows])
+    keys = [int(name) if name.isdigit() else name for name in names] or [0, 1.0, np.int64(2)]
+    given = dict(zip(keys, weight.values(), strict=True))
+    inside = make_pipeline(StandardScaler(with_mean=False, with_std=False), LogisticRegression())
+    inside.set_params(logisticregression__class_weight=given)
+    for model in (LogisticRegression(class_weight=given), inside):
+        trainer = dataclasses.replace(as_trainer(model), names=names)
+        (probs,) = trained(trainer, x, y, rows[None])
+        np.testing.assert_allclose(probs[:, alone.classes_], alone.predict_proba(x), atol=1e-6)
+    with pytest.raises(InputError, match="class_weight has the class 'other', but the classes are"):
+        trained(as_trainer(LogisticRegression(class_weight={"other": 1})), x, y, rows[None])
 
 
 def test_a_single_class_trains_nothing_and_the_other_models_are_untouched():

@@ -95,7 +95,7 @@ def test_bad_tables_are_named(tmp_path):
 
     good = table()
     fails(tmp_path / "absent.csv", "absent.csv does not exist")
-    fails(tmp_path, "is a directory, not a records file")
+    fails(tmp_path, "holds no images in a folder for each class")
     for option in ("label", "member", "ids"):
         fails(good, "no column 'wrd'; its columns are age, ward, sick", **{option: "wrd"})
     fails(good, "no column 'wrd'", drop=["wrd"])

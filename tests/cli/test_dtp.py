@@ -60,6 +60,19 @@ def test_naive_bayes_is_that_of_scikit_learn_refitted(table, capsys):
     assert found["decision"] == ("do not publish" if found["dtp"]["lower"] > 1 else "publish")
 
 
+def test_a_learner_of_the_users_leaves_records_out_without_training(table, capsys, tmp_path):
+    path, _ = table
+    (tmp_path / "own_learner.py").write_text(
+        "from privacygauge.classifier.dtp.logistic import Logistic\nmine = Logistic(0.5)\n"
+    )
+    named = ("--model", str(tmp_path / "own_learner.py:mine"), "--out", str(tmp_path / "out"))
+    done = run_inside(asked(path, *named, "--json", "-"), capsys)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "from one factorised Hessian" in found["method"]
+    assert "Training" not in done.stderr
+
+
 @pytest.mark.slow
 def test_the_files_of_a_report_are_written(table, capsys, tmp_path):
     path, _ = table

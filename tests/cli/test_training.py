@@ -339,7 +339,7 @@ def given(*more, model="naive-bayes", data="t.csv", label="sick"):
         (given(model="user_models.py:without"), "LinearSVC has no predict_proba"),
         (given(model="user_models.py:number"), "estimator with fit and predict_proba"),
         (given(data="absent.csv"), "absent.csv does not exist"),
-        (given(data="."), "is a directory, not a records file"),
+        (given(data="."), "holds no images in a folder for each class"),
         (given(data="user_models.py"), "must end in .npz, .parquet, .csv or .jsonl"),
         (given(label="sik"), "no column 'sik'; its columns are a, b, ward"),
         (given("--drop", "sik"), "no column 'sik'"),

@@ -16,11 +16,16 @@ def file_hashes(files: Mapping[str, Path | None]) -> dict[str, str]:
 
 def _describe(path: Path) -> str:
     # Files that cannot be read get their message where they are loaded.
-    if not path.is_file():
-        return path.name
+    if path.is_dir():
+        files = sorted(inner for inner in path.rglob("*") if inner.is_file())
+        listed = "".join(f"{inner.relative_to(path)} {_digest(inner)}\n" for inner in files)
+        return f"{path.name} sha256:{hashlib.sha256(listed.encode()).hexdigest()}"
+    return f"{path.name} sha256:{_digest(path)}" if path.is_file() else path.name
+
+
+def _digest(path: Path) -> str:
     try:
         with path.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except PermissionError as error:
         raise InputError(f"{path} cannot be read: permission denied") from error
-    return f"{path.name} sha256:{digest}"

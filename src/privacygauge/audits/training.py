@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from privacygauge.audits.work import Work
     from privacygauge.classifier.defences.trainings import Before, Trainings
+    from privacygauge.classifier.held import Held
     from privacygauge.classifier.tables import Records
     from privacygauge.classifier.trainer import Cohort, Trainer
 
@@ -52,7 +53,8 @@ def data_option(default: Any = MISSING) -> Any:
     return option(
         "--data",
         "FILE",
-        "Records to train on: .csv or .parquet with a header, or .npz with x and y.",
+        "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
+        "images in a folder for each class.",
         default=default,
         panel=TRAINING,
         role=Role.FILE,
@@ -143,8 +145,8 @@ class Materials:
 
     records: Records
     """The records that were sampled."""
-    x: NDArray[Any]
-    """(n, d) Their features, standardised for networks."""
+    x: Held
+    """Their features, standardised for networks, or what else the trainer asks for."""
     trainer: Trainer
     """Trains the models, or stands for what trained them in a finished run."""
 
@@ -162,8 +164,16 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         Column that tells which records an existing model was trained on.
     """
     from privacygauge.audits.named_models import NETWORKS
+    from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
     from privacygauge.classifier.tables import load_records
+    from privacygauge.classifier.trial import tried, with_names
 
+    name = str(asked.model)
+    trainer = trainer_named(name, work)
+    about = trainer.describe()
+    form = described_form(about)
+    if form == NUMBERS and "trained by" in about:  # a function
+        form = IMAGES
     found = load_records(
         str(asked.data),
         asked.label,
@@ -171,11 +181,11 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         ids=asked.ids,
         unit=asked.unit,
         drop=asked.drop,
+        form=form,
     )
     records = _sampled(found, asked)
-    name = str(asked.model)
     x = standardised(records.x) if name in NETWORKS else records.x
-    return Materials(records, x, trainer_named(name, work))
+    return Materials(records, x, tried(with_names(trainer, records.names), x, records.y))
 
 
 def _sampled(records: Records, asked: Training) -> Records:
@@ -214,6 +224,26 @@ def trainer_named(name: str, work: Work) -> Trainer:
     if work.read is not None and names_code("model", name):
         return recorded_trainer(work.read)
     return as_trainer(named(name))
+
+
+def on_numbers(trainer: Trainer) -> Trainer:
+    """Return a trainer of features that are numbers, for audits that make records up.
+
+    Raises
+    ------
+    InputError
+        If it asks for anything else.
+    """
+    from privacygauge.classifier.forms import NUMBERS, described_form
+    from privacygauge.errors import InputError
+
+    form = described_form(trainer.describe())
+    if form != NUMBERS:
+        raise InputError(
+            f"{trainer.name} takes records in a form of its own ({form}), and this audit makes "
+            "records up: give a model of features that are numbers"
+        )
+    return trainer
 
 
 def standardised(x: NDArray[Any]) -> NDArray[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privacygauge.classifier.held import Held, keys
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import resolution
 from privacygauge.core import checks, units
@@ -35,7 +36,7 @@ _SURE = 1e-6
 
 
 def settled(
-    target: Predictions, *, drawn: bool = False, features: NDArray[Any] | None = None
+    target: Predictions, *, drawn: bool = False, features: Held | None = None
 ) -> tuple[Predictions, list[str]]:
     """Return predictions whose units are known, and what the reader has to know of them.
 
@@ -45,7 +46,7 @@ def settled(
     drawn : bool
         Whether fair, independent coins made the members: then equal rows need no unit, since
         their bits are independent.
-    features : ndarray, shape (n, d), optional
+    features : array or data frame of n records, optional
         The records themselves, where they are known.
 
     Returns
@@ -62,7 +63,7 @@ def settled(
     if features is None:
         return target, _alike(target, drawn=drawn)
     unit, warnings = equal_rows(
-        _keys(features), target.labels, target.member, "features", drawn=drawn
+        keys(features), target.labels, target.member, "features", drawn=drawn
     )
     return target if unit is None else replace(target, unit=checks.frozen(unit)), warnings
 
@@ -89,13 +90,13 @@ def _alike(target: Predictions, *, drawn: bool) -> list[str]:
 
 
 def equal_rows(
-    keys: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
+    same: NDArray[Any], labels: Ints, member: Bools, what: str = "values", *, drawn: bool = False
 ) -> tuple[Ints | None, list[str]]:
     """Return the units that equal rows make, None where they are no units, and what to say.
 
     Parameters
     ----------
-    keys : ndarray, shape (n,)
+    same : ndarray, shape (n,)
         The same for equal rows.
     labels : ndarray of int, shape (n,)
     member : ndarray of bool, shape (n,)
@@ -104,7 +105,7 @@ def equal_rows(
     drawn : bool
         As in `settled`.
     """
-    found = _Equal(units.numbered(keys), labels)
+    found = _Equal(units.numbered(same), labels)
     warnings = found.on_both_sides(what, member)
     if drawn or not found.are_units(member):
         return None, warnings
@@ -132,9 +133,9 @@ def owners(unit: ArrayLike | None, ids: ArrayLike | None, n: int) -> Ints | None
     return None
 
 
-def twice(x: NDArray[Any], y: Ints) -> list[str]:
+def twice(x: Held, y: Ints) -> list[str]:
     """Return a warning where records are equal that coins put in or leave out one by one."""
-    copies = int(np.count_nonzero(_repeated(_classed(_keys(x), y))))
+    copies = int(np.count_nonzero(_repeated(_classed(keys(x), y))))
     if copies < max(1, (1 - _MATTERS) * len(y)):
         return []
     return [
@@ -218,14 +219,6 @@ def _sure(target: Predictions) -> Bools:
     for rows, block in target.blocks():
         sure[rows] = block.max(axis=1) >= 1 - _SURE
     return sure
-
-
-def _keys(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the same number for records that are equal."""
-    rows = x.reshape(len(x), -1)
-    if x.dtype.kind in "biuf":
-        return units.fingerprints(rows)
-    return np.array([hash(tuple(row)) for row in rows.tolist()], np.int64)
 
 
 def _classed(number: NDArray[Any], labels: NDArray[Any]) -> Ints:

@@ -19,8 +19,9 @@ from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.dtp.records import logs
 from privacygauge.classifier.dtp.training import LearnerTrainer
+from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.pool import Pool, probabilities
-from privacygauge.classifier.pool_game import GeneralShadow, PoolGame, numeric
+from privacygauge.classifier.pool_game import GeneralShadow, PoolGame
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import resolution
 from privacygauge.classifier.shadows import Progress, cohort_of, train_all
@@ -70,8 +71,8 @@ class CandidateGame:
 
     trainer: Trainer
     """Trains every model."""
-    x: NDArray[Any]
-    """(n, d) The candidates."""
+    x: Held
+    """The candidates, mostly (n, d)."""
     y: Ints
     """(n,) Their classes, in 0..k-1."""
     iterations: int = 100

@@ -129,11 +129,6 @@ class GeneralShadow:
         return cls(shadow, Rows(source, index, features, record), resolved)
 
 
-def numeric(x: NDArray[Any]) -> NDArray[Any] | None:
-    """Return features if all are finite numbers, as attacks that look at them need; else None."""
-    return x if x.dtype.kind in "biuf" and np.isfinite(x).all() else None
-
-
 def matrix_of(features: ArrayLike, n: int, name: str) -> NDArray[Any]:
     """Return the features of n records as a checked matrix, (n, d).
 

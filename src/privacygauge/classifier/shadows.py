@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.classifier.code import code_behind
+from privacygauge.classifier.held import Held, digest_of
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions, predictions
 from privacygauge.classifier.stacking import models_a_task, stacked
@@ -106,7 +106,7 @@ def membership(
 
 def train_shadows(
     trainer: Trainer,
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     *,
     n_shadows: int = 16,
@@ -126,6 +126,7 @@ def train_shadows(
     ----------
     trainer : Trainer
     x : ndarray, shape (n, d)
+        Or other records that the trainer takes; see `Cohort`.
     y : ndarray of int, shape (n,)
         Classes in 0..k-1.
     n_shadows : int
@@ -174,7 +175,7 @@ def train_shadows(
 
 
 def cohort_of(
-    x: NDArray[Any],
+    x: Held,
     y: Ints,
     inside: Bools,
     seed: int,
@@ -285,18 +286,6 @@ def prediction_array(trainer: Trainer, cohort: Cohort, dtype: str) -> ArraySpec:
     if (queries := queries_of(trainer)) == 1:
         return ArraySpec(("model", "record", "class"), (m, a, k), dtype)
     return ArraySpec(("model", "record", "query", "class"), (m, a, queries, k), dtype)
-
-
-def digest_of(*arrays: NDArray[Any]) -> str:
-    """Return a hash of arrays, of their shapes and of their types."""
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(f"{array.dtype} {array.shape}".encode())
-        if array.dtype == object:
-            digest.update(repr(array.tolist()).encode())
-        else:
-            digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _trained(

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
+from privacygauge.classifier.held import Held, Numbered, is_frame, taken
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.images import image_files, read_images
 from privacygauge.datasets.reading import plain, read_content
 from privacygauge.errors import InputError
 
@@ -30,8 +33,9 @@ MANY_CLASSES = 10
 class Records:
     """Records that models are trained on."""
 
-    x: Floats
-    """(n, d) Numbers as they are, a column of 0 and 1 for every text of a column of texts."""
+    x: Held
+    """In the form that was asked for: numbers (n, d), images (n, c, h, w), a data frame, or the
+    numbers of the records."""
     y: Ints
     """(n,) Classes in 0..k-1."""
     names: tuple[str, ...]
@@ -53,7 +57,7 @@ class Records:
         columns = {name: column[rows] for name, column in self.columns.items()}
         unit = None if self.unit is None else self.unit[rows]
         return Records(
-            self.x[rows], self.y[rows], self.names, self.ids[rows], member, columns, unit
+            taken(self.x, rows), self.y[rows], self.names, self.ids[rows], member, columns, unit
         )
 
 
@@ -86,14 +90,15 @@ def load_records(
     ids: str | None = None,
     unit: str | None = None,
     drop: Sequence[str] = (),
+    form: str = NUMBERS,
 ) -> Records:
     """Return the records in a file.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv`` or ``.parquet`` with a header, or ``.npz`` with x (n, d), y (n,) and perhaps
-        member (n,).
+        ``.csv`` or ``.parquet`` with a header, ``.npz`` with x (n, d), y (n,) and perhaps
+        member (n,), or a folder with images in a folder for each class.
     label : str
         The column of classes; of any type.
     member : str, optional
@@ -104,6 +109,9 @@ def load_records(
         The column of the people behind the records; of an ``.npz`` file the array ``unit``.
     drop : sequence of str
         Columns to leave out of the features.
+    form : str
+        Of `forms`: how the records are given. Numbers are as they are, with a column of 0 and 1
+        for every text of a column of texts and one for every pixel.
 
     Raises
     ------
@@ -111,11 +119,19 @@ def load_records(
         One line: what is wrong, and the way out.
     """
     path = Path(path)
+    if path.is_dir():
+        _require_no_columns(path, member, ids, drop, unit)
+        return _from_folder(path, form)
     content = read_content(path, "records")
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids, drop, unit)
-        return _from_npz(content, path, needs_member=member is not None)
-    return _from_frame(content, path, label, member, ids, drop, unit)
+        found = _from_npz(content, path, needs_member=member is not None)
+        return replace(found, x=_of_form(found.x, form, path))
+    parts = _parted(content, path, label, member, ids, drop, unit=unit, form=form)
+    columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
+    as_numbers = form in (NUMBERS, IMAGES)
+    x = _numbers(parts.features, path) if as_numbers else _of_form(parts.features, form, path)
+    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit)
 
 
 def load_categories(
@@ -162,7 +178,7 @@ def load_categories(
         features, names, y = pd.DataFrame(records.x, columns=columns), records.names, records.y
         named = records.ids
     else:
-        parts = _parted(content, path, label, None, ids, drop, may_miss=True)
+        parts = _parted(content, path, label, None, ids, drop, form=CATEGORIES)
         features, names, y, named = parts.features, parts.names, parts.y, parts.ids
     unknown = [name for name in continuous if name not in features.columns]
     if unknown:
@@ -215,19 +231,28 @@ class _Parts:
     unit: NDArray[Any] | None
 
 
-def _from_frame(
-    frame: pd.DataFrame,
-    path: Path,
-    label: str,
-    member: str | None,
-    ids: str | None,
-    drop: Sequence[str],
-    unit: str | None,
-) -> Records:
-    parts = _parted(frame, path, label, member, ids, drop, unit=unit)
-    columns = {str(name): plain(parts.features[name]) for name in parts.features.columns}
-    x = _numbers(parts.features, path)
-    return Records(x, parts.y, parts.names, parts.ids, parts.inside, columns, parts.unit)
+def _of_form(x: Held, form: str, path: Path) -> Held:
+    """Return records in the form that a model asks for."""
+    if form == ROWS:
+        return Numbered(np.arange(len(x)))
+    if form in (NUMBERS, IMAGES):
+        return x
+    if not is_frame(x):
+        raise InputError(
+            f"the model asks for a data frame: --data must be a .csv or .parquet file, got {path}"
+        )
+    texts = [name for name in x.columns if x[name].dtype.kind not in "biuf"]
+    return x.astype(dict.fromkeys(texts, "category")) if form == CATEGORIES else x
+
+
+def _from_folder(folder: Path, form: str) -> Records:
+    files = image_files(folder)
+    ids = np.array([str(path.relative_to(folder)) for path in files])
+    names, y = np.unique([path.relative_to(folder).parts[0] for path in files], return_inverse=True)
+    x: Held = np.empty((len(y), 0)) if form == ROWS else read_images(files)
+    if form != IMAGES:
+        x = _of_form(x.reshape(len(y), -1).astype(np.float64), form, folder)
+    return Records(x, y.astype(np.int64), _texts(names), ids, None, {})
 
 
 def _parted(
@@ -238,7 +263,7 @@ def _parted(
     ids: str | None,
     drop: Sequence[str],
     *,
-    may_miss: bool = False,
+    form: str = NUMBERS,
     unit: str | None = None,
 ) -> _Parts:
     for name in (label, member, ids, unit, *drop):
@@ -250,7 +275,7 @@ def _parted(
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
     frame = frame.drop(columns=list(drop))
     apart = [name for name in dict.fromkeys((label, member, ids, unit)) if name is not None]
-    looked_at = frame[apart] if may_miss else frame
+    looked_at = frame if form in (NUMBERS, IMAGES) else frame[apart]
     missing = looked_at.columns[looked_at.isna().any()].tolist()
     if missing:
         raise InputError(
@@ -258,7 +283,7 @@ def _parted(
             f"{missing[0]!r}: fill them, leave the rows out, or --drop the column"
         )
     features = frame[[name for name in frame.columns if name not in apart]]
-    if features.shape[1] == 0 or len(frame) == 0:
+    if (features.shape[1] == 0 and form != ROWS) or len(frame) == 0:
         raise InputError(f"{path} holds no {'records' if len(frame) == 0 else 'features'}")
     names, y = np.unique(frame[label].to_numpy(), return_inverse=True)
     most = len(frame) / 2 if len(names) > MANY_CLASSES else len(frame) - 1
@@ -310,12 +335,16 @@ def _require_no_columns(
     drop: Sequence[str],
     unit: str | None = None,
 ) -> None:
-    named = [name for name in (member, ids, *drop) if name not in (None, "member")]
-    named += [unit] if unit not in (None, "unit") else []
+    arrays = () if path.is_dir() else ("member", "unit")
+    named = [name for name in (member, ids, *drop, unit) if name not in (None, *arrays)]
     if named:
         raise InputError(
-            f"{path} has no column {named[0]!r}: an .npz file has no columns, but the arrays x, y "
-            "and perhaps member and unit"
+            f"{path} has no column {named[0]!r}: "
+            + (
+                "a folder of images has no columns"
+                if path.is_dir()
+                else "an .npz file has no columns, but the arrays x, y and perhaps member and unit"
+            )
         )
 
 

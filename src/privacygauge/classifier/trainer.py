@@ -9,6 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from privacygauge.classifier.held import Held, taken
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.errors import InputError
 
@@ -17,8 +18,8 @@ from privacygauge.errors import InputError
 class Cohort:
     """Models to train: each on rows of the same records, with a random state of its own."""
 
-    x: NDArray[Any]
-    """(n, d) Features."""
+    x: Held
+    """Records of the kind that the user has, mostly features (n, d)."""
     y: Ints
     """(n,) Classes in 0..n_classes-1."""
     inside: Bools
@@ -50,6 +51,10 @@ class Cohort:
     def __getitem__(self, models: slice) -> Cohort:
         """Return the cohort of some of the models."""
         return replace(self, inside=self.inside[models], seeds=self.seeds[models])
+
+    def records(self, rows: Ints) -> Held:
+        """Return the records of some rows."""
+        return taken(self.x, rows)
 
     @property
     def shape(self) -> tuple[int, int, int]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.defences.adversarial_regularisation import AdversarialRegularisation
 from privacygauge.classifier.defences.by_epoch import Trajectories, trajectories
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
-from privacygauge.classifier.shadows import digest_of
+from privacygauge.classifier.held import digest_of
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.core.versions import versions
 from privacygauge.runs.execute import complete

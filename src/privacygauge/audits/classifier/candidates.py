@@ -17,9 +17,9 @@ from privacygauge.classifier.candidates import (
     PerTargetDesign,
     SharedDesign,
 )
-from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
+from privacygauge.classifier.trial import given
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
@@ -34,8 +34,8 @@ from privacygauge.report.values import Origin
 
 def audit_candidates(
     model: object,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: object = None,
+    y: ArrayLike | None = None,
     *,
     iterations: int = 100,
     n_targets: int = 100,
@@ -53,10 +53,10 @@ def audit_candidates(
 
     Parameters
     ----------
-    model : estimator, callable or Trainer
+    model : estimator, callable, Training or Trainer
         As in `audit_model`.
-    x : array_like, shape (n, d)
-        The candidate set; half of it is the training set of each target model.
+    x : array_like or data frame of n records
+        As in `audit_model`. The candidate set; half of it is the training set of each target model.
     y : array_like of int, shape (n,)
     iterations : int
         Each cuts the candidates again and trains two targets.
@@ -85,11 +85,12 @@ def audit_candidates(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    features, labels = require_records(x, y)
+    about = given(model, x, y)
+    features, labels = about.x, about.y
     chosen = SharedDesign() if design is None else design
     owner = owners(unit, None, len(labels))
     game = CandidateGame(
-        as_trainer(model),
+        about.trainer,
         features,
         y=labels,
         iterations=iterations,

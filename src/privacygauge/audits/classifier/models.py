@@ -9,26 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.units import owners, settled, twice, with_unit
-from privacygauge.classifier.estimators import (
-    answers_of,
-    as_trainer,
-    class_names,
-    require_records,
-)
+from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
+from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.pool import Pool, probabilities
-from privacygauge.classifier.pool_game import PoolGame, numeric
+from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
+from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.several_targets import split, until_narrow
 from privacygauge.classifier.shadows import Progress, Trained, failures, train_shadows
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
-from privacygauge.classifier.trainer import Trainer, questions
+from privacygauge.classifier.trainer import queries_of, questions
+from privacygauge.classifier.trial import Given, given
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -44,8 +42,8 @@ class Fitted:
     """A model that exists already, and which records it was trained on."""
 
     model: object
-    """With ``predict_proba``, a PyTorch module, a function from features to probabilities or
-    logits (see `answers_of`), or its predictions."""
+    """With ``predict_proba``, a PyTorch or Keras module, a function from records to probabilities
+    or logits (see `answers_of`), its predictions, or what a `Training` takes for a model."""
     member: ArrayLike
     """(n,) True where the record was in its training set."""
     classes: Sequence[str] = ()
@@ -54,8 +52,8 @@ class Fitted:
 
 def audit_model(
     model: object,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: object = None,
+    y: ArrayLike | None = None,
     *,
     fitted: Fitted | None = None,
     n_shadows: int = 16,
@@ -83,12 +81,15 @@ def audit_model(
 
     Parameters
     ----------
-    model : estimator, callable or Trainer
+    model : estimator, callable, Training or Trainer
         How a model is trained: a scikit-learn, XGBoost or LightGBM estimator; a callable that
-        takes a random state and returns an untrained one; a function of features, classes and
-        a random state that returns a trained model; or `Networks` for PyTorch modules.
-    x : array_like, shape (n, d)
+        takes a random state and returns an untrained one; a function of records, classes and
+        a random state that returns a trained model; `Training` with functions of the numbers of
+        records; or `Networks` for PyTorch modules.
+    x : array_like or data frame of n records
         Candidate records: those that the target may have been trained on, and others like them.
+        Data frames of pandas and polars, texts and images reach a model as they are. A
+        `Training` looks its records up itself.
     y : array_like of int or str, shape (n,)
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
@@ -145,10 +146,9 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    trainer = as_trainer(model)
-    features, labels = require_records(x, y)
-    names = class_names(y)
-    existing = None if fitted is None else _predicted(fitted, trainer, features, labels, names)
+    about = given(model, x, y)
+    trainer, features, labels, names = about.trainer, about.x, about.y, about.names
+    existing = None if fitted is None else _predicted(fitted, about)
     owner = owners(unit, ids, len(labels))
     train = partial(
         train_shadows,
@@ -205,7 +205,7 @@ def audit_pool(
     target: PredictionsLike,
     pool: PoolLike,
     *,
-    features: NDArray[Any] | None = None,
+    features: Held | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
     slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
@@ -288,18 +288,25 @@ def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
     return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
 
-def _predicted(
-    fitted: Fitted, trainer: Trainer, x: NDArray[Any], y: Ints, names: tuple[str, ...]
-) -> Predictions:
-    member = checks.bools(fitted.member, "member", length=len(y))
+def _predicted(fitted: Fitted, about: Given) -> Predictions:
+    member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
         return replace(fitted.model, member=member)
-    asked, k = questions(trainer, x), int(y.max()) + 1
-    answers = answers_of(fitted.model, asked.reshape(-1, x.shape[1]), k, fitted.classes or names)
-    given: dict[str, Any] = {
-        kind: values.reshape(*asked.shape[:2], k) for kind, values in answers.items()
-    }
-    return predictions(labels=y, member=member, name="target model", **given)
+    k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
+    if isinstance(about.trainer, ByRows):
+        asked = replace(about.trainer, names=names)
+        seen, logits, classes = asked.answers(fitted.model, about.x.numbers, k)
+        said: dict[str, Any] = {**finite_answers(seen, logits, classes, k)}
+    elif queries_of(about.trainer) > 1:
+        asked = questions(about.trainer, about.x)
+        flat = asked.reshape(-1, *asked.shape[2:])
+        said = {
+            kind: values.reshape(*asked.shape[:2], k)
+            for kind, values in answers_of(fitted.model, flat, k, names).items()
+        }
+    else:
+        said = {**answers_of(fitted.model, about.x, k, names)}
+    return predictions(labels=about.y, member=member, name="target model", **said)
 
 
 def _as_probabilities(target: Predictions, pool: Pool) -> tuple[Predictions, Pool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
@@ -13,6 +14,7 @@ from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
 from privacygauge.classifier.estimators import n_required
 from privacygauge.classifier.recorded import recorded_target
+from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.tables import Records
 from privacygauge.core.attacks.posterior import ESTIMATORS
 from privacygauge.errors import InputError
@@ -27,7 +29,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
     # Before any code of the user's is imported: the run may have been made with other code.
     invocation = work.invocation(NAME, asked)
     given = materials(asked, work, member=asked.member)
-    fitted = _fitted(asked, given.records, work)
+    fitted = _fitted(asked, given, work)
     shadows = _shadows(asked, given, work)
     if invocation is not None:
         settled = replace(asked, shadows=shadows, budget=None).settled()
@@ -55,15 +57,17 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
         )
 
 
-def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | None:
+def _fitted(asked: ClassifierRequest, given: Materials, work: Work) -> Fitted | None:
+    records = given.records
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
         return Fitted(recorded_target(work.read, records.member, records.y), records.member)
     found = imported(asked.fitted)
-    made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
+    made = inspect.isroutine(found) and n_required(found) == 0
     model = found() if made else found
-    if not hasattr(model, "predict_proba") and not callable(model):
+    known = isinstance(given.trainer, ByRows) or hasattr(model, "predict_proba") or callable(model)
+    if not known:
         raise InputError(
             f"--fitted must name a model with predict_proba, or a function that returns one; "
             f"{asked.fitted} gives {type(model).__name__}"

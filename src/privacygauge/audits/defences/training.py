@@ -29,10 +29,10 @@ from privacygauge.classifier.defences.games import training_attacks, training_ga
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
 from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
 from privacygauge.classifier.defences.trainings import Before
-from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.shadows import Progress, failures
 from privacygauge.classifier.trainer import Trainer
+from privacygauge.classifier.trial import given
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
@@ -46,8 +46,8 @@ _FITTED = (
 
 def audit_training_defences(
     model: object,
-    x: ArrayLike,
-    y: ArrayLike,
+    x: object,
+    y: ArrayLike | None,
     defences: Sequence[TrainingDefence | Defence | Trainer | str],
     *,
     n_shadows: int = 8,
@@ -76,8 +76,8 @@ def audit_training_defences(
     ----------
     model : Networks, or what `audit_model` takes
         How a model is trained without a defence. Most defences at training need `Networks`.
-    x : array_like, shape (n, d)
-        Candidate records.
+    x : array_like or data frame of n records
+        Candidate records, as in `audit_model`; None for a `Training`.
     y : array_like of int, shape (n,)
         Classes in 0..k-1.
     defences : sequence of TrainingDefence, Defence, Trainer or str
@@ -119,8 +119,8 @@ def audit_training_defences(
     choice favours no attack on the target.
     """
     running = Running(command, seed, level, provenance, run)
-    trainer = as_trainer(model)
-    features, labels = require_records(x, y)
+    about = given(model, x, y)
+    trainer, features, labels = about.trainer, about.x, about.y
     asked_for = [as_defence(one, delta) for one in defences]
     require_different(asked_for)
     of, rows = undefended_of(trainer, len(labels), asked_for, seed)

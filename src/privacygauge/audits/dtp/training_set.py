@@ -15,7 +15,7 @@ from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.play import audit_dtp
 from privacygauge.audits.named_models import NETWORKS
 from privacygauge.audits.provenance import file_hashes
-from privacygauge.audits.training import standardised, trainer_named
+from privacygauge.audits.training import on_numbers, standardised, trainer_named
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import measure, span
 from privacygauge.classifier.dtp.bayes_inference import BayesInference
@@ -28,6 +28,7 @@ from privacygauge.classifier.dtp.nearest import NearestNeighbours
 from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.dtp.removal import Order
+from privacygauge.classifier.dtp.training import LearnerTrainer
 from privacygauge.classifier.tables import CategoricalTable, Records, load_categories, load_records
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.core import checks, seeds
@@ -99,8 +100,10 @@ def _exact(asked: DtpRequest) -> _Given:
 
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
+    trainer = on_numbers(trainer_named(asked.model, work))
     records = load_records(asked.data, asked.label, ids=asked.ids, drop=asked.drop)
-    trainer = trainer_named(asked.model, work)
+    if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
+        return _Given(records, records.x, trainer.learner)
     x = standardised(records.x) if asked.model in NETWORKS else records.x
     if not work.quiet:
         _tell_cost(asked, work, trainer, x, records)

@@ -14,6 +14,7 @@ from privacygauge.audits.training import (
     cost_teller,
     data_option,
     materials,
+    on_numbers,
     provenance,
 )
 from privacygauge.errors import InputError
@@ -127,7 +128,7 @@ def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     design = Design(asked.canaries, asked.ordinary, wrong, asked.models, ATTACKS, asked.rates)
     with work.resumable(asked), work.bar("Training models, each in every way") as progress:
         return compared(
-            given.trainer,
+            on_numbers(given.trainer),
             given.x,
             given.records.y,
             asked.defences,

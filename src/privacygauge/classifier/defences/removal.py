@@ -18,6 +18,7 @@ from privacygauge.classifier.dtp.learner import Learner
 from privacygauge.classifier.dtp.naive_bayes import NaiveBayes
 from privacygauge.classifier.dtp.ratios import log_ratio
 from privacygauge.classifier.estimators import as_trainer
+from privacygauge.classifier.held import numeric
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
@@ -211,7 +212,11 @@ class RemoveRisky:
         InputError
             If nothing would be left to train on.
         """
+        x = cohort.x if isinstance(cohort.x, np.ndarray) else numeric(cohort.x)
+        if x is None:
+            raise InputError("removal of risky records needs features that are finite numbers")
         gone = np.zeros(cohort.inside.shape, np.bool_)
+        cohort = replace(cohort, x=x)
         for out, inside in zip(gone, cohort.inside, strict=True):
             out[self._riskiest(cohort, inside)] = True
         return gone

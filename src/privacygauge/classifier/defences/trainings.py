@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.defences.by_epoch import trajectories
 from privacygauge.classifier.defences.early_stopping import EarlyStopping
+from privacygauge.classifier.held import digest_of
 from privacygauge.classifier.networks import Networks
-from privacygauge.classifier.shadows import Progress, digest_of
+from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.trainer import Cohort, Trainer, first_query
 from privacygauge.core.versions import versions
 from privacygauge.runs.contents import Static

@@ -16,7 +16,8 @@ from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.log_answers import log_answers
 from privacygauge.classifier.dtp.network_bounds import with_bounds
 from privacygauge.classifier.dtp.ratios import log_ratio
-from privacygauge.classifier.shadows import Progress, digest_of
+from privacygauge.classifier.held import digest_of
+from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.stacking import Stacking, models_a_task, stacked
 from privacygauge.classifier.trainer import Cohort, Trainer
 from privacygauge.core import checks, seeds

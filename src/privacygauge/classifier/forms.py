@@ -1,0 +1,74 @@
+"""The form in which a model asks for the records of a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+NUMBERS = "numbers"
+"""A column of 0 and 1 for every text, one for every pixel: given unless a model asks for else."""
+
+IMAGES = "images"
+"""Images (n, c, h, w) where the records are a folder of them; numbers otherwise."""
+
+FRAME = "frame"
+"""A pandas data frame with the columns, types and missing values of the file."""
+
+CATEGORIES = "categories"
+"""The same with every column of texts as categories."""
+
+ROWS = "row numbers"
+"""The numbers of the records: the model looks them up itself."""
+
+_FRAMES = ("DataFrame", "pd.DataFrame", "pandas.DataFrame")
+
+
+def form_of(model: object) -> str:
+    """Return the form that an estimator, or a function of records, asks for.
+
+    A frame is asked for by names of columns, and by a function whose first argument is annotated
+    as one; categories by an estimator that is told to take them.
+    """
+    if inspect.isfunction(model):
+        first = next(iter(inspect.signature(model).parameters.values()), None)
+        return NUMBERS if first is None or not _is_frame(first.annotation) else FRAME
+    get = getattr(model, "get_params", None)
+    known: Mapping[str, Any] = {} if get is None else {"": model, **get()}
+    for key, value in known.items():
+        last = key.split("__")[-1]
+        if last == "enable_categorical" and value is True:
+            return CATEGORIES
+        if last in ("categorical_features", "categorical_feature") and _named(value):
+            return CATEGORIES
+    return FRAME if any(_selects(value) for value in known.values()) else NUMBERS
+
+
+def of_form(form: str) -> dict[str, str]:
+    """Return what a trainer says of its form when it describes itself."""
+    return {} if form == NUMBERS else {"records": form}
+
+
+def described_form(description: Mapping[str, Any]) -> str:
+    """Return the form that a trainer describes."""
+    return str(description.get("records", NUMBERS))
+
+
+def _is_frame(annotation: object) -> bool:
+    if isinstance(annotation, type):
+        return annotation.__name__ == "DataFrame" and annotation.__module__.startswith("pandas")
+    return annotation in _FRAMES
+
+
+def _selects(model: object) -> bool:
+    """Return whether a ColumnTransformer takes columns by their names, or by their types."""
+    if type(model).__name__ != "ColumnTransformer":
+        return False
+    chosen = [columns for _, _, columns in getattr(model, "transformers", ())]
+    return any(isinstance(c, str) or callable(c) or _named(c) for c in chosen)
+
+
+def _named(columns: object) -> bool:
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        return False
+    return any(isinstance(column, str) for column in columns)

@@ -1,0 +1,122 @@
+"""Records as users hold them: arrays, data frames, texts, or numbers of records held elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core import units
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+
+Held: TypeAlias = Any
+"""Records, by rows: an array (n, ...), a pandas or polars data frame, or `Numbered`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Numbered:
+    """Records that nobody but the user's own functions can look up."""
+
+    numbers: Ints
+    """(n,) Their numbers wherever the user holds them."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, rows: Ints) -> Numbered:
+        return Numbered(self.numbers[rows])
+
+
+def is_frame(x: object) -> bool:
+    """Return whether records are a pandas or polars data frame."""
+    loaded = (sys.modules.get(name) for name in ("pandas", "polars"))
+    return isinstance(x, tuple(module.DataFrame for module in loaded if module is not None))
+
+
+def taken(x: Held, rows: Ints) -> Held:
+    """Return the records of some rows, of the same kind."""
+    return x.iloc[rows] if hasattr(x, "iloc") else x[rows]
+
+
+def held(x: object, n: int) -> Held:
+    """Return n records as they are given, lists as arrays.
+
+    Raises
+    ------
+    InputError
+        If these are not n records.
+    """
+    if is_frame(x) or isinstance(x, Numbered):
+        found: Held = x
+    else:
+        found = np.asarray(x)
+        if found.dtype.kind == "U":  # as long as each is, not all as long as the longest
+            found = found.astype(object)
+        if found.ndim == 0 and found.dtype.kind == "O":
+            raise InputError(
+                f"x must be an array, a data frame or a list of {n} records, got "
+                f"{type(x).__name__}: give Training(train, predict) for records that only your "
+                "own functions can look up"
+            )
+        if found.ndim < 1 + (found.dtype.kind != "O") or len(found) != n:
+            raise InputError(f"x must have the shape (n, d) with n = {n}, got {found.shape}")
+    if len(found) != n:
+        raise InputError(f"x must hold as many records as y, {n}, got {len(found)}")
+    return found
+
+
+def numeric(x: Held) -> NDArray[Any] | None:
+    """Return records as finite numbers (n, d), as attacks that look at them need; else None."""
+    if is_frame(x):
+        if "category" in map(str, x.dtypes):
+            return None
+        x = x.to_numpy()
+    if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "biuf":
+        return None
+    return x if np.isfinite(x).all() else None
+
+
+def keys(x: Held) -> NDArray[Any]:
+    """Return the same number for records that are equal, (n,)."""
+    if isinstance(x, Numbered):
+        return x.numbers
+    if is_frame(x):
+        return _hashes(x)
+    rows = x.reshape(len(x), -1)
+    if x.dtype.kind in "biuf":
+        return units.fingerprints(rows)
+    return np.array([hash(tuple(row)) for row in rows.tolist()], np.int64)
+
+
+def digest_of(*records: Held) -> str:
+    """Return a hash of arrays or other records, of their shapes and of their types."""
+    digest = hashlib.sha256()
+    for given in records:
+        array = given.numbers if isinstance(given, Numbered) else given
+        if is_frame(given):
+            columns = list(zip(given.columns, map(repr, given.dtypes), strict=True))
+            digest.update(f"{type(given)} {columns}".encode())
+            array = _hashes(given)
+        digest.update(f"{array.dtype} {array.shape}".encode())
+        if array.dtype == object:
+            digest.update(repr(array.tolist()).encode())
+        else:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def _hashes(frame: Held) -> NDArray[np.uint64]:
+    """Return a number for each row, by its values, that is the same in every process."""
+    import pandas as pd
+
+    known = frame if hasattr(frame, "iloc") else frame.to_pandas()
+    try:
+        found = pd.util.hash_pandas_object(known, index=False)
+    except TypeError:  # lists and the like have no hash
+        found = pd.util.hash_pandas_object(known.astype(str), index=False)
+    return np.asarray(found, np.uint64)

@@ -1,0 +1,151 @@
+"""Training by the numbers of records, which the user's own functions look up."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.answers import by_class, checked, classes_of, code_of_users
+from privacygauge.classifier.forms import ROWS, of_form
+from privacygauge.classifier.held import Held, Numbered
+from privacygauge.classifier.trainer import Cohort
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.threads import limited_to
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """How you train and ask models, by the numbers of records that you hold yourself.
+
+    The records may be anything: rows of a data frame, images in a folder, items of a Dataset.
+    Everything random in training has to follow from `seed`: then a run that was interrupted, and
+    any number of processes, give the same result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> x, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    >>> def train(rows, seed):
+    ...     return DecisionTreeClassifier(random_state=seed).fit(x[rows], y[rows])
+    >>> def predict(model, rows):
+    ...     return model.predict_proba(x[rows])
+    >>> training = Training(train, predict, labels=y)
+    """
+
+    train: Callable[[Ints, int], Any]
+    """Takes the numbers of records, (m,) ascending, and a random state in 0..2**31-1; returns a
+    trained model, which may be anything that `predict` takes."""
+    predict: Callable[[Any, Ints], Any]
+    """Takes a model and the numbers of records, (a,); returns probabilities or logits, (a, k)."""
+    labels: ArrayLike | None = field(default=None, compare=False)
+    """(n,) The records' classes, in 0..k-1 or by their names, where nothing else says them."""
+    logits: bool | None = None
+    """Whether `predict` gives logits; found in a trial if None."""
+    label: str = ""
+    """What reports call it; default: the name of `train`."""
+
+    def __post_init__(self) -> None:
+        for name in ("train", "predict"):
+            if not callable(getattr(self, name)):
+                given = type(getattr(self, name)).__name__
+                raise InputError(f"{name} must be a function, got {given}")
+
+
+@dataclass(frozen=True, eq=False)
+class ByRows:
+    """Trains by functions of the numbers of records."""
+
+    training: Training
+    """These functions."""
+    logits: bool = False
+    """Whether logits are kept; probabilities otherwise."""
+    names: tuple[str, ...] = ()
+    """(k,) What models may call the classes 0..k-1."""
+    queries: int = 1
+    """Answers about each record."""
+    tried: bool = False
+    """Whether it was tried on a few records; see `tried`."""
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.training.label or called(self.training.train)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return the names of the functions, and what they give."""
+        functions = {
+            "trained by": origin(self.training.train),
+            "asked by": origin(self.training.predict),
+        }
+        return {**functions, **of_form(ROWS), "logits": self.logits}
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return the predictions that each model gives the `asked` records; see `Trainer`."""
+        numbers, k = self._numbers(cohort.x), cohort.n_classes
+        asked = numbers[cohort.asked]
+        with limited_to(1):
+            found = [
+                self._all_classes(*self.answers(self.model(numbers[inside], seed), asked, k), k)
+                for inside, seed in zip(cohort.inside, cohort.seeds, strict=True)
+            ]
+        return np.stack(found).astype(np.float32 if self.logits else np.float64, copy=False)
+
+    def model(self, numbers: Ints, seed: int) -> object:
+        """Return a model that is trained on the records of these numbers."""
+        with code_of_users(self.name, f"to train on {len(numbers)} records"):
+            return self.training.train(numbers, seed)
+
+    def answers(self, model: object, numbers: Ints, n_classes: int) -> tuple[Floats, bool, Ints]:
+        """Return what a model says, whether these are logits, and of which classes."""
+        name, given = called(self.training.predict), self.training.logits
+        with code_of_users(name, f"to predict {len(numbers)} records"):
+            said = self.training.predict(model, numbers)
+        classes = classes_of(model, n_classes, self.names)
+        seen, logits = checked(
+            said,
+            len(numbers),
+            classes,
+            n_classes,
+            name,
+            non_negative=given is True or self.logits,
+            proper=given is False,
+        )
+        return seen, logits if given is None else given, classes
+
+    def _all_classes(self, seen: Floats, logits: bool, classes: Ints, n_classes: int) -> Floats:
+        if not self.logits:
+            return by_class(seen, logits, classes, n_classes)
+        if len(classes) < n_classes:
+            raise InputError(f"{self.name} gives no logits of {n_classes - len(classes)} classes")
+        return np.asarray(seen[..., np.argsort(classes)])
+
+    def _numbers(self, x: Held) -> Ints:
+        if not isinstance(x, Numbered):
+            raise InputError(
+                f"{self.name} trains by the numbers of records, and this audit makes records of "
+                "its own: give a function of features, classes and a random state"
+            )
+        return x.numbers
+
+
+def called(function: object) -> str:
+    """Return what reports call a function, or a partial of one."""
+    inner = getattr(function, "func", function)
+    return str(getattr(inner, "__qualname__", type(inner).__name__))
+
+
+def origin(function: object) -> str:
+    """Return the module and the name of a function."""
+    inner = getattr(function, "func", function)
+    named = inner if inspect.isfunction(inner) else type(inner)
+    return _ADDRESS.sub("", f"{named.__module__}.{named.__qualname__}")

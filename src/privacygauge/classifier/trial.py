@@ -1,0 +1,171 @@
+"""What trains models, with the records that it is given, tried on a few of them first."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privacygauge.classifier.answers import UserCodeError
+from privacygauge.classifier.estimators import (
+    Estimators,
+    Function,
+    as_trainer,
+    class_names,
+    require_records,
+)
+from privacygauge.classifier.held import Held, Numbered, held, numeric
+from privacygauge.classifier.rows import ByRows, called
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import checks
+from privacygauge.core.checks import Ints
+from privacygauge.errors import InputError
+from privacygauge.runs.code import Recorded
+from privacygauge.runs.threads import one_thread
+
+EACH = 10
+"""Records of every class that a trial trains on; fewer where that is more than `MOST` together."""
+
+MOST = 300
+"""Records that a trial trains on, but for two of every class."""
+
+Tried: TypeAlias = Estimators | Function | ByRows
+"""What runs code of users."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """A way to train, and what it trains on, as checked as both can be without training."""
+
+    trainer: Trainer
+    """Trains models."""
+    x: Held
+    """Records, as the trainer takes them."""
+    y: Ints
+    """(n,) Classes in 0..k-1."""
+    names: tuple[str, ...]
+    """(k,) The classes' names; empty where they are numbers."""
+
+
+def given(model: object, x: object, y: ArrayLike | None) -> Given:
+    """Return what trains models, tried on a few records, with its records and their classes.
+
+    Parameters
+    ----------
+    model : object
+        What `as_trainer` takes.
+    x : array_like or data frame of n records, or None
+        None for a `Training`, which looks records up itself.
+    y : array_like of int or str, shape (n,), or None
+        None where a `Training` has labels.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+    """
+    trainer = as_trainer(model)
+    if isinstance(trainer, ByRows):
+        y = trainer.training.labels if y is None else y
+    if y is None:
+        raise InputError("y must hold the classes of the records, got None")
+    if isinstance(trainer, ByRows) and not isinstance(x, Numbered):
+        if x is not None:
+            raise InputError(
+                "a Training looks its records up itself: leave x out, or give x to a function of "
+                "features, classes and a random state"
+            )
+        x = Numbered(np.arange(len(np.asarray(y))))
+    names = class_names(y)
+    records, labels = _records(trainer, x, y, names)
+    return Given(tried(with_names(trainer, names), records, labels), records, labels, names)
+
+
+def _records(
+    trainer: Trainer, x: object, y: ArrayLike, names: tuple[str, ...]
+) -> tuple[Held, Ints]:
+    """Return records of the kind that they are of, for trainers that take any kind."""
+    if not isinstance(trainer, Tried | Recorded):
+        return require_records(x, y)
+    labels = np.asarray(y)
+    if names:
+        labels = np.searchsorted(names, labels.astype(np.str_))
+    labels = checks.classes(labels, "y")
+    records = held(x, len(labels))
+    if len(labels) == 0:
+        raise InputError("x and y hold no records")
+    return records, labels
+
+
+def with_names(trainer: Trainer, names: tuple[str, ...]) -> Trainer:
+    """Return a trainer that knows what the user calls the classes."""
+    if not names or not isinstance(trainer, Estimators | ByRows):
+        return trainer
+    return replace(trainer, names=names)
+
+
+def tried(trainer: Trainer, x: Held, y: Ints) -> Trainer:
+    """Return a trainer that has trained a model on a few records, and asked it about them.
+
+    Nothing is tried twice, nor estimators on features that are finite numbers. Where a few
+    records of every class are too few to train on, half of all are taken.
+
+    Raises
+    ------
+    InputError
+        One line: which function, what was expected of it, and what came.
+    """
+    if isinstance(trainer, Estimators):
+        return trainer if trainer.tried or numeric(x) is not None else _tried(trainer, x, y)
+    if isinstance(trainer, Function | ByRows) and not trainer.tried:
+        return _tried(trainer, x, y)
+    return trainer
+
+
+def _tried(trainer: Tried, x: Held, y: Ints) -> Trainer:
+    classes = np.unique(y)
+    each = max(2, min(EACH, MOST // len(classes)))
+    few = np.sort(np.concatenate([np.flatnonzero(y == c)[:each] for c in classes]))
+    half = np.arange(0, len(y), 2)
+    if len(few) < len(half):
+        try:
+            return _after_trial(trainer, x, y, few)
+        except UserCodeError:  # perhaps because they are few
+            pass
+    return _after_trial(trainer, x, y, half)
+
+
+def _after_trial(trainer: Tried, x: Held, y: Ints, rows: Ints) -> Trainer:
+    """Return the trainer after a trial on some records, or say what was wrong."""
+    inside = np.isin(np.arange(len(y)), rows)[None]
+    cohort = Cohort(x, y, inside, (0,), int(y.max()) + 1, rows)
+    try:
+        # What few records make a library warn of says nothing about training on all.
+        with one_thread(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _asked(trainer, cohort)
+    except InputError as error:
+        told = f"{error} (in a trial on {len(rows)} records, before the first model)"
+        raise type(error)(told) from error
+
+
+def _asked(trainer: Tried, cohort: Cohort) -> Trainer:
+    if not isinstance(trainer, ByRows):
+        _require_finite(trainer.train(cohort)[0], trainer.name)
+        return replace(trainer, tried=True)
+    numbers = cohort.x.numbers[cohort.asked]
+    model = trainer.model(numbers, 0)
+    seen, logits, _ = trainer.answers(model, numbers, cohort.n_classes)
+    name = called(trainer.training.predict)
+    _require_finite(seen, name)
+    queries = 1 if seen.ndim == 2 else seen.shape[1]
+    return replace(trainer, logits=logits, queries=queries, tried=True)
+
+
+def _require_finite(seen: NDArray[Any], name: str) -> None:
+    bad = int(np.count_nonzero(~np.isfinite(seen).all(axis=-1)))
+    if bad:
+        raise UserCodeError(f"{name} gave predictions that are not finite for {bad} records")

@@ -1,0 +1,77 @@
+"""Images in a folder for each class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.datasets.bounds import check_size
+from privacygauge.errors import InputError
+
+
+def image_files(folder: Path) -> list[Path]:
+    """Return the images in the folders of a folder, by folder and then by name.
+
+    Raises
+    ------
+    InputError
+        If there are none.
+    """
+    from PIL import Image
+
+    known = Image.registered_extensions()
+    classes = sorted(path for path in folder.iterdir() if path.is_dir())
+    found = [
+        path
+        for each in classes
+        for path in sorted(each.rglob("*"))
+        if path.is_file() and path.suffix.lower() in known
+    ]
+    if not found:
+        raise InputError(
+            f"{folder} holds no images in a folder for each class, such as {folder}/cat/1.png"
+        )
+    return found
+
+
+def read_images(files: Sequence[Path]) -> NDArray[np.uint8]:
+    """Return images of one size, (n, c, h, w), with c = 1 where all are grey and 3 otherwise.
+
+    Raises
+    ------
+    InputError
+        One line: the image, what is wrong, and the way out.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    sizes, grey = [], True
+    for path in files:
+        try:
+            with Image.open(path) as image:
+                sizes.append(image.size)
+                grey = grey and image.mode in ("1", "L")
+        except UnidentifiedImageError as error:
+            raise InputError(f"{path} is damaged or no image") from error
+    other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
+    if other is not None:
+        (width, height), (w, h) = sizes[0], sizes[other]
+        raise InputError(
+            f"images must be of one size: {files[0]} is {width} x {height}, {files[other]} is "
+            f"{w} x {h}; resize them, or read them in functions of your own (Training)"
+        )
+    width, height = sizes[0]
+    channels = 1 if grey else 3
+    there = sum(path.stat().st_size for path in files)
+    check_size(files[0].parent.parent, there, len(files) * channels * height * width)
+    result = np.empty((len(files), height, width, channels), np.uint8)
+    for place, path in zip(result, files, strict=True):
+        try:
+            with Image.open(path) as image:
+                pixels = np.asarray(image.convert("L" if grey else "RGB"))
+        except OSError as error:
+            raise InputError(f"{path} is damaged or no image") from error
+        place[:] = pixels.reshape(place.shape)
+    return np.ascontiguousarray(result.transpose(0, 3, 1, 2))
