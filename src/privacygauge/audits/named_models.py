@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from privacygauge.classifier.estimators import ProbabilisticClassifier
+from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
 from privacygauge.errors import InputError
 
 
@@ -84,6 +84,19 @@ def named(name: str) -> object:
             f"{name!r}"
         )
     return imported(name)
+
+
+def fitted_model(name: str) -> object:
+    """Return the trained model that FILE.py:NAME names, or that a function of that name returns."""
+    found = imported(name)
+    made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
+    model = found() if made else found
+    if not hasattr(model, "predict_proba") and not callable(model):
+        raise InputError(
+            f"--fitted must name a model with predict_proba, or a function that returns one; "
+            f"{name} gives {type(model).__name__}"
+        )
+    return model
 
 
 def imported(name: str) -> Any:

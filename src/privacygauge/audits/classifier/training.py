@@ -7,11 +7,10 @@ from dataclasses import replace
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import Fitted, audit_model
-from privacygauge.audits.named_models import imported
+from privacygauge.audits.named_models import fitted_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
-from privacygauge.classifier.estimators import n_required
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.tables import Records
 from privacygauge.core.attacks.posterior import ESTIMATORS
@@ -59,15 +58,7 @@ def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | 
         return None
     if work.read is not None:
         return Fitted(recorded_target(work.read, records.member, records.y), records.member)
-    found = imported(asked.fitted)
-    made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
-    model = found() if made else found
-    if not hasattr(model, "predict_proba") and not callable(model):
-        raise InputError(
-            f"--fitted must name a model with predict_proba, or a function that returns one; "
-            f"{asked.fitted} gives {type(model).__name__}"
-        )
-    return Fitted(model, records.member, records.names)
+    return Fitted(fitted_model(asked.fitted), records.member, records.names)
 
 
 def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
