@@ -86,12 +86,16 @@ def named(name: str) -> object:
     return imported(name)
 
 
-def fitted_model(name: str) -> object:
-    """Return the trained model that FILE.py:NAME names, or that a function of that name returns."""
+def fitted_model(name: str, *, labels: bool = False) -> object:
+    """Return the trained model that FILE.py:NAME names, or that a function of that name returns.
+
+    One that predicts classes only will do where `labels`.
+    """
     found = imported(name)
     made = callable(found) and not hasattr(found, "predict_proba") and n_required(found) == 0
     model = found() if made else found
-    if not hasattr(model, "predict_proba") and not callable(model):
+    enough = labels and hasattr(model, "predict")
+    if not enough and not hasattr(model, "predict_proba") and not callable(model):
         raise InputError(
             f"--fitted must name a model with predict_proba, or a function that returns one; "
             f"{name} gives {type(model).__name__}"

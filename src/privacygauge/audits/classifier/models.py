@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.label_only import Further, label_predictions, merged
 from privacygauge.audits.units import owners, settled, twice, with_unit
 from privacygauge.classifier.estimators import (
     answers_of,
@@ -21,6 +22,7 @@ from privacygauge.classifier.estimators import (
     require_records,
 )
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
+from privacygauge.classifier.label_only import LabelOnly, LabelOnlyTrainer, with_labels
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame, numeric
 from privacygauge.classifier.predictions import Predictions, predictions
@@ -52,6 +54,7 @@ def audit_model(
     y: ArrayLike,
     *,
     fitted: Fitted | None = None,
+    label_only: LabelOnly | None = None,
     n_shadows: int = 16,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
@@ -86,6 +89,8 @@ def audit_model(
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
         The model to audit, where it exists already.
+    label_only : LabelOnly, optional
+        The adversary sees classes only, and makes these queries about each record.
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
@@ -134,10 +139,14 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    trainer = as_trainer(model)
     features, labels = require_records(x, y)
     names = class_names(y)
-    existing = None if fitted is None else _predicted(fitted, features, labels, names)
+    trainer, kinds = as_trainer(model if label_only is None else with_labels(model)), 1
+    if label_only is not None:
+        trainer, kinds = LabelOnlyTrainer(trainer, label_only, seed), len(label_only.names)
+    existing = (
+        None if fitted is None else _predicted(fitted, features, labels, names, label_only, seed)
+    )
     owner = owners(unit, ids, len(labels))
     trained = train_shadows(
         trainer,
@@ -146,6 +155,7 @@ def audit_model(
         n_shadows=n_shadows,
         unit=owner,
         with_target=existing is None,
+        kinds=kinds,
         seed=seed,
         run=run,
         weights=weights,
@@ -157,9 +167,14 @@ def audit_model(
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
+    pool, further, asked = trained.pool, None, {}
+    if label_only is not None:
+        target, pool, further = merged(target, pool, label_only)
+        asked = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     return audit_pool(
         _named(replace(target, classes=names), ids, slices, owner),
-        trained.pool,
+        pool,
+        further=further,
         features=features,
         attacks=attacks,
         estimator=estimator,
@@ -168,7 +183,7 @@ def audit_model(
         seed=seed,
         level=level,
         command=command,
-        provenance={"model": trainer.name, **(provenance or {})},
+        provenance={"model": trainer.name, **asked, **(provenance or {})},
     )
 
 
@@ -176,6 +191,7 @@ def audit_pool(
     target: PredictionsLike,
     pool: PoolLike,
     *,
+    further: Further | None = None,
     features: NDArray[Any] | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
@@ -199,6 +215,8 @@ def audit_pool(
         Predictions of shadow models on the target's records, in the same order; see `as_pool`.
         Who was trained on what must come from independent coins: exact halves would give the
         target's bit away.
+    further : Further, optional
+        Signals of label-only queries.
     features : ndarray, shape (n, d), optional
         The records themselves, for attacks that look at them.
     attacks : sequence of Attack, optional
@@ -227,13 +245,16 @@ def audit_pool(
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
+    known = None if features is None else numeric(features)
+    rounds = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
+    suite = pool_attacks(logits=target.logits)
+    if further is not None:
+        rounds, suite = [further.onto(dealt) for dealt in rounds], further.attacks
     return assemble(
-        PoolGame(target, pool, None if features is None else numeric(features)).deal(
-            1, seeds.stream(seed, "deal")
-        ),
-        pool_attacks(logits=target.logits) if attacks is None else attacks,
+        rounds,
+        suite if attacks is None else attacks,
         target,
-        caveats.pool_description(target, pool, drawn=drawn),
+        caveats.pool_description(target, pool, drawn=drawn, labels=further is not None),
         Request(estimator, columns, contents, seed, level, command, about),
         has_shadow=True,
         skipped=unsliced,
@@ -241,10 +262,20 @@ def audit_pool(
     )
 
 
-def _predicted(fitted: Fitted, x: NDArray[Any], y: Ints, names: tuple[str, ...]) -> Predictions:
+def _predicted(
+    fitted: Fitted,
+    x: NDArray[Any],
+    y: Ints,
+    names: tuple[str, ...],
+    label_only: LabelOnly | None,
+    seed: int,
+) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(y))
     if isinstance(fitted.model, Predictions):
-        return replace(fitted.model, member=member)
+        return replace(fitted.model, member=np.resize(member, len(fitted.model)))
+    if label_only is not None:
+        called = tuple(fitted.classes) or names
+        return label_predictions(fitted.model, x, y, member, called, label_only, seed)
     given: dict[str, Any] = {
         **answers_of(fitted.model, x, int(y.max()) + 1, fitted.classes or names)
     }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import Fitted, audit_model
@@ -11,6 +13,7 @@ from privacygauge.audits.named_models import fitted_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
+from privacygauge.classifier.label_only import LabelOnly
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.tables import Records
 from privacygauge.core.attacks.posterior import ESTIMATORS
@@ -37,6 +40,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             given.x,
             given.records.y,
             fitted=fitted,
+            label_only=LabelOnly() if asked.label_only else None,
             n_shadows=shadows,
             estimator=ESTIMATORS[asked.risk],
             slices=given.records.columns,
@@ -57,8 +61,11 @@ def _fitted(asked: ClassifierRequest, records: Records, work: Work) -> Fitted | 
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
-        return Fitted(recorded_target(work.read, records.member, records.y), records.member)
-    return Fitted(fitted_model(asked.fitted), records.member, records.names)
+        kinds = len(LabelOnly().names) if asked.label_only else 1
+        member, y = np.tile(records.member, kinds), np.tile(records.y, kinds)
+        return Fitted(recorded_target(work.read, member, y), records.member)
+    model = fitted_model(asked.fitted, labels=asked.label_only)
+    return Fitted(model, records.member, records.names)
 
 
 def _shadows(asked: ClassifierRequest, given: Materials, work: Work) -> int:
