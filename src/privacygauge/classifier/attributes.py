@@ -313,9 +313,10 @@ def _boosted(known: Floats, code: Ints, asked: Floats, n_values: int, seed: int)
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
-        max_iter=60,
-        max_leaf_nodes=8,
-        min_samples_leaf=max(5, min(20, len(code) // 50)),
+        max_iter=80,
+        learning_rate=0.05,
+        max_leaf_nodes=6,
+        min_samples_leaf=max(5, min(20, len(code) // 25)),
         early_stopping=False,
         random_state=seed,
     )
