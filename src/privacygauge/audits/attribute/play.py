@@ -137,8 +137,8 @@ def audit_attribute(
         np.arange(len(table)) if ids is None else checks.vector(ids, "ids", length=len(table)),
     )
     told = tuple(
-        f"The success of {plain(attack.name)} is higher for non-members than for members (by "
-        f"{percent_estimate(attack.difference)}): check that the sides were not swapped."
+        f"The success of {plain(attack.name)} is higher for non-members than for members "
+        f"(difference {percent_estimate(attack.difference)}): check that the sides were not swapped."
         for attack in audit.inverted
     )
     return replace(audit, origin=replace(origin, warnings=(*origin.warnings, *told)))

@@ -114,8 +114,8 @@ def verdict(f: AttributeAudit) -> Verdict:
     column = plain(f.column)
     leak = found is not grades.NONE
     headline = (
-        f"The model gives {column} away: of {_name(best)}, guesses are right "
-        f"{_points(best.difference.low)} more often for members, at least"
+        f"The model gives {column} away: guesses are right at least "
+        f"{_points(best.difference.low)} more often for members than for others"
         if leak
         else f"No leak of {column} found: members' values are guessed no more often than others'"
     )
@@ -183,10 +183,10 @@ def _beside(f: AttributeAudit) -> str:
         return f"What imputation guesses without the model is not known: it {found.reason}."
     name, gain = max(f.beyond.items(), key=lambda known: known[1].low)
     better = (
-        f"No attack surely guesses more of the members than imputation does: at most {name}, by "
-        f"{percent_estimate(gain)}"
+        "No attack is significantly better for members than imputation: the best of them, "
+        f"{name}, gains {percent_estimate(gain)}"
         if gain.low <= 0
-        else f"For members {name} is right more often than imputation, by {percent_estimate(gain)}"
+        else f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
     )
     return (
         f"Without the model, imputation from the other columns is right for "
