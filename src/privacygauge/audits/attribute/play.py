@@ -138,7 +138,7 @@ def audit_attribute(
     )
     told = tuple(
         f"The success of {plain(attack.name)} is higher for non-members than for members "
-        f"(difference {percent_estimate(attack.difference)}): check that the sides were not swapped."
+        f"(difference {percent_estimate(attack.difference)}): were the sides swapped?"
         for attack in audit.inverted
     )
     return replace(audit, origin=replace(origin, warnings=(*origin.warnings, *told)))
