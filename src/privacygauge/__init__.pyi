@@ -6,6 +6,8 @@ from . import generators as generators
 from . import hooks as hooks
 from . import learners as learners
 from . import metrics as metrics
+from .audits.attribute.found import AttributeAudit as AttributeAudit
+from .audits.attribute.play import audit_attribute as audit_attribute
 from .audits.classifier.candidates import audit_candidates as audit_candidates
 from .audits.classifier.found import Audit as Audit
 from .audits.classifier.found import CandidateAudit as CandidateAudit

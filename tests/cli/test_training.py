@@ -321,6 +321,21 @@ def test_a_model_that_exists_is_audited(inside, tmp_path, name):
     assert "no coins were drawn" in json.loads(done.stdout)["game"]["secret"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_label_only_audit_is_reported_again_from_its_run(inside, tmp_path, exists):
+    member = ("--fitted", "user_models.py:known", "--member", "trained")
+    asked = (*given("--drop", "name", model="nearest"), "--label-only", "--shadows", 3)
+    done = inside(*asked, *(member if exists else ()), "--jobs", 1, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    first = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert first["provenance"]["queries per record"] == "71"
+    assert {"noise-0.1", "boundary-distance"} <= {attack["name"] for attack in first["attacks"]}
+    assert inside("report", tmp_path / "out").returncode == 0
+    again = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert again["attacks"] == first["attacks"]
+
+
 def given(*more, model="naive-bayes", data="t.csv", label="sick"):
     return ("classifier", "--model", model, "--data", data, "--label", label, *more)
 
@@ -355,6 +370,7 @@ def given(*more, model="naive-bayes", data="t.csv", label="sick"):
         (given("--fitted", "user_models.py:number", "--member", "trained"), "gives int"),
         (given("--shadow", "s.npz"), "--shadow goes with TARGET"),
         (given("--slice", "ward"), "--slice goes with TARGET"),
+        (("classifier", "p.npz", "--label-only"), "it goes with --model, not with TARGET"),
         (("classifier", "p.npz", "--model", "nearest"), "give either TARGET, or --model and"),
         (("classifier", "p.npz", "--data", "t.csv"), "not both"),
         (("classifier", "--model", "nearest"), "both --model and --data"),

@@ -32,6 +32,7 @@ from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Origin, Plot, Report, Severity
+from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
 from tests.audits import example_generator as generator
 from tests.audits import example_trained_defences as trained
@@ -171,6 +172,10 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "a classifier without a leak": lambda: of_records(0.0),
     "a classifier, reversed": of_swapped_sides,
     "a classifier, few records": lambda: of_records(1.0, 24),
+    "an attribute that leaks": lambda: column.audited(0).report(),
+    "an attribute without a leak": lambda: column.audited(0, leak=False).report(),
+    "an attribute, reversed": lambda: column.audited(0, swapped=True).report(),
+    "an attribute, few others": lambda: column.audited(1, n=60, share=0.9).report(),
     "single candidates": lambda: of_candidates(0),
     "single candidates, measured": lambda: of_candidates(1),
 }

@@ -25,6 +25,7 @@ from privacygauge.report.values import Verdict
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Identity, Silence
+from tests.audits import example_attribute
 from tests.audits.test_worst_case import Known, clear_records
 from tests.classifier.made import made_pool_game, made_up
 from tests.language.made_scores import made_scores
@@ -169,6 +170,10 @@ def signals(turn: str, leak: float, seed: int) -> Any:
     )
 
 
+def attribute(turn: str, leak: float, seed: int) -> pg.AttributeAudit:
+    return example_attribute.audited(seed, leak=leak > 0, swapped=turn == SIDES)
+
+
 KINDS: Mapping[str, Callable[[str, float, int], Any]] = {
     "predictions with a shadow model": predictions,
     "predictions alone": lambda *asked: predictions(*asked, shadow=False),
@@ -179,13 +184,19 @@ KINDS: Mapping[str, Callable[[str, float, int], Any]] = {
     "a privacy claim, many runs": lambda *asked: claim(*asked, design=ManyRuns()),
     "a generator": generator,
     "a released table": table,
+    "a sensitive column": attribute,
     "energies of texts": language,
     "further signals of texts": signals,
 }
 """From how it is played, the leak and a seed to the audit."""
 
-IMPOSSIBLE = {("a generator", SIDES), ("a released table", SCORES)}
-"""A generator's sides are dealt by the audit; a released table's scores are computed by it."""
+IMPOSSIBLE = {
+    ("a generator", SIDES),
+    ("a released table", SCORES),
+    ("a sensitive column", SCORES),
+}
+"""A generator's sides are dealt by the audit; the scores of a released table and the guesses of a
+column are made by it."""
 
 
 def verdict_of(audit: Reported) -> Verdict:

@@ -193,12 +193,15 @@ def uncalibrated(risk: Risk) -> list[str]:
     ]
 
 
-def pool_description(target: Predictions, pool: Pool, *, drawn: bool) -> GameDescription:
-    """Return the game against a pool of shadow models in words."""
+def pool_description(
+    target: Predictions, pool: Pool, *, drawn: bool, labels: bool = False
+) -> GameDescription:
+    """Return the game against a pool of shadow models in words; of classes only if `labels`."""
+    seen = "the class that the model predicts" if labels else "the model's full prediction"
     return GameDescription(
         "membership inference with shadow models",
         "Was this record in the model's training set?",
-        "Sees the model's full prediction and the true class of a record (black box), knows the "
+        f"Sees {seen} and the true class of a record (black box), knows the "
         "candidate records and how the model is trained, and has trained "
         f"{len(pool)} models of its own on candidates that fair coins put in them",
         _DRAWN if drawn else _GIVEN,

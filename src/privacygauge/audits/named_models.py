@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from privacygauge.classifier.estimators import ProbabilisticClassifier
+from privacygauge.classifier.estimators import ProbabilisticClassifier, n_required
 from privacygauge.errors import InputError
 
 
@@ -84,6 +84,23 @@ def named(name: str) -> object:
             f"{name!r}"
         )
     return imported(name)
+
+
+def fitted_model(name: str, *, labels: bool = False, anything: bool = False) -> object:
+    """Return the trained model that FILE.py:NAME names, or that a function of that name returns.
+
+    One that predicts classes only will do where `labels`; any object where `anything`.
+    """
+    found = imported(name)
+    made = inspect.isroutine(found) and n_required(found) == 0
+    model = found() if made else found
+    enough = anything or (labels and hasattr(model, "predict"))
+    if not enough and not hasattr(model, "predict_proba") and not callable(model):
+        raise InputError(
+            f"--fitted must name a model with predict_proba, or a function that returns one; "
+            f"{name} gives {type(model).__name__}"
+        )
+    return model
 
 
 def imported(name: str) -> Any:

@@ -59,7 +59,7 @@ class Learned:
         if member.all() or not member.any():
             return Skipped(self.name, "too few shadow records")
         asked = _features(rows, dict(observation.signals), self.top, resolved)
-        value = _boosted(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
+        value = boosted(known, member.astype(np.int64), asked, int(rng.integers(2**31)))
         return Scores(value, Cut(0.0, "of even odds"))
 
 
@@ -80,7 +80,8 @@ def _features(rows: Rows, signals: dict[str, Floats], top: int, resolved: Resolu
     return np.column_stack([sorted_logs, *metrics])
 
 
-def _boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
+def boosted(known: Floats, member: Ints, asked: Floats, seed: int) -> Floats:
+    """Return the log-odds, at even odds, that asked rows are members like those that are known."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(

@@ -112,6 +112,7 @@ def train_shadows(
     n_shadows: int = 16,
     unit: Ints | None = None,
     with_target: bool = True,
+    kinds: int = 1,
     seed: int = 0,
     run: str | Path | None = None,
     weights: str | Path | None = None,
@@ -135,6 +136,8 @@ def train_shadows(
         Whose records they are: one coin puts all of a unit in, or leaves all out.
     with_target : bool
         Whether to train a target beside them.
+    kinds : int
+        How often each record is predicted: the rows are all records so many times over.
     seed : int
     run : str or Path, optional
         Folder of the run, or a URL that fsspec knows. What it holds already is not trained again,
@@ -162,7 +165,7 @@ def train_shadows(
     with kept_or_scratch(run) as folder:
         values = train_all(
             trainer,
-            cohort_of(x, y, inside, seed),
+            cohort_of(x, y, inside, seed, asked=np.tile(np.arange(len(y)), kinds)),
             seed=seed,
             run=folder,
             weights=None if weights is None else Path(weights).absolute(),
@@ -171,7 +174,8 @@ def train_shadows(
             n_jobs=n_jobs,
             progress=progress,
         )
-    return _trained(values, trainer.logits, inside, y, with_target)
+    asked = np.tile(inside, kinds), np.tile(y, kinds)
+    return _trained(values, trainer.logits, *asked, with_target)
 
 
 def cohort_of(

@@ -60,6 +60,28 @@ class Records:
             taken(self.x, rows), self.y[rows], self.names, self.ids[rows], member, columns, unit
         )
 
+    def places(self, name: str) -> tuple[list[int], tuple[str, ...]]:
+        """Return the columns of `x` that hold a column of the table, and its texts in their order.
+
+        Raises
+        ------
+        InputError
+            If there is no such column.
+        """
+        if name not in self.columns:
+            have = checks.listed(self.columns) or "none: an .npz file has no names"
+            raise InputError(f"no column {name!r} among the features; the columns are {have}")
+        numbers = [key for key, values in self.columns.items() if values.dtype.kind in "biuf"]
+        if name in numbers:
+            return [numbers.index(name)], ()
+        first = len(numbers)
+        for key, values in self.columns.items():
+            if key == name:
+                break
+            first += 0 if key in numbers else len(np.unique(values))
+        texts = np.unique(self.columns[name]).tolist()
+        return list(range(first, first + len(texts))), tuple(texts)
+
 
 @dataclass(frozen=True, eq=False)
 class CategoricalTable:

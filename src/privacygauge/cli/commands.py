@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from privacygauge.audits.asking import Command
+from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
 from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
 from privacygauge.audits.classifier.demo import COMMAND as DEMO
 from privacygauge.audits.defences.asks import COMMAND as DEFEND
@@ -22,6 +23,7 @@ from privacygauge.audits.worst_case.asks import COMMAND as WORST_CASE
 COMMANDS: tuple[Command[Any], ...] = (
     DEMO,
     CLASSIFIER,
+    ATTRIBUTE,
     DEFEND,
     WORST_CASE,
     DTP,

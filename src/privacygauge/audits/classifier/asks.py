@@ -123,6 +123,13 @@ class ClassifierRequest(Training):
         default=None,
         panel=TRAINING,
     )
+    label_only: bool = option(
+        "--label-only",
+        "",
+        "The adversary sees predicted classes only, and asks about each record many times.",
+        default=False,
+        panel=TRAINING,
+    )
     shadows: int | None = option(
         "--shadows",
         "N",
@@ -157,6 +164,8 @@ class ClassifierRequest(Training):
             raise InputError(f"--risk must be {' or '.join(RISKS)}, got {self.risk!r}")
         if self.target is None:
             self._check_training()
+        elif self.label_only:
+            raise InputError("--label-only asks a model: it goes with --model, not with TARGET")
         elif self.model is not None or self.data is not None:
             raise InputError("give either TARGET, or --model and --data, not both")
         elif self.shadow is not None and self.pool is not None:

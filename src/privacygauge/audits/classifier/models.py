@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.classifier.label_only import Further, label_predictions, merged
 from privacygauge.audits.units import owners, settled, twice, with_unit
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.held import Held, numeric
+from privacygauge.classifier.label_only import LabelOnly, LabelOnlyTrainer, with_labels
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
@@ -56,6 +58,7 @@ def audit_model(
     y: ArrayLike | None = None,
     *,
     fitted: Fitted | None = None,
+    label_only: LabelOnly | None = None,
     n_shadows: int = 16,
     half_width: float | None = None,
     attacks: Sequence[Attack] | None = None,
@@ -94,6 +97,8 @@ def audit_model(
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
         The model to audit, where it exists already.
+    label_only : LabelOnly, optional
+        The adversary sees classes only, and makes these queries about each record.
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
         each record can have a variance of its own.
@@ -146,9 +151,13 @@ def audit_model(
     """
     checks.level(level)
     seeds.non_negative(seed)
-    about = given(model, x, y)
+    about = given(model if label_only is None else with_labels(model), x, y)
     trainer, features, labels, names = about.trainer, about.x, about.y, about.names
-    existing = None if fitted is None else _predicted(fitted, about)
+    kinds = 1
+    if label_only is not None:
+        _require_numbers(features, half_width)
+        trainer, kinds = LabelOnlyTrainer(trainer, label_only, seed), len(label_only.names)
+    existing = None if fitted is None else _predicted(fitted, about, label_only, seed)
     owner = owners(unit, ids, len(labels))
     train = partial(
         train_shadows,
@@ -157,6 +166,7 @@ def audit_model(
         labels,
         unit=owner,
         with_target=existing is None,
+        kinds=kinds,
         seed=seed,
         weights=weights,
         existing=existing,
@@ -185,9 +195,14 @@ def audit_model(
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
+    pool, further, asked = trained.pool, None, {}
+    if label_only is not None:
+        target, pool, further = merged(target, pool, label_only)
+        asked = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
         _named(replace(target, classes=names), ids, slices, owner),
-        trained.pool,
+        pool,
+        further=further,
         features=features,
         attacks=attacks,
         estimator=estimator,
@@ -196,7 +211,7 @@ def audit_model(
         seed=seed,
         level=level,
         command=command,
-        provenance={"model": trainer.name, **(provenance or {})},
+        provenance={"model": trainer.name, **asked, **(provenance or {})},
     )
     return replace(audit, targets=several)
 
@@ -205,6 +220,7 @@ def audit_pool(
     target: PredictionsLike,
     pool: PoolLike,
     *,
+    further: Further | None = None,
     features: Held | None = None,
     attacks: Sequence[Attack] | None = None,
     estimator: Estimator | None = None,
@@ -228,6 +244,8 @@ def audit_pool(
         Predictions of shadow models on the target's records, in the same order; see `as_pool`.
         Who was trained on what must come from independent coins: exact halves would give the
         target's bit away.
+    further : Further, optional
+        Signals of label-only queries.
     features : ndarray, shape (n, d), optional
         The records themselves, for attacks that look at them.
     attacks : sequence of Attack, optional
@@ -256,13 +274,16 @@ def audit_pool(
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
     contents = contents_of(target, show_columns)
-    game = PoolGame(target, pool, None if features is None else numeric(features))
-    [dealt] = game.deal(1, seeds.stream(seed, "deal"))
+    known = None if features is None else numeric(features)
+    [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
+    suite = pool_attacks(logits=target.logits)
+    if further is not None:
+        dealt, suite = further.onto(dealt), further.attacks
     audit = assemble(
         [dealt],
-        pool_attacks(logits=target.logits) if attacks is None else attacks,
+        suite if attacks is None else attacks,
         target,
-        caveats.pool_description(target, pool, drawn=drawn),
+        caveats.pool_description(target, pool, drawn=drawn, labels=further is not None),
         Request(estimator, columns, contents, seed, level, command, about),
         has_shadow=True,
         skipped=unsliced,
@@ -282,17 +303,30 @@ def _require_width(half_width: float, fitted: Fitted | None) -> None:
         )
 
 
+def _require_numbers(x: Held, half_width: float | None) -> None:
+    if half_width is not None:
+        raise InputError("half_width goes with audits of probabilities, not with label_only")
+    if not isinstance(x, np.ndarray) or numeric(x) is None:
+        raise InputError(
+            "label_only needs records of finite numbers, (n, d), which noise can be added to"
+        )
+
+
 def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
     """Return a target and so many further models, or more where the folder holds them already."""
     known = plan_in(folder)
     return train(n_shadows=n if known is None else max(n, known.n_units - 1), run=folder)
 
 
-def _predicted(fitted: Fitted, about: Given) -> Predictions:
+def _predicted(
+    fitted: Fitted, about: Given, label_only: LabelOnly | None, seed: int
+) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):
-        return replace(fitted.model, member=member)
+        return replace(fitted.model, member=np.resize(member, len(fitted.model)))
     k, names = int(about.y.max()) + 1, tuple(fitted.classes) or about.names
+    if label_only is not None:
+        return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
     if isinstance(about.trainer, ByRows):
         asked = replace(about.trainer, names=names)
         seen, logits, classes = asked.answers(fitted.model, about.x.numbers, k)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
+
+import numpy as np
 
 from privacygauge.audits.classifier.asks import NAME, ClassifierRequest
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.models import Fitted, audit_model
-from privacygauge.audits.named_models import imported
+from privacygauge.audits.named_models import fitted_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
-from privacygauge.classifier.estimators import n_required
+from privacygauge.classifier.label_only import LabelOnly
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.tables import Records
@@ -40,6 +41,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             given.x,
             given.records.y,
             fitted=fitted,
+            label_only=LabelOnly() if asked.label_only else None,
             n_shadows=shadows,
             half_width=asked.half_width,
             estimator=ESTIMATORS[asked.risk],
@@ -62,16 +64,12 @@ def _fitted(asked: ClassifierRequest, given: Materials, work: Work) -> Fitted | 
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
-        return Fitted(recorded_target(work.read, records.member, records.y), records.member)
-    found = imported(asked.fitted)
-    made = inspect.isroutine(found) and n_required(found) == 0
-    model = found() if made else found
-    known = isinstance(given.trainer, ByRows) or hasattr(model, "predict_proba") or callable(model)
-    if not known:
-        raise InputError(
-            f"--fitted must name a model with predict_proba, or a function that returns one; "
-            f"{asked.fitted} gives {type(model).__name__}"
-        )
+        kinds = len(LabelOnly().names) if asked.label_only else 1
+        member, y = np.tile(records.member, kinds), np.tile(records.y, kinds)
+        return Fitted(recorded_target(work.read, member, y), records.member)
+    model = fitted_model(
+        asked.fitted, labels=asked.label_only, anything=isinstance(given.trainer, ByRows)
+    )
     return Fitted(model, records.member, records.names)
 
 

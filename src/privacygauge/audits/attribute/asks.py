@@ -1,0 +1,98 @@
+"""What `privacygauge attribute` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Role, option, with_low
+from privacygauge.audits.training import LabelledRecords, data_option
+
+if TYPE_CHECKING:
+    from privacygauge.audits.attribute.found import AttributeAudit
+    from privacygauge.audits.work import Work
+
+METRICS = with_low("attribute-advantage", "attribute-rate")
+"""What a release can be held to."""
+
+_HELP = """Guess a sensitive column of the people that a model was trained on.
+
+The same guesses about other people, and guesses without the model, tell a leak from what columns
+say about each other.
+
+Example: privacygauge attribute --fitted model.py:model --data people.csv --label income --member
+trained --sensitive illness
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributeRequest(LabelledRecords):
+    """What was asked."""
+
+    model: str | None = None  # nothing is trained
+    data: str = data_option()
+    fitted: str = option(
+        "--fitted",
+        "FILE.py:NAME",
+        "The trained model, or a function that returns it.",
+        role=Role.CODE,
+    )
+    member: str = option("--member", "COLUMN", "Column that says which records it was trained on.")
+    sensitive: str = option("--sensitive", "COLUMN", "Column that is guessed.")
+    without_label: bool = option(
+        "--without-label", "", "The adversary does not know the class.", default=False
+    )
+    unit: str | None = option(
+        "--unit",
+        "COLUMN",
+        "Column of the people behind the rows. Default: equal ids.",
+        default=None,
+    )
+
+
+def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
+    """Return the audit that was asked for."""
+    from privacygauge.audits.attribute.play import audit_attribute
+    from privacygauge.audits.named_models import fitted_model
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.classifier.tables import load_records
+
+    records = load_records(
+        asked.data,
+        asked.label,
+        member=asked.member,
+        ids=asked.ids,
+        unit=asked.unit,
+        drop=asked.drop,
+    )
+    assert records.member is not None  # the column was asked for
+    places, values = records.places(asked.sensitive)
+    return audit_attribute(
+        fitted_model(asked.fitted),
+        records.x,
+        records.y,
+        sensitive=places,
+        member=records.member,
+        knows_label=not asked.without_label,
+        name=asked.sensitive,
+        values=values,
+        classes=records.names,
+        ids=records.ids,
+        unit=records.unit,
+        seed=asked.seed,
+        level=asked.level,
+        command="attribute",
+        provenance=file_hashes(asked.files()),
+    )
+
+
+COMMAND = Command(
+    "attribute",
+    Group.CLASSIFIER,
+    AttributeRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: attribute-advantage (right guesses for members "
+    "beyond those for others) or attribute-rate. Add .low for the lower end of the interval.",
+)

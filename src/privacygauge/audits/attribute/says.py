@@ -1,0 +1,351 @@
+"""What an audit of attribute inference says, as a report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.attribute.found import AttributeAudit
+from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.both_sides import BothSides
+from privacygauge.report import direction, grades
+from privacygauge.report.document import estimate_dict
+from privacygauge.report.numbers import (
+    DASH,
+    Shown,
+    count,
+    fixed,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+    shortened,
+)
+from privacygauge.report.tables import names_of
+from privacygauge.report.values import (
+    About,
+    Block,
+    Column,
+    Content,
+    Grade,
+    Json,
+    Measure,
+    Report,
+    Row,
+    Section,
+    Table,
+    Text,
+    Tone,
+    Verdict,
+    Worst,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LISTED = 50
+"""Number of people that are listed."""
+_AT_ONCE = 10
+"""People shown before a fold, and named in a register."""
+_UNSAID = (
+    "Another attack may find more, and what this one finds holds for this model alone. What the "
+    "imputation guesses is known of anybody of the population, in the training set or not."
+)
+_DIFFER = (
+    "Draw members and people outside of the training set at random from the same records, and "
+    "audit again."
+)
+_TITLES = {"confidence-and-data": "confidence and data"}
+
+
+def report(f: AttributeAudit) -> Report:
+    """Return everything that the audit says, as plain values."""
+    attacks, people = _rates(f), _people(f)
+    n_in = int(f.member.sum())
+    return Report(
+        kind="attribute",
+        title="Audit of attribute inference",
+        about=About(
+            "A trained model",
+            "Whoever knows all other columns of a person asks the model about each value of a "
+            "sensitive column, and guesses.",
+            "a person's other columns, and the model's probabilities",
+            "attribute-inference",
+        ),
+        intro=f"The value of {plain(f.column)} was guessed for {count(n_in)} records of the "
+        f"training set and {count(len(f.member) - n_in)} others, among "
+        f"{len(f.guesses.secret)} values.",
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=_measures(f),
+        sections=(
+            Section("attacks", "How often a guess is right", (attacks, _told(f)), "Attacks"),
+            Section("controls", "Whether both sides are alike", (_controls(f),), "Controls"),
+            Section("people", "Whose value is guessed with the model only", people, "People"),
+        ),
+        terms=_TERMS,
+        worst=_worst(f),
+        data=_data(f),
+        frames={"records.parquet": lambda: _frame(f)},
+        overview=(attacks,),
+        sources="Fredrikson et al. (2014, 2015); Yeom et al. (2018); Mehnaz et al. (2022); "
+        "Jayaraman and Evans (2022).",
+    )
+
+
+def grade(f: AttributeAudit) -> Grade:
+    """Return the grade: by the lower end of the strongest attack's difference.
+
+    Nothing can be told where a control differs between the sides, and no leak is excluded where
+    the control could not be computed or an attack succeeds more often on non-members.
+    """
+    found = grades.grade_of((1 + f.best.difference.low) / 2)
+    unsure = bool(f.inverted) or isinstance(f.imputation, Skipped)
+    if f.fired or (found is grades.NONE and unsure):
+        return grades.UNTOLD
+    return found
+
+
+def verdict(f: AttributeAudit) -> Verdict:
+    """Return the verdict on what a model gives away about a column."""
+    found, best = grade(f), f.best
+    if found is grades.UNTOLD:
+        return _untold(f)
+    shown = percent_estimate(best.difference)
+    column = plain(f.column)
+    leak = found is not grades.NONE
+    headline = (
+        f"The model gives {column} away: guesses are right at least "
+        f"{_points(best.difference.low)} more often for members than for others"
+        if leak
+        else f"No leak of {column} found: members' values are guessed no more often than others'"
+    )
+    sentences = (
+        f"The guesses of {_name(best)} are right for {percent(best.members.value)} of the members "
+        f"and for {percent(best.others.value)} of the people outside of the training set, a "
+        f"difference of {shown} ({rate(f.level)} interval for all attacks together).",
+        _beside(f),
+    )
+    advice = (
+        ("Regularise the model, or train it without the column.", "Audit the other columns too.")
+        if leak
+        else ("Audit the other sensitive columns too, each by itself.",)
+    )
+    gauge = grades.gauge(
+        "Right guesses beyond those for others",
+        best.difference,
+        (-0.2, 0.0, 0.1, 0.3, 1.0),
+        ("0%", "10%", "30%"),
+        rule=grades.BY_ONE_NUMBER,
+    )
+    return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
+
+
+def _untold(f: AttributeAudit) -> Verdict:
+    untold = (grades.UNTOLD, (grades.UNTOLD,))
+    if f.fired:
+        first = f.fired[0]
+        return Verdict(
+            *untold,
+            "Cannot be told: members and people outside of the training set differ in their data",
+            (
+                f"Without the model, the {plain(first.name)} is {percent(first.members.value)} "
+                f"among members and {percent(first.others.value)} among others, a difference of "
+                f"{percent_estimate(first.difference)}: what attacks find beyond may come from it.",
+            ),
+            direction.OPEN,
+            (_DIFFER,),
+        )
+    if f.inverted:
+        return Verdict(
+            *untold, direction.HEADLINE, f.origin.warnings[-1:], direction.OPEN, (_DIFFER,)
+        )
+    assert isinstance(f.imputation, Skipped)
+    return Verdict(
+        *untold,
+        "Cannot be told: the control of attribute inference could not be computed",
+        (f"The imputation without the model {f.imputation.reason}.",),
+        direction.OPEN,
+        ("Give more records of people outside of the training set.",),
+    )
+
+
+def _name(attack: BothSides) -> str:
+    return _TITLES.get(attack.name, attack.name)
+
+
+def _points(value: float) -> str:
+    return f"{fixed(100 * value, 1)} points"
+
+
+def _beside(f: AttributeAudit) -> str:
+    found = f.imputation
+    if isinstance(found, Skipped):
+        return f"What imputation guesses without the model is not known: it {found.reason}."
+    name, gain = max(f.beyond.items(), key=lambda known: known[1].low)
+    better = (
+        "No attack is significantly better for members than imputation: the best of them, "
+        f"{name}, gains {percent_estimate(gain)}"
+        if gain.low <= 0
+        else f"For members, {name} is right more often than imputation, by {percent_estimate(gain)}"
+    )
+    return (
+        f"Without the model, imputation from the other columns is right for "
+        f"{percent(found.members.value)} of the members and {percent(found.others.value)} of the "
+        f"others. {better}."
+    )
+
+
+def _measures(f: AttributeAudit) -> tuple[Measure, ...]:
+    best, imputed = f.best, f.imputation
+    known = imputed if isinstance(imputed, Skipped) else imputed.members
+    return (
+        Measure(
+            "attribute-advantage",
+            "Right guesses beyond those for others",
+            best.difference,
+            percent_estimate(best.difference),
+            f"{_name(best)}, best of {len(f.attacks)}",
+            "What the model gives away about the people that it was trained on.",
+            "no leak: 0%",
+            looks=len(f.attacks),
+        ),
+        Measure(
+            "attribute-rate",
+            "Right guesses for members",
+            best.members,
+            percent_estimate(best.members),
+            _name(best),
+            "With the model and all other columns.",
+        ),
+        Measure(
+            "imputed-rate",
+            "Right guesses by imputation",
+            known,
+            percent_estimate(known),
+            "imputation",
+            "What anybody of the population lets guess about himself.",
+            gate=False,
+        ),
+    )
+
+
+_HEADS = tuple(Column(head) for head in ("", "Members", "Others", "Difference"))
+
+
+def _row(name: str, found: BothSides | Skipped) -> tuple[Content, ...]:
+    if isinstance(found, Skipped):
+        return (name, *(Shown(DASH),) * 3)
+    return (name, *map(percent_estimate, (found.members, found.others, found.difference)))
+
+
+def _rates(f: AttributeAudit) -> Table:
+    tones = {f.best.name: Tone.BEST}
+    gains = {name: percent_estimate(gain) for name, gain in f.beyond.items()}
+    rows = (
+        Row((*_row(_name(a), a), gains.get(a.name, Shown(DASH))), tones.get(a.name, Tone.PLAIN))
+        for a in f.attacks
+    )
+    without = Row((*_row("imputation", f.imputation), Shown(DASH)), Tone.FAINT)
+    return Table(
+        "rates",
+        "Right guesses, with the model and without it",
+        (*_HEADS, Column("Members, beyond imputation")),
+        (*rows, without),
+        "Differences of all attacks hold together; the imputation does not see the model.",
+    )
+
+
+def _told(f: AttributeAudit) -> Text:
+    names = ", ".join(plain(name) for name in f.guesses.secret.names)
+    return Text((f"The values that were told apart: {names}.",), Tone.NOTE)
+
+
+def _controls(f: AttributeAudit) -> Table:
+    return Table(
+        "controls",
+        "What the model has no part in",
+        _HEADS,
+        tuple(_row(plain(control.name), control) for control in f.controls),
+        "All differences must hold 0, together: else the sides are not of one population.",
+        at_once=_AT_ONCE,
+    )
+
+
+def _people(f: AttributeAudit) -> tuple[Block, ...]:
+    newly = f.guesses.newly()
+    if isinstance(f.imputation, Skipped):
+        return (Text((f"Not known: the imputation {f.imputation.reason}.",)),)
+    inside, outside = (percent(float(newly[side].mean())) for side in (f.member, ~f.member))
+    told = Text(
+        (
+            f"With the model (attack: weighted) and not without it, the value is guessed for "
+            f"{inside} of the members' records, and, by chance, for {outside} of the others'.",
+        )
+    )
+    rows = f.exposed[:_LISTED].tolist()
+    if not rows:
+        return (told,)
+    shown = Table(
+        "people",
+        "The most exposed members, one record each",
+        (Column("Id"), Column("Probability with the model"), Column("Without it")),
+        tuple(
+            (
+                plain(shortened(str(f.ids[i]))),
+                percent(float(f.guesses.with_model[i])),
+                percent(float(f.guesses.without[i])),
+            )
+            for i in rows
+        ),
+        "Probabilities of the true value that an adversary would state, by how much they rise.",
+        at_once=_AT_ONCE,
+    )
+    return (told, shown)
+
+
+def _worst(f: AttributeAudit) -> Worst:
+    ids = tuple(plain(shortened(str(f.ids[i]))) for i in f.exposed[:_AT_ONCE])
+    return Worst("records", ids, "" if ids else "nobody's value is guessed with the model only")
+
+
+def _data(f: AttributeAudit) -> dict[str, Json]:
+    def numbers(found: BothSides) -> dict[str, Json]:
+        named = {"members": found.members, "others": found.others, "difference": found.difference}
+        return {"name": found.name, **{key: estimate_dict(x) for key, x in named.items()}}
+
+    return {
+        "column": f.column,
+        "values": list(f.guesses.secret.names),
+        "attacks": [numbers(attack) for attack in f.attacks],
+        "beyond_imputation": {name: estimate_dict(gain) for name, gain in f.beyond.items()},
+        "controls": [numbers(control) for control in f.controls],
+        "n_members": int(f.member.sum()),
+        "n_others": int((~f.member).sum()),
+    }
+
+
+def _frame(f: AttributeAudit) -> pd.DataFrame:
+    import pandas as pd
+
+    imputed = f.guesses.imputed
+    right = dict(f.guesses.right) | ({} if isinstance(imputed, Skipped) else {"imputed": imputed})
+    return pd.DataFrame(
+        {
+            "id": names_of(f.ids),
+            "member": f.member,
+            **{f"right_{name.replace('-', '_')}": hit for name, hit in right.items()},
+            "with_model": f.guesses.with_model,
+            "without": f.guesses.without,
+        }
+    )
+
+
+_TERMS = (
+    ("Imputation", "The guess of a column from all others, learnt on people outside."),
+    ("Member", "A record that the model was trained on."),
+    (
+        "Attribute advantage",
+        "How much more often a guess is right for members than for others: what the model gives "
+        "away beyond what columns tell about each other.",
+    ),
+)

@@ -1,0 +1,381 @@
+"""Label-only attacks: what a model that says nothing but a class gives away about its members.
+
+Members are classified rightly, and so are records around them. Every record is asked about many
+times: with noise, shifted and turned, and on the way to records of other classes. The share of
+answers that keep the true class, and the distance up to which they do, are signals like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.classifier.learned import boosted
+from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core import seeds
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.estimate import Skipped
+from privacygauge.core.game import Observation, Scores
+from privacygauge.core.rules import Cut
+from privacygauge.errors import InputError
+
+BLOCK = 100_000
+"""Queries that a model is asked at a time."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Queries of one kind about every record."""
+
+    points: Floats
+    """(n, q, d) What the model is asked about."""
+    distance: Floats | None = None
+    """(n, s, t) How far each point is from its record, t steps on each of s ways, in deviations of
+    the columns; None for points around the record."""
+
+    @property
+    def n(self) -> int:
+        """Queries about each record, q."""
+        return int(self.points.shape[1])
+
+    def read(self, labels: Ints, y: Ints, n_classes: int) -> Floats:
+        """Return the answers as numbers that sum to 1 over the classes, (n, k).
+
+        The share of answers that are each class. On ways, of the true class d / (d + D): d is
+        the shortest distance at which the answer is another one, and D the median length of ways.
+        """
+        rows = np.arange(len(y))
+        if self.distance is None:
+            votes = np.zeros((len(y), n_classes))
+            np.add.at(votes, (rows[:, None], labels), 1.0 / labels.shape[1])
+            return votes
+        kept = np.logical_and.accumulate(
+            (labels == y[:, None]).reshape(self.distance.shape), axis=2
+        )
+        # Where no answer changes, the boundary is at least as far as the last point.
+        first = np.minimum(kept.sum(axis=2), kept.shape[2] - 1)
+        nearest = np.take_along_axis(self.distance, first[:, :, None], axis=2).min(axis=(1, 2))
+        kept_share = nearest / (nearest + np.median(self.distance[:, :, -1]) + 1e-12)
+        found = np.repeat(((1 - kept_share) / (n_classes - 1))[:, None], n_classes, axis=1)
+        found[rows, y] = kept_share
+        return found
+
+
+@dataclass(frozen=True)
+class LabelOnly:
+    """Which queries a label-only adversary makes about each record.
+
+    Choquette-Choo, Tramèr, Carlini & Papernot (2021), sections 3.3 to 3.5; Li & Zhang (2021).
+    """
+
+    levels: tuple[float, ...] = (0.1, 0.2, 0.4, 0.8)
+    """Noise in deviations of each column. Categories (columns of 0 and 1) are taken from another
+    record, with a probability of a quarter of the level."""
+    copies: int = 10
+    """Queries at each level."""
+    neighbours: int = 3
+    """Ways to the nearest records of other classes; 0 for none."""
+    steps: int = 10
+    """Queries on each way."""
+    image: tuple[int, int, int] | None = None
+    """(c, h, w) Where records are images: they are shifted by a pixel and turned by 5 degrees
+    too."""
+
+    def __post_init__(self) -> None:
+        if self.copies < 1 or self.neighbours < 0 or self.steps < 1:
+            raise InputError("copies and steps must be at least 1, neighbours at least 0")
+        if not all(level > 0 for level in self.levels):
+            raise InputError(f"levels must be above 0, got {self.levels}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the signals."""
+        augmented = ("augmentation",) if self.image else ()
+        ways = ("boundary-distance",) if self.neighbours else ()
+        return (*(f"noise-{level:g}" for level in self.levels), *augmented, *ways)
+
+    @property
+    def n_queries(self) -> int:
+        """Queries about each record, the record itself among them."""
+        augmented = len(_MOVES) if self.image else 0
+        return 1 + len(self.levels) * self.copies + augmented + self.neighbours * self.steps
+
+    def asked(self, x: NDArray[Any], y: Ints, seed: int) -> dict[str, Asked]:
+        """Return the queries of each kind; members and others are asked about in the same way.
+
+        Parameters
+        ----------
+        x : ndarray, shape (n, d)
+            Finite numbers.
+        y : ndarray of int, shape (n,)
+        seed : int
+        """
+        x = checked(x, self.image)
+        spread, groups = x.std(axis=0), category_groups(x)
+        found = {
+            f"noise-{level:g}": Asked(_noisy(x, spread, groups, level, self.copies, seed))
+            for level in self.levels
+        }
+        if self.image is not None:
+            found["augmentation"] = Asked(_moved(x, self.image))
+        if self.neighbours:
+            found["boundary-distance"] = _ways(
+                x, y, spread, groups, (self.neighbours, self.steps), seed
+            )
+        return found
+
+    def points(self, x: NDArray[Any], y: Ints, seed: int) -> tuple[Floats, tuple[Asked, ...]]:
+        """Return all that a model is asked, (n * n_queries, d): the records, then kind by kind."""
+        x = checked(x, self.image)
+        kinds = tuple(self.asked(x, y, seed).values())
+        return np.concatenate([x, *(a.points.reshape(-1, x.shape[1]) for a in kinds)]), kinds
+
+
+def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Floats:
+    """Return what classes tell of each record by each kind of query, (f, n, k).
+
+    Parameters
+    ----------
+    labels : ndarray of int, shape (n * n_queries,)
+        The answers to `LabelOnly.points`.
+    kinds : tuple of Asked
+    y : ndarray of int, shape (n,)
+    n_classes : int
+
+    Returns
+    -------
+    ndarray, shape (f, n, k)
+        Rows sum to 1 and are largest at the class of the record itself: what is classified
+        wrongly is below all that is classified rightly, as at a distance of 0.
+    """
+    n = len(y)
+    own, ends = np.eye(n_classes)[labels[:n]], n * (1 + np.cumsum([a.n for a in kinds]))
+    parts = np.split(labels, [n, *ends[:-1]])[1:]
+    read = (a.read(part.reshape(n, -1), y, n_classes) for a, part in zip(kinds, parts, strict=True))
+    return np.stack([(1.01 * own + votes) / 2.01 for votes in read])
+
+
+@dataclass(frozen=True)
+class LabelOnlyTrainer:
+    """Trains as another trainer does, and asks each model for classes only."""
+
+    inner: Trainer
+    """What trains."""
+    queries: LabelOnly
+    """What each model is asked."""
+    seed: int
+    """Of the queries: every model is asked the same."""
+
+    logits = False
+
+    @property
+    def name(self) -> str:
+        """What reports call the kind of model."""
+        return self.inner.name
+
+    def around(self, inner: Trainer) -> Trainer:
+        """Return the same for another trainer."""
+        return replace(self, inner=inner)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Return what the inner trainer depends on, and the queries."""
+        return {**self.inner.describe(), "label-only": f"{self.queries}, seed {self.seed}"}
+
+    def train(self, cohort: Cohort) -> NDArray[Any]:
+        """Return what is `told` by each model, one kind of query below the other.
+
+        Parameters
+        ----------
+        cohort : Cohort
+            Asked about all records once for each kind of query.
+
+        Returns
+        -------
+        ndarray, shape (m, f * n, k)
+        """
+        n = len(cohort.x)
+        points, kinds = self.queries.points(cohort.x, cohort.y, self.seed)
+        outside = np.zeros((len(cohort), len(points)), np.bool_)
+        extended = replace(
+            cohort,
+            x=np.concatenate([cohort.x, points.astype(cohort.x.dtype, copy=False)]),
+            y=np.concatenate([cohort.y, np.zeros(len(points), cohort.y.dtype)]),
+            inside=np.concatenate([cohort.inside, outside], axis=1),
+            asked=np.arange(n, n + len(points)),
+        )
+        found = np.full(cohort.shape, np.nan)
+        for i in range(len(cohort)):
+            # One by one: the answers to all queries of many models would not fit.
+            said = self.inner.train(extended[i : i + 1])[0]
+            if np.isfinite(said).all():
+                of_model = told(said.argmax(axis=1), kinds, cohort.y, cohort.n_classes)
+                found[i] = of_model.reshape(-1, cohort.n_classes)
+        return found
+
+
+@dataclass(frozen=True)
+class LearnedRobustness:
+    """Gradient boosting on all label-only signals together."""
+
+    signals: tuple[str, ...]
+    """Which signals of the observation to use."""
+
+    name = "learned"
+    variant = "label-only"
+    thresholds = "none"
+
+    def score(self, observation: Observation, rng: np.random.Generator) -> Scores | Skipped:
+        """Return the log-odds of being a member, at even odds, for every target."""
+        shadow = observation.shadow_with(self.signals[0], self.name)
+        if isinstance(shadow, Skipped):
+            return shadow
+        sides = (shadow.signals, shadow.stratum), (observation.signals, observation.stratum)
+        known, asked = (
+            np.column_stack([*(values[name] for name in self.signals), stratum])
+            for values, stratum in sides
+        )
+        member = shadow.member.astype(np.int64)
+        return Scores(
+            boosted(known, member, asked, int(rng.integers(2**31))), Cut(0.0, "of even odds")
+        )
+
+
+@dataclass(frozen=True)
+class HardLabels:
+    """An estimator that gives classes only, as one that is certain of each."""
+
+    estimator: Any
+    """With ``fit`` and ``predict``."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the estimator, and its own parameters, as scikit-learn does."""
+        inner = self.estimator.get_params() if deep else {}
+        return {"estimator": self.estimator, **{f"estimator__{k}": v for k, v in inner.items()}}
+
+    def set_params(self, **given: Any) -> HardLabels:
+        """Set parameters of the estimator."""
+        self.estimator.set_params(**{k.removeprefix("estimator__"): v for k, v in given.items()})
+        return self
+
+    def fit(self, X: NDArray[Any], y: Ints) -> HardLabels:
+        """Train the estimator."""
+        self.estimator.fit(X, y)
+        return self
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, ascending."""
+        classes: NDArray[Any] = self.estimator.classes_
+        return classes
+
+    def predict_proba(self, X: NDArray[Any]) -> Floats:
+        """Return 1 for the class that is predicted, 0 for the others."""
+        said = np.asarray(self.estimator.predict(X))
+        found: Floats = (said[:, None] == self.classes_[None, :]).astype(np.float64)
+        return found
+
+
+def with_labels(model: object) -> object:
+    """Return a model as it is, or as one that is certain where it has no probabilities."""
+    hard = not hasattr(model, "predict_proba") and not callable(model)
+    return HardLabels(model) if hard and hasattr(model, "predict") else model
+
+
+def checked(x: NDArray[Any], image: tuple[int, int, int] | None = None) -> Floats:
+    """Return records that noise can be added to."""
+    if x.dtype.kind not in "biuf" or not np.isfinite(x).all():
+        raise InputError("label-only attacks need records of finite numbers")
+    if image is not None and int(np.prod(image)) != x.shape[1]:
+        raise InputError(f"an image {image} has {int(np.prod(image))} numbers, not {x.shape[1]}")
+    return x.astype(np.float64, copy=False)
+
+
+def category_groups(x: NDArray[Any]) -> list[Ints]:
+    """Return the columns that are one category each: neighbours of 0 and 1 that sum to 1, or one.
+
+    Examples
+    --------
+    >>> x = np.array([[0.3, 1, 0, 0], [1.2, 0, 1, 1]])
+    >>> [group.tolist() for group in category_groups(x)]
+    [[1, 2], [3]]
+    """
+    binary = [j for j in range(x.shape[1]) if np.isin(x[:, j], (0, 1)).all()]
+    found: list[Ints] = []
+    while binary:
+        run = [j for i, j in enumerate(binary) if j == binary[0] + i]
+        sums = np.cumsum(x[:, run], axis=1)
+        whole = np.flatnonzero((sums == 1).all(axis=0))
+        size = int(whole[0]) + 1 if len(whole) else 1
+        found.append(np.array(run[:size]))
+        binary = binary[size:]
+    return found
+
+
+def _noisy(
+    x: Floats, spread: Floats, groups: list[Ints], level: float, copies: int, seed: int
+) -> Floats:
+    rng = seeds.stream(seed, "label-only", f"noise {level:g}")
+    n = len(x)
+    found = np.repeat(x[:, None], copies, axis=1)
+    coded = np.isin(np.arange(x.shape[1]), np.concatenate([*groups, np.empty(0, np.int64)]))
+    found[:, :, ~coded] += rng.normal(size=(n, copies, int((~coded).sum()))) * (
+        level * spread[~coded]
+    )
+    for group in groups:
+        swapped = rng.random((n, copies)) < min(0.5, level / 4)
+        other = rng.integers(n, size=(n, copies))
+        found[:, :, group] = np.where(swapped[:, :, None], x[:, group][other], found[:, :, group])
+    return found
+
+
+_MOVES = ((0, -1, 0), (0, 1, 0), (-1, 0, 0), (1, 0, 0), (0, 0, -5), (0, 0, 5))
+"""Rows, columns and degrees by which images are moved."""
+
+
+def _moved(x: Floats, image: tuple[int, int, int]) -> Floats:
+    """Return each image shifted by a pixel in four directions, and turned both ways."""
+    from scipy import ndimage
+
+    images = x.reshape(len(x), *image)
+    found = []
+    for rows, columns, degrees in _MOVES:
+        if degrees:
+            given = {"axes": (2, 3), "reshape": False, "order": 1, "mode": "nearest"}
+            moved = ndimage.rotate(images, degrees, **given)
+        else:
+            moved = ndimage.shift(images, (0, 0, rows, columns), order=0, mode="nearest")
+        found.append(moved.reshape(len(x), -1))
+    return np.stack(found, axis=1)
+
+
+def _ways(
+    x: Floats, y: Ints, spread: Floats, groups: list[Ints], sizes: tuple[int, int], seed: int
+) -> Asked:
+    """Return points on the ways from each record to the nearest records of other classes."""
+    from sklearn.neighbors import NearestNeighbors
+
+    n_ways = min(sizes[0], int(len(y) - np.bincount(y).max()))
+    if n_ways < 1:
+        raise InputError("a way to another class needs records of two classes")
+    scale = np.where(spread > 0, spread, 1.0)
+    z, ends = x / scale, np.empty((len(x), n_ways), np.int64)
+    for label in np.unique(y):
+        own, other = np.flatnonzero(y == label), np.flatnonzero(y != label)
+        near = NearestNeighbors(n_neighbors=n_ways).fit(z[other])
+        ends[own] = other[near.kneighbors(z[own], return_distance=False)]
+    share = np.arange(1, sizes[1] + 1) / sizes[1]
+    way = (x[ends] - x[:, None])[:, :, None]
+    points = x[:, None, None] + share[:, None] * way
+    rng = seeds.stream(seed, "label-only", "ways")
+    for group in groups:
+        # A category is the one or the other, never between: each changes at a step of its own.
+        changed = share >= rng.random((len(x), n_ways, 1))
+        points[..., group] = np.where(
+            changed[..., None], x[ends][:, :, None, group], x[:, None, None, group]
+        )
+    distance = np.linalg.norm((points - x[:, None, None]) / scale, axis=3)
+    return Asked(points.reshape(len(x), -1, x.shape[1]), distance)

@@ -1,0 +1,62 @@
+"""How often something holds for members and for others, and by how much these rates differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.claim import divided
+from privacygauge.evaluate.rates import difference, proportion
+
+
+@dataclass(frozen=True)
+class BothSides:
+    """A rate among members, among others, and their difference."""
+
+    name: str
+    """What it is the rate of."""
+    members: Estimate
+    """Among members, in [0, 1]."""
+    others: Estimate
+    """Among others, in [0, 1]."""
+    difference: Estimate
+    """Members less others, in [-1, 1]; the interval allows for the number of looks."""
+
+
+def both_sides(
+    hits: Mapping[str, Bools], member: Bools, unit: Ints, level: float = 0.95
+) -> tuple[BothSides, ...]:
+    """Return rates on both sides; the intervals of all differences hold together.
+
+    Parameters
+    ----------
+    hits : mapping of str to ndarray of bool, shape (n,)
+        What is counted, by name.
+    member : ndarray of bool, shape (n,)
+        True and false must occur.
+    unit : ndarray of int, shape (n,)
+        The person behind each row.
+    level : float
+        In (0, 1), of each rate, and of all differences together (Bonferroni).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> member = np.arange(200) < 100
+    >>> [found] = both_sides({"guess": np.arange(200) < 80}, member, np.arange(200))
+    >>> found.members.value, found.others.value, found.difference.low > 0.7
+    (0.8, 0.0, True)
+    """
+    each = divided(level, max(1, len(hits)))
+    owners = unit[member], unit[~member]
+    return tuple(
+        BothSides(
+            name,
+            proportion(hit[member], owners[0], level),
+            proportion(hit[~member], owners[1], level),
+            difference(hit[member], hit[~member], each, owners=owners),
+        )
+        for name, hit in hits.items()
+    )

@@ -1,0 +1,82 @@
+"""The command that audits a sensitive column of a trained model."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from privacygauge.cli.main import app
+from privacygauge.errors import InputError
+
+MODEL = """
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import RandomForestClassifier
+
+
+def model():
+    people = pd.read_csv("people.csv").query("trained == 1")
+    x = pd.get_dummies(people.drop(columns=["income", "trained"]), dtype=float)
+    return RandomForestClassifier(40, random_state=0).fit(x.to_numpy(), people["income"])
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("attribute")
+    rng = np.random.default_rng(0)
+    n = 400
+    frame = pd.DataFrame(rng.normal(size=(n, 4)), columns=list("abcd"))
+    frame.insert(1, "town", rng.choice(["X", "Y"], n))
+    frame["illness"] = rng.choice(["flu", "none", "pox"], n)
+    frame["income"] = np.where(rng.normal(size=n) + frame["a"] > 0, "high", "low")
+    frame["trained"] = (rng.random(n) < 0.5).astype(int)
+    frame.to_csv(folder / "people.csv", index=False)
+    (folder / "attribute_model.py").write_text(MODEL)
+    return folder
+
+
+@pytest.fixture
+def folder(files, monkeypatch):
+    monkeypatch.chdir(files)
+    return files
+
+
+ASKED = (
+    "attribute --fitted attribute_model.py:model --data people.csv --label income --member trained"
+)
+
+
+def run(*more: str):
+    return CliRunner().invoke(app, [*ASKED.split(), *more])
+
+
+@pytest.mark.parametrize("column", ["illness", "c"])
+def test_a_column_is_audited_by_its_name(folder, column):
+    done = run("--sensitive", column, "--out", "found", "--quiet")
+    assert done.exit_code == 0, done.output
+    found = json.loads((folder / "found" / "report.json").read_text())
+    assert (found["kind"], found["column"]) == ("attribute", column)
+    assert found["measures"]["attribute-advantage.low"] > 0
+    if column == "illness":
+        assert found["values"] == ["pox", "none", "flu"]
+    else:
+        assert len(found["values"]) == 5
+
+
+def test_a_release_is_held_to_a_limit(folder):
+    done = run("--sensitive", "illness", "--fail-above", "attribute-advantage=0.01", "--quiet")
+    assert done.exit_code == 3
+    assert "attribute-advantage" in done.stderr
+
+
+def test_an_unknown_column_is_one_line(folder):
+    done = run("--sensitive", "height")
+    assert isinstance(done.exception, InputError)
+    assert str(done.exception) == (
+        "no column 'height' among the features; the columns are a, town, b, c, d, illness"
+    )
