@@ -228,10 +228,7 @@ def _train(task: Task, models: Ints, stack: _Stack) -> None:
             y = task.y[batch].view(share.shape)
             slopes = stack.slopes(x.view(*y.shape[:2], -1), y, share)
             parts = runs[: step.groups]
-            # The fused optimiser reads memory in its order: gradients may be transposed.
-            optimiser.step(
-                [g if g is None else g[run].contiguous() for run in parts for g in slopes]
-            )
+            optimiser.step([g if g is None else g[run] for run in parts for g in slopes])
 
 
 def _predictions(task: Task, stack: _Stack) -> torch.Tensor:
