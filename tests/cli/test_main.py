@@ -262,3 +262,23 @@ def test_an_interruption_leaves_no_report(tmp_path):
             whole = path.read_bytes()
             assert path.name != "report.html" or whole.rstrip().endswith(b"</html>")
             assert path.name != "report.json" or json.loads(whole)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("classifier", "absent.npz"),
+        ("classifier", "--model", "absent.py:tree", "--data", "absent.csv"),
+    ],
+)
+def test_a_missing_file_is_reported_before_anything_large_is_imported(arguments, tmp_path):
+    code = (
+        "import sys; from privacygauge.cli.main import run; "
+        f"sys.argv = ['privacygauge', *{arguments!r}]; assert run() == 2; "
+        "assert not {'numpy', 'pandas', 'sklearn'} & set(sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "does not exist" in done.stderr

@@ -84,12 +84,13 @@ def add_other(
     """Add a command that is no audit: it has no report, and prints what `play` returns."""
 
     def run(quiet: bool, **given: Any) -> None:
+        asked = request(**_values(request, given))
+        asked.check(1)
+        _require_files(asked)
         from privacygauge.audits.work import Work
         from privacygauge.cli.output import told
         from privacygauge.cli.progress import bar
 
-        asked = request(**_values(request, given))
-        asked.check(1)
         done = play(asked, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
         if not quiet:
             print(done)
@@ -121,6 +122,8 @@ def asked_limits(
     command: Command[Any], request: Request, texts: list[str] | None, policy: Path | None
 ) -> tuple[Limit, ...]:
     """Return the limits of ``--fail-above``, then those of ``--policy``."""
+    if not texts and policy is None:
+        return ()  # the import takes time
     from privacygauge.report.limits import parsed_limits, policy_limits
 
     known = request.metrics or command.metrics
@@ -130,17 +133,35 @@ def asked_limits(
     return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
 
 
-def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
-    from privacygauge.audits.work import Work
-    from privacygauge.cli import backends
-    from privacygauge.cli.output import conclude, destination, told
-    from privacygauge.cli.progress import bar
+def _check_numbers(request: Request) -> None:
+    from privacygauge.core import checks, seeds
 
+    checks.level(request.level)
+    seeds.non_negative(request.seed)
+
+
+def _require_files(request: Request) -> None:
+    """Refuse names of files that are not there, before anything is imported that takes time."""
+    code = (Path(name.rpartition(":")[0]) for name in request.code().values())
+    for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
+        if path.suffix and "://" not in str(path) and not path.exists():
+            if (request.seed, request.level) != (Request.seed, Request.level):
+                _check_numbers(request)
+            raise InputError(f"{path} does not exist")
+
+
+def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
+    _require_files(request)
+    from privacygauge.audits.work import Work
+    from privacygauge.cli import backends
+    from privacygauge.cli.output import conclude, destination, told
+    from privacygauge.cli.progress import bar
+
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)

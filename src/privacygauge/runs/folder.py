@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import tempfile
 import time
 from collections.abc import Coroutine, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.atomic import sentence
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from zarr.abc.store import Store
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
-# What an interrupted write of zarr's local store leaves behind.
+# What an interrupted write leaves behind, as that of zarr's local store does.
 _PARTIAL = ".partial"
 # Seconds that a killed process's workers may need to die on a loaded machine.
 _PATIENCE = 3.0
@@ -66,10 +67,8 @@ class Folder:
         InputError
             If they may not be read.
         """
-        from zarr.core.buffer import default_buffer_prototype
-
         try:
-            buffer = _done(self.store().get(key, default_buffer_prototype()))
+            return _read(self._at(key)) if self.is_local else self._fetched(key)
         except OSError as error:
             # Whatever is gone or damaged is computed again; only a forbidden file needs the user.
             if error.errno in (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO):
@@ -78,7 +77,21 @@ class Folder:
             raise InputError(
                 sentence(f"{self.path}/{key} cannot be read", error, way_out)
             ) from error
+
+    def _at(self, key: str) -> str:
+        return os.path.join(self.path, *key.split("/"))
+
+    def _fetched(self, key: str) -> bytes | None:
+        from zarr.core.buffer import default_buffer_prototype
+
+        buffer = _done(self.store().get(key, default_buffer_prototype()))
         return None if buffer is None else buffer.to_bytes()
+
+    def _send(self, key: str, content: bytes) -> None:
+        from zarr.core.buffer import default_buffer_prototype
+
+        buffer = default_buffer_prototype().buffer.from_bytes(content)
+        _done(self.store(read_only=False).set(key, buffer))
 
     def set(self, key: str, content: bytes) -> None:
         """Write `content` under `key`, whole or not at all.
@@ -88,11 +101,11 @@ class Folder:
         OutputError
             If it cannot be written: a full disk, no permission.
         """
-        from zarr.core.buffer import default_buffer_prototype
-
-        buffer = default_buffer_prototype().buffer.from_bytes(content)
         try:
-            _done(self.store(read_only=False).set(key, buffer))
+            if self.is_local:
+                _write(self._at(key), content)
+            else:
+                self._send(key, content)
         except OSError as error:
             what = f"{self.path}/{key} cannot be written"
             raise OutputError(sentence(what, error, _FREE_SOME)) from error
@@ -118,7 +131,7 @@ class Folder:
             return [name async for name in self.store().list_dir(key)]
 
         try:
-            found = _done(listed())
+            found = os.listdir(self._at(key)) if self.is_local else _done(listed())
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
@@ -189,6 +202,32 @@ def _lock(descriptor: int, path: str) -> None:
             # A network file system without locks; the writes are atomic and equal all the same.
             pass
         return
+
+
+def _read(file: str) -> bytes:
+    with open(file, "rb") as content:
+        return content.read()
+
+
+def _write(file: str, content: bytes) -> None:
+    """Write a file whole or not at all; a digest finds what a power cut takes."""
+    unfinished = f"{file}.{secrets.token_hex(6)}{_PARTIAL}"
+    try:
+        with _created(unfinished) as written:
+            written.write(content)
+        os.replace(unfinished, file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(unfinished)
+        raise
+
+
+def _created(file: str) -> BinaryIO:
+    try:
+        return open(file, "xb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(file), exist_ok=True)
+        return open(file, "xb")
 
 
 def _done(work: Coroutine[Any, Any, Any]) -> Any:

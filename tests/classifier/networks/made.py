@@ -94,6 +94,7 @@ def _linear_with(forward):
 
 branching = _linear_with(lambda self, x: self.linear(x) * (2.0 if x.sum() > 0 else 1.0))
 whole_batch = _linear_with(lambda self, x: self.linear(x - x.mean(0)))
+by_columns = _linear_with(lambda self, x: x @ self.linear.weight.T.contiguous())
 attribute = _linear_with(lambda self, x: self.linear(x * self.drawn.to(x)))
 
 
@@ -115,4 +116,12 @@ def tied(n_features, n_classes):
 def frozen_first(n_features, n_classes):
     module = no_bias(n_features, n_classes)
     module[0].requires_grad_(False)
+    return module
+
+
+def stored_by_columns(n_features, n_classes):
+    import torch
+
+    module = by_columns(n_features, n_classes)
+    module.linear.weight = torch.nn.Parameter(module.linear.weight.detach().T.contiguous().T)
     return module

@@ -80,6 +80,16 @@ def test_the_trial_step_finds_what_each_engine_can_do(make, engine):
     np.testing.assert_allclose(networks.train(cohort), expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("rule", RULES[::2])
+@pytest.mark.parametrize("engine", ["vmap", "loop", None])
+@pytest.mark.parametrize("make", [made.by_columns, made.stored_by_columns])
+def test_gradients_may_lie_otherwise_in_memory_than_weights(make, engine, rule):
+    cohort = made.cohort(m=3)
+    networks = Networks(make, 2, 10, dtype="float64", engine=engine, **rule)
+    expected = made.reference(networks, cohort)
+    np.testing.assert_allclose(networks.train(cohort), expected, atol=1e-9)
+
+
 def test_dropout_follows_from_the_seed_alone():
     cohort = replace(made.cohort(), seeds=[1, 2, 3, 4])
     networks = Networks(made.Sequence("dropout"), 3, 10)

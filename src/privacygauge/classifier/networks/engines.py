@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.classifier.networks.dense import train_dense
 from privacygauge.classifier.networks.extra import out_of_memory
-from privacygauge.classifier.networks.functional import train_vmap
 from privacygauge.classifier.networks.layers import layers_of
 from privacygauge.classifier.networks.loop import train_loop
 from privacygauge.classifier.networks.optimiser import Rule
+from privacygauge.classifier.networks.stacked import train_dense, train_vmap
 from privacygauge.classifier.networks.stacks import TOO_LITTLE
 from privacygauge.classifier.networks.task import Engine, Task
 from privacygauge.errors import InputError

@@ -1,0 +1,74 @@
+"""What is written here is what zarr itself would write, byte for byte."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from zarr.codecs import Crc32cCodec, ZstdCodec
+from zarr.storage import MemoryStore
+
+from privacygauge.runs.encoding import Layout, chunk_files, chunk_keys, metadata, require_plain
+
+TYPES = ("bool", "int8", "uint8", "int32", "uint64", "float16", "float32", "float64")
+
+
+def by_zarr(
+    layouts: dict[str, Layout], values: dict[str, np.ndarray], start: int, attributes: dict
+) -> dict[str, bytes]:
+    """Return the files of a group, by zarr."""
+    files: dict[str, Any] = {}
+    group = zarr.create_group(MemoryStore(files), attributes=attributes, zarr_format=3)
+    for name, layout in layouts.items():
+        made = group.create_array(
+            name,
+            shape=layout.shape,
+            chunks=layout.chunks,
+            dtype=layout.dtype,
+            fill_value=layout.fill,
+            dimension_names=layout.dims,
+            compressors=[ZstdCodec(level=1)] * layout.compressed + [Crc32cCodec()],
+            config={"write_empty_chunks": True},
+        )
+        made[start : start + len(values[name])] = values[name]
+    return {key: buffer.to_bytes() for key, buffer in files.items()}
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Layout, int, np.ndarray]:
+    """Return a layout, a row that begins a chunk, and values of some rows from there on."""
+    shape = tuple(draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))
+    chunks = tuple(draw(st.integers(1, length + 2)) for length in shape)
+    dtype = np.dtype(draw(st.sampled_from(TYPES)))
+    start = draw(st.integers(0, (shape[0] - 1) // chunks[0])) * chunks[0]
+    n_rows = draw(st.sampled_from([min(chunks[0], shape[0] - start), shape[0] - start]))
+    rng = np.random.default_rng(draw(st.integers(0, 100)))
+    values = rng.integers(0, 2, size=(n_rows, *shape[1:])).astype(dtype)
+    if dtype.kind == "f" and draw(st.booleans()):
+        values[rng.random(values.shape) < 0.5] = np.nan
+    order = draw(st.sampled_from(["C", "F"]))
+    layout = Layout(tuple("abc"[: len(shape)]), shape, chunks, dtype.name, draw(st.booleans()))
+    return layout, start, np.asarray(values, order=order)
+
+
+@given(cases(), cases())
+def test_the_files_are_those_of_zarr(one, other) -> None:
+    layouts = {"one": one[0], "other": other[0]}
+    attributes = {"said": ["naïve", None, 1.5, {"b": 1, "a": True}]}
+    described = metadata(layouts, attributes)
+    for name, (_, start, values) in {"one": one, "other": other}.items():
+        layout = {name: layouts[name]}
+        files = by_zarr(layout, {name: values}, start, attributes)
+        chunks = chunk_files(layout, {name: values}, start)
+        assert chunks == {key: content for key, content in files.items() if "/c/" in key}
+        inside = f"{name}/zarr.json"
+        assert json.loads(described[inside]) == json.loads(files[inside])
+        assert described["zarr.json"] == files["zarr.json"]
+        require_plain(described[inside])
+        firsts = {key.split("/")[2] for key in chunks}
+        keys = [key for i in firsts for key in chunk_keys(name, layouts[name], int(i))]
+        assert sorted(keys) == sorted(chunks)
