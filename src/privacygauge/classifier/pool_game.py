@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.classifier.game import PredictionObservation, Rows
+from privacygauge.classifier.held import numeric
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.resolution import Resolution, resolution

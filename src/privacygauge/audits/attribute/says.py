@@ -340,12 +340,9 @@ def _frame(f: AttributeAudit) -> pd.DataFrame:
     )
 
 
-_TERMS = (
-    ("Imputation", "The guess of a column from all others, learnt on people outside."),
-    ("Member", "A record that the model was trained on."),
-    (
-        "Attribute advantage",
-        "How much more often a guess is right for members than for others: what the model gives "
-        "away beyond what columns tell about each other.",
-    ),
-)
+_TERMS = {
+    "Imputation": "The guess of a column from all others, learnt on people outside.",
+    "Member": "A record that the model was trained on.",
+    "Attribute advantage": "How much more often a guess is right for members than for others: "
+    "what the model gives away beyond what columns tell about each other.",
+}

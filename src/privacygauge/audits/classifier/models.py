@@ -328,8 +328,8 @@ def _predicted(
     if label_only is not None:
         return label_predictions(fitted.model, about.x, about.y, member, names, label_only, seed)
     if isinstance(about.trainer, ByRows):
-        asked = replace(about.trainer, names=names)
-        seen, logits, classes = asked.answers(fitted.model, about.x.numbers, k)
+        by_rows = replace(about.trainer, names=names)
+        seen, logits, classes = by_rows.answers(fitted.model, about.x.numbers, k)
         said: dict[str, Any] = {**finite_answers(seen, logits, classes, k)}
     elif queries_of(about.trainer) > 1:
         asked = questions(about.trainer, about.x)
