@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from privacygauge.audits.holdout_bound.play import holdout_bounds
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as b
 from privacygauge.holdout import selection
@@ -185,3 +186,14 @@ def test_the_attacks_stay_below_the_guarantee(n, m, k):
 def test_numbers_out_of_range(call, message):
     with pytest.raises(InputError, match=f"^{message}$"):
         call()
+
+
+def test_a_guard_with_memory_allows_more_to_accounts_than_to_one():
+    for guard in ("ladder", "ladder:0.01"):
+        one = holdout_bounds(10_000, 2, 600, guard=guard)
+        many = holdout_bounds(10_000, 2, 20, accounts=30, guard=guard)
+        assert many.queries == one.queries
+        assert many.nats > one.nats
+        assert many.bias("kl").value > one.bias("kl").value
+    exact = [holdout_bounds(10_000, 2, k, accounts=600 // k).bias("kl").value for k in (20, 600)]
+    assert exact[0] == exact[1]

@@ -118,7 +118,13 @@ def guarantee(
 
 
 def guaranteed_submissions(
-    bias: float, n: int, m: int, *, guard: Guard | None = None, probability: float = 0.95
+    bias: float,
+    n: int,
+    m: int,
+    *,
+    guard: Guard | None = None,
+    probability: float = 0.95,
+    accounts: int | None = None,
 ) -> int:
     """Return how many submissions keep any attack within `bias` of 1/m.
 
@@ -132,6 +138,8 @@ def guaranteed_submissions(
         Exact answers by default.
     probability : float, default 0.95
         With which it holds, over uniform labels.
+    accounts : int, optional
+        As in `transcript_nats`.
 
     Returns
     -------
@@ -143,16 +151,24 @@ def guaranteed_submissions(
     if affordable < 0:
         return 0
     asked = guard or Exact()
-    return most_submissions(lambda k: transcript_nats(asked, k, n, m), affordable)
+    return most_submissions(
+        lambda k: transcript_nats(asked, k, n, m, accounts=accounts), affordable
+    )
 
 
 def guaranteed_points(
-    bias: float, m: int, k: int, *, guard: Guard | None = None, probability: float = 0.95
+    bias: float,
+    m: int,
+    k: int,
+    *,
+    guard: Guard | None = None,
+    probability: float = 0.95,
+    accounts: int | None = None,
 ) -> int:
     """Return the fewest points for which k submissions keep any attack within `bias` of 1/m."""
     asked, delta = guard or Exact(), 1 - checks.level(probability, "probability")
     _bias(bias, m)
-    return _fewest(lambda n: guarantee(asked, n, m, k, delta=delta) <= bias)
+    return _fewest(lambda n: guarantee(asked, n, m, k, delta=delta, accounts=accounts) <= bias)
 
 
 def reconstruction_queries(n: int, m: int) -> int:
@@ -215,6 +231,7 @@ def bounds(
     accuracy: float = 0.8,
     correlation: float = 0.0,
     delta: float = 0.05,
+    accounts: int | None = None,
 ) -> Bounds:
     """Return the attacks' biases, honest selection's, and the guarantees.
 
@@ -230,6 +247,8 @@ def bounds(
         Of honest submissions.
     delta : float, default 0.05
         How often a guarantee may fail.
+    accounts : int, optional
+        As in `transcript_nats`; of `kl` alone.
 
     Examples
     --------
@@ -245,7 +264,7 @@ def bounds(
         linear_scan=scan_bias(n, m, k),
         honest_best_of_k=honest_best_of_k(n, k, accuracy=accuracy, correlation=correlation),
         theorem_3_1=theorem_3_1(n, m, k, delta=delta),
-        kl=guarantee(asked, n, m, k, delta=delta),
+        kl=guarantee(asked, n, m, k, delta=delta, accounts=accounts),
         nb_poisson=poisson_bias(n, m, k) if m >= FEWEST_CLASSES else nb_bias(n, m, k),
         trusted=trusted(n, m, k),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from functools import partial
 
 from privacygauge.audits.holdout_bound.found import Allowed
 from privacygauge.audits.holdout_bound.theory import Asked
@@ -54,13 +55,13 @@ def _designed_allowed(a: Asked) -> Allowed:
 
 def _any_allowed(a: Asked) -> Allowed:
     often = a.probability
+    submissions = partial(theory.guaranteed_submissions, guard=a.guard, probability=often)
+    points = partial(theory.guaranteed_points, guard=a.guard, probability=often)
     return Allowed(
         "any",
         "any attack",
-        theory.guaranteed_submissions(a.bias, a.n, a.m, guard=a.guard, probability=often),
-        _or_none(
-            lambda: theory.guaranteed_points(a.bias, a.m, a.k, guard=a.guard, probability=often)
-        ),
+        submissions(a.bias, a.n, a.m, accounts=a.accounts),
+        _or_none(lambda: points(a.bias, a.m, a.k, accounts=a.accounts)),
         f"guaranteed with probability {often:g}, uniform labels",
     )
 

@@ -113,6 +113,7 @@ def play(asked: BoundRequest, work: Work) -> HoldoutBounds:
         correlation=asked.correlation,
         probability=asked.probability,
         bias=asked.bias,
+        accounts=accounts if accounts > 1 else None,
     )
     running = Running(_NAME, asked.seed, asked.probability)
     return bounded(about, accounts, asked.simulate, running)

@@ -51,7 +51,7 @@ def holdout_bounds(
     queries : int
         Submissions of each account, at least 1.
     accounts : int, default 1
-        Accounts, at least 1.
+        Accounts, at least 1; a guard that remembers does so for each account apart.
     guard : Guard or str, default "exact"
         What stands between accuracy and analyst, such as ``"round:2"``; see `guard_named`.
     accuracy, correlation : float
@@ -102,6 +102,7 @@ def holdout_bounds(
         correlation,
         probability,
         bias=bias,
+        accounts=accounts if accounts > 1 else None,
     )
     running = Running(command, seed, probability, provenance)
     return bounded(asked, accounts, simulate, running)
@@ -121,6 +122,7 @@ def bounded(asked: Asked, accounts: int, simulate: int, running: Running) -> Hol
         accuracy=asked.accuracy,
         correlation=asked.correlation,
         delta=asked.delta,
+        accounts=asked.accounts,
     )
     return HoldoutBounds(
         running.origin(warnings=caveats(asked, whole, per_label)),
@@ -132,7 +134,7 @@ def bounded(asked: Asked, accounts: int, simulate: int, running: Running) -> Hol
         accuracy=asked.accuracy,
         correlation=asked.correlation,
         allowed_bias=asked.bias,
-        nats=theory.transcript_nats(found, total, n, classes),
+        nats=theory.transcript_nats(found, total, n, classes, accounts=asked.accounts),
         biases=(*attack_rows(asked, whole), *guarantee_rows(asked, whole)),
         simulated=_simulated(asked, simulate, running.seed) if simulate else None,
         allowed=turned(asked),

@@ -52,6 +52,8 @@ class Asked:
     """Of guarantees."""
     bias: float
     """What the owner can live with."""
+    accounts: int | None = None
+    """How many accounts submit, each to a state of the guard of its own; None for one."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.n <= MOST:
@@ -126,6 +128,11 @@ def attack_rows(a: Asked, whole: theory.Bounds) -> tuple[Bias, ...]:
     return tuple(rows)
 
 
+def _each(a: Asked) -> str:
+    apart = a.accounts is not None and a.error is None
+    return ", which remembers each account apart" if apart else ""
+
+
 def guarantee_rows(a: Asked, whole: theory.Bounds) -> tuple[Bias, ...]:
     """Return what no attack exceeds, and the rates."""
     sure = f"uniform labels, probability {a.probability:g}"
@@ -135,7 +142,7 @@ def guarantee_rows(a: Asked, whole: theory.Bounds) -> tuple[Bias, ...]:
             "any attack",
             GUARANTEE,
             whole.kl,
-            f"{sure}; transcripts of {a.guard.name}, exact tail",
+            f"{sure}; transcripts of {a.guard.name}{_each(a)}, exact tail",
         ),
         Bias(
             "theorem_3_1",
@@ -198,7 +205,7 @@ def curves(a: Asked) -> tuple[BiasCurve, ...]:
         found["designed"] = ("designed queries", lambda k: designed_bias(a.n, a.m, k))
     found["kl"] = (
         f"any attack, {a.guard.name}",
-        lambda k: theory.guarantee(a.guard, a.n, a.m, k, delta=a.delta),
+        lambda k: theory.guarantee(a.guard, a.n, a.m, k, delta=a.delta, accounts=a.accounts),
     )
     return tuple(_curve(key, *of, queries) for key, of in found.items())
 
