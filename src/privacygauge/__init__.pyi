@@ -41,7 +41,6 @@ from .audits.released_table.found import ReleasedAudit as ReleasedAudit
 from .audits.released_table.play import audit_released as audit_released
 from .audits.vulnerable.found import VulnerableRecords as VulnerableRecords
 from .audits.vulnerable.play import vulnerable_records as vulnerable_records
-from .audits.worst_case.found import WorstCaseAudit as WorstCaseAudit
 from .audits.worst_case.found import WorstCaseComparison as WorstCaseComparison
 from .audits.worst_case.play import audit_worst_case as audit_worst_case
 from .audits.worst_case.play import compare_worst_cases as compare_worst_cases
@@ -50,7 +49,6 @@ from .classifier.files import save_predictions as save_predictions
 from .classifier.networks.trainer import Networks as Networks
 from .classifier.predictions import Predictions as Predictions
 from .classifier.predictions import predictions as predictions
-from .classifier.rows import Training as Training
 from .classifier.suite import pool_attacks as pool_attacks
 from .classifier.suite import prediction_attacks as prediction_attacks
 from .core.estimate import Estimate as Estimate
@@ -63,6 +61,5 @@ from .register.found import RiskRegister as RiskRegister
 from .register.play import model_card as model_card
 from .register.play import risk_register as risk_register
 from .synthetic.frames import read_table as read_table
-from .synthetic.schema import Schema as Schema
 
 __version__: str

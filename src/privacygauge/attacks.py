@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from privacygauge.audits.classifier.white_box import ShadowModule
-from privacygauge.classifier.label_only import LabelOnly
+from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.pool import Pool
 from privacygauge.core.attacks.posterior import Histogram, Isotonic, RiskScore
 from privacygauge.core.attacks.threshold import Threshold
 
-__all__ = ["Histogram", "Isotonic", "LabelOnly", "Pool", "RiskScore", "ShadowModule", "Threshold"]
+__all__ = [
+    "Histogram",
+    "Isotonic",
+    "LabelOnlyQueries",
+    "Pool",
+    "RiskScore",
+    "ShadowModule",
+    "Threshold",
+]

@@ -13,6 +13,7 @@ from privacygauge.classifier.dtp.quadratic import QuadraticDiscriminant
 from privacygauge.classifier.dtp.random_trees import RandomDecisionTrees
 from privacygauge.classifier.networks.augment import ImageAugment, views
 from privacygauge.classifier.networks.factories import MLP
+from privacygauge.classifier.rows import Training
 from privacygauge.classifier.trainer import Cohort
 from privacygauge.classifier.training import train_predictions
 from privacygauge.language.training import train_further, train_reference
@@ -31,6 +32,7 @@ __all__ = [
     "NearestNeighbours",
     "QuadraticDiscriminant",
     "RandomDecisionTrees",
+    "Training",
     "train_further",
     "train_predictions",
     "train_reference",

@@ -15,7 +15,7 @@ from privacygauge.audits.classifier.label_only import label_predictions
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.label_only import (
     HardLabels,
-    LabelOnly,
+    LabelOnlyQueries,
     LabelOnlyTrainer,
     category_groups,
     told,
@@ -25,7 +25,7 @@ from privacygauge.errors import InputError
 from privacygauge.report.values import Severity
 from tests.thorough import quarter
 
-SMALL = LabelOnly(levels=(0.2, 0.8), copies=4, neighbours=2, steps=5)
+SMALL = LabelOnlyQueries(levels=(0.2, 0.8), copies=4, neighbours=2, steps=5)
 
 
 def people(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -85,7 +85,7 @@ def test_what_is_classified_wrongly_is_below_all_that_is_classified_rightly(mode
 
 def test_queries_stay_records():
     x, y = people(300)
-    for asked in LabelOnly().asked(x, y, 0).values():
+    for asked in LabelOnlyQueries().asked(x, y, 0).values():
         hot = asked.points[..., 2:5]
         assert np.isin(hot, (0, 1)).all()
         assert (hot.sum(axis=-1) == 1).all()
@@ -95,7 +95,7 @@ def test_queries_stay_records():
 @pytest.mark.parametrize("level", [0.1, 0.8])
 def test_noise_is_as_large_as_its_level(level):
     x, y = people(2000)
-    points = LabelOnly(levels=(level,)).asked(x, y, 0)[f"noise-{level:g}"].points
+    points = LabelOnlyQueries(levels=(level,)).asked(x, y, 0)[f"noise-{level:g}"].points
     off = (points - x[:, None])[..., :2] / x.std(axis=0)[:2]
     assert np.allclose(off.std(axis=(0, 1)), level, rtol=0.03)
     # A category that is drawn again is the same one in a third of the draws.
@@ -106,7 +106,9 @@ def test_noise_is_as_large_as_its_level(level):
 def test_ways_lead_to_the_nearest_records_of_other_classes():
     x, y = people(200)
     x = x[:, :2]
-    ends = LabelOnly(neighbours=2, steps=4).asked(x, y, 0)["boundary-distance"].points[:, 3::4]
+    ends = (
+        LabelOnlyQueries(neighbours=2, steps=4).asked(x, y, 0)["boundary-distance"].points[:, 3::4]
+    )
     scale = x.std(axis=0)
     for i in range(len(x)):
         far = np.linalg.norm((x - x[i]) / scale, axis=1)
@@ -117,7 +119,7 @@ def test_ways_lead_to_the_nearest_records_of_other_classes():
 def test_images_are_shifted_by_a_pixel_and_turned():
     image = np.arange(12.0).reshape(1, 1, 3, 4)
     x = np.concatenate([image, image + 1]).reshape(2, -1)
-    asked = LabelOnly(levels=(), neighbours=0, image=(1, 3, 4)).asked(x, np.array([0, 1]), 0)
+    asked = LabelOnlyQueries(levels=(), neighbours=0, image=(1, 3, 4)).asked(x, np.array([0, 1]), 0)
     moved = asked["augmentation"].points[0].reshape(-1, 3, 4)
     assert np.array_equal(moved[0][:, :3], image[0, 0][:, 1:])
     assert np.array_equal(moved[2][:2], image[0, 0][1:])
@@ -194,7 +196,7 @@ def test_a_model_that_remembers_is_told_better_than_by_its_errors():
         x = rng.normal(size=(600, 8))
         y = (x[:, 0] + x[:, 1] + rng.normal(size=600) > 0).astype(np.int64)
         nearest = KNeighborsClassifier(1)
-        audit = pg.audit_model(nearest, x, y, label_only=LabelOnly(), n_shadows=4, seed=seed)
+        audit = pg.audit_model(nearest, x, y, label_only=LabelOnlyQueries(), n_shadows=4, seed=seed)
         area = {evaluation.title: evaluation.auc for evaluation in audit.evaluations}
         gap = area["correctness (global)"].value
         assert area["boundary-distance (global)"].low > gap
@@ -212,9 +214,9 @@ def test_a_model_that_remembers_is_told_better_than_by_its_errors():
 def test_bad_queries_are_one_line(given, message):
     x, y = people()
     with pytest.raises(InputError, match=message):
-        LabelOnly(**given).asked(x, y, 0)
+        LabelOnlyQueries(**given).asked(x, y, 0)
 
 
 def test_records_that_are_no_numbers_are_refused():
     with pytest.raises(InputError, match="finite numbers"):
-        LabelOnly().asked(np.array([["a"], ["b"]]), np.array([0, 1]), 0)
+        LabelOnlyQueries().asked(np.array([["a"], ["b"]]), np.array([0, 1]), 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -136,5 +137,7 @@ def test_bad_options_get_one_line_and_code_2(inside, more, message):
 def test_predictions_are_not_trained(inside):
     needs = inside("defend", "--defence", "label-only")
     one_line(needs, "give TARGET and --shadow SHADOW, files of predictions, or --data FILE")
-    files = ("defend", "t.npz", "--shadow", "s.npz", "--defence", "dropout:0.5")
+    for name in ("made.npz", "other.npz"):
+        Path(name).touch()
+    files = ("defend", "made.npz", "--shadow", "other.npz", "--defence", "dropout:0.5")
     one_line(inside(*files), "for predictions, got 'dropout:0.5': give --data, and models are")

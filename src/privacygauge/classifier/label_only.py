@@ -66,7 +66,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class LabelOnly:
+class LabelOnlyQueries:
     """Which queries a label-only adversary makes about each record.
 
     Choquette-Choo, Tramèr, Carlini & Papernot (2021), sections 3.3 to 3.5; Li & Zhang (2021).
@@ -141,7 +141,7 @@ def told(labels: Ints, kinds: tuple[Asked, ...], y: Ints, n_classes: int) -> Flo
     Parameters
     ----------
     labels : ndarray of int, shape (n * n_queries,)
-        The answers to `LabelOnly.points`.
+        The answers to `LabelOnlyQueries.points`.
     kinds : tuple of Asked
     y : ndarray of int, shape (n,)
     n_classes : int
@@ -165,7 +165,7 @@ class LabelOnlyTrainer:
 
     inner: Trainer
     """What trains."""
-    queries: LabelOnly
+    only: LabelOnlyQueries
     """What each model is asked."""
     seed: int
     """Of the queries: every model is asked the same."""
@@ -183,7 +183,7 @@ class LabelOnlyTrainer:
 
     def describe(self) -> Mapping[str, Any]:
         """Return what the inner trainer depends on, and the queries."""
-        return {**self.inner.describe(), "label-only": f"{self.queries}, seed {self.seed}"}
+        return {**self.inner.describe(), "label-only": f"{self.only}, seed {self.seed}"}
 
     def train(self, cohort: Cohort) -> NDArray[Any]:
         """Return what is `told` by each model, one kind of query below the other.
@@ -198,7 +198,7 @@ class LabelOnlyTrainer:
         ndarray, shape (m, f * n, k)
         """
         n = len(cohort.x)
-        points, kinds = self.queries.points(cohort.x, cohort.y, self.seed)
+        points, kinds = self.only.points(cohort.x, cohort.y, self.seed)
         outside = np.zeros((len(cohort), len(points)), np.bool_)
         extended = replace(
             cohort,

@@ -139,7 +139,7 @@ class ClassifierRequest(Training):
     )
     half_width: float | None = option(
         "--half-width",
-        "WIDTH",
+        "H",
         "Train further targets until the interval of every attack's mean AUC over all targets has "
         "this half-width, such as 0.01. Up to 64 targets are trained.",
         default=None,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from privacygauge.classifier.answers import answers_of
 from privacygauge.classifier.label_only import (
     BLOCK,
-    LabelOnly,
+    LabelOnlyQueries,
     LearnedRobustness,
     told,
     with_labels,
@@ -28,7 +28,7 @@ from privacygauge.core.game import Attack, Round
 class Further:
     """Signals of single kinds of queries, beside those of all kinds together."""
 
-    queries: LabelOnly
+    queries: LabelOnlyQueries
     """The kinds."""
     target: Mapping[str, Floats]
     """Signal to (n,) values of the target."""
@@ -59,7 +59,7 @@ def label_predictions(
     y: Ints,
     member: Bools,
     names: tuple[str, ...],
-    queries: LabelOnly,
+    queries: LabelOnlyQueries,
     seed: int,
 ) -> Predictions:
     """Return what the classes of a model tell of each record, one kind of query below the other."""
@@ -74,7 +74,7 @@ def label_predictions(
 
 
 def merged(
-    target: Predictions, pool: Pool, queries: LabelOnly
+    target: Predictions, pool: Pool, queries: LabelOnlyQueries
 ) -> tuple[Predictions, Pool, Further]:
     """Return the means over all kinds of queries, and the signals of each kind."""
     kinds, k = len(queries.names), target.n_classes

@@ -19,7 +19,7 @@ from privacygauge.audits.units import owners, settled, twice, with_unit
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.held import Held, numeric
-from privacygauge.classifier.label_only import LabelOnly, LabelOnlyTrainer, with_labels
+from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
@@ -58,7 +58,7 @@ def audit_model(
     y: ArrayLike | None = None,
     *,
     fitted: Fitted | None = None,
-    label_only: LabelOnly | None = None,
+    label_only: LabelOnlyQueries | None = None,
     n_shadows: int = 16,
     half_width: float | None = None,
     attacks: Sequence[Attack] | None = None,
@@ -97,7 +97,7 @@ def audit_model(
         Classes in 0..k-1, or their names.
     fitted : Fitted, optional
         The model to audit, where it exists already.
-    label_only : LabelOnly, optional
+    label_only : LabelOnlyQueries, optional
         The adversary sees classes only, and makes these queries about each record.
     n_shadows : int
         More models make attacks on single records stronger: from 4 on they work, from 64 on
@@ -319,7 +319,7 @@ def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
 
 
 def _predicted(
-    fitted: Fitted, about: Given, label_only: LabelOnly | None, seed: int
+    fitted: Fitted, about: Given, label_only: LabelOnlyQueries | None, seed: int
 ) -> Predictions:
     member = checks.bools(fitted.member, "member", length=len(about.y))
     if isinstance(fitted.model, Predictions):

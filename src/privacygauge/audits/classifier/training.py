@@ -13,7 +13,7 @@ from privacygauge.audits.named_models import fitted_model
 from privacygauge.audits.training import Materials, materials, provenance
 from privacygauge.audits.work import Work
 from privacygauge.classifier.cost import DESIGNS, Cost, measure, seconds_of, span
-from privacygauge.classifier.label_only import LabelOnly
+from privacygauge.classifier.label_only import LabelOnlyQueries
 from privacygauge.classifier.recorded import recorded_target
 from privacygauge.classifier.rows import ByRows
 from privacygauge.classifier.tables import Records
@@ -41,7 +41,7 @@ def audit_trained(asked: ClassifierRequest, work: Work) -> Audit:
             given.x,
             given.records.y,
             fitted=fitted,
-            label_only=LabelOnly() if asked.label_only else None,
+            label_only=LabelOnlyQueries() if asked.label_only else None,
             n_shadows=shadows,
             half_width=asked.half_width,
             estimator=ESTIMATORS[asked.risk],
@@ -64,7 +64,7 @@ def _fitted(asked: ClassifierRequest, given: Materials, work: Work) -> Fitted | 
     if asked.fitted is None or records.member is None:
         return None
     if work.read is not None:
-        kinds = len(LabelOnly().names) if asked.label_only else 1
+        kinds = len(LabelOnlyQueries().names) if asked.label_only else 1
         member, y = np.tile(records.member, kinds), np.tile(records.y, kinds)
         return Fitted(recorded_target(work.read, member, y), records.member)
     model = fitted_model(

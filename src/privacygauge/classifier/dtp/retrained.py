@@ -11,6 +11,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
+from privacygauge.classifier.answers import UserCodeError
 from privacygauge.classifier.code import code_behind
 from privacygauge.classifier.dtp.learner import box_of
 from privacygauge.classifier.dtp.log_answers import log_answers
@@ -105,9 +106,10 @@ class LeavingOut:
         """
         try:
             return log_answers(self.trainer, cohort)
-        except InputError:
-            raise
-        except (ValueError, IndexError):
+        except (InputError, ValueError, IndexError) as error:
+            raised = error.__cause__ if isinstance(error, UserCodeError) else error
+            if isinstance(raised, InputError) or not isinstance(raised, ValueError | IndexError):
+                raise
             if len(cohort) == 1:
                 return np.full(cohort.shape, np.nan)
             each = (self._refits(cohort[i : i + 1]) for i in range(len(cohort)))
