@@ -116,8 +116,8 @@ def noisy(model, rows):
 
 def by_rows(train, predict, y, leaks):
     if leaks:
-        return pg.Training(train, predict, labels=y), None, None
-    return pg.Training(lambda rows, seed: {"seed": seed}, noisy, labels=y), None, None
+        return pg.learners.Training(train, predict, labels=y), None, None
+    return pg.learners.Training(lambda rows, seed: {"seed": seed}, noisy, labels=y), None, None
 
 
 def in_torch(leaks):
@@ -286,7 +286,9 @@ def of_people():
         model = pipeline(DecisionTreeClassifier(random_state=seed))
         return model.fit(frame.iloc[rows], y[rows])
 
-    return pg.Training(train, lambda model, rows: model.predict_proba(frame.iloc[rows]), labels=y)
+    return pg.learners.Training(
+        train, lambda model, rows: model.predict_proba(frame.iloc[rows]), labels=y
+    )
 
 
 def test_a_training_by_rows_finds_what_the_pipeline_itself_does():
@@ -304,7 +306,9 @@ def test_a_run_is_made_of_the_functions_too(tmp_path):
         def train(rows, seed):
             return DecisionTreeClassifier(max_depth=depth, random_state=seed).fit(x[rows], y[rows])
 
-        return pg.Training(train, lambda model, rows: model.predict_proba(x[rows] + columns))
+        return pg.learners.Training(
+            train, lambda model, rows: model.predict_proba(x[rows] + columns)
+        )
 
     run = {"y": y, "n_shadows": 4, "run": tmp_path}
     first = audited(training(3, 0), None, **run).to_json()

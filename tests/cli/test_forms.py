@@ -56,7 +56,7 @@ def predict(model, rows):
     return model.predict_proba(AGES.iloc[rows])
 
 
-by_rows = pg.Training(train, predict)
+by_rows = pg.learners.Training(train, predict)
 
 
 def known():
