@@ -15,13 +15,24 @@ from privacygauge.errors import InputError
 MODEL = """
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 
 def model():
     people = pd.read_csv("people.csv").query("trained == 1")
     x = pd.get_dummies(people.drop(columns=["income", "trained"]), dtype=float)
     return RandomForestClassifier(40, random_state=0).fit(x.to_numpy(), people["income"])
+
+
+def pipeline():
+    people = pd.read_csv("people.csv").query("trained == 1")
+    texts = make_column_transformer((OneHotEncoder(), ["town", "illness"]), remainder="passthrough")
+    return make_pipeline(texts, RandomForestClassifier(40, random_state=0)).fit(
+        people.drop(columns=["income", "trained"]), people["income"]
+    )
 """
 
 
@@ -66,6 +77,16 @@ def test_a_column_is_audited_by_its_name(folder, column):
         assert found["values"] == ["pox", "none", "flu"]
     else:
         assert len(found["values"]) == 5
+
+
+def test_a_pipeline_on_named_columns_gets_them(folder):
+    asked = [word.replace(":model", ":pipeline") for word in ASKED.split()]
+    for column in ("illness", "c"):
+        done = CliRunner().invoke(app, [*asked, "--sensitive", column, "--out", "named", "--quiet"])
+        assert done.exit_code == 0, done.exception
+        found = json.loads((folder / "named" / "report.json").read_text())
+        assert found["measures"]["attribute-advantage.low"] > 0
+    assert len(found["values"]) == 5
 
 
 def test_a_release_is_held_to_a_limit(folder):

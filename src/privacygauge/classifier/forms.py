@@ -44,6 +44,12 @@ def form_of(model: object) -> str:
     return FRAME if any(_selects(value) for value in known.values()) else NUMBERS
 
 
+def form_of_fitted(model: object) -> str:
+    """Return the form that a trained model asks for: a frame, if it was trained on one."""
+    form = form_of(model)
+    return FRAME if form == NUMBERS and hasattr(model, "feature_names_in_") else form
+
+
 def of_form(form: str) -> dict[str, str]:
     """Return what a trainer says of its form when it describes itself."""
     return {} if form == NUMBERS else {"records": form}

@@ -55,8 +55,11 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
     from privacygauge.audits.attribute.play import audit_attribute
     from privacygauge.audits.named_models import fitted_model
     from privacygauge.audits.provenance import file_hashes
+    from privacygauge.classifier.forms import NUMBERS, form_of_fitted
     from privacygauge.classifier.tables import load_records
 
+    model = fitted_model(asked.fitted)
+    form = form_of_fitted(model)
     records = load_records(
         asked.data,
         asked.label,
@@ -64,11 +67,13 @@ def play(asked: AttributeRequest, work: Work) -> AttributeAudit:
         ids=asked.ids,
         unit=asked.unit,
         drop=asked.drop,
+        form=form,
     )
     assert records.member is not None  # the column was asked for
-    places, values = records.places(asked.sensitive)
+    numbers = form == NUMBERS
+    places, values = records.places(asked.sensitive) if numbers else (asked.sensitive, ())
     return audit_attribute(
-        fitted_model(asked.fitted),
+        model,
         records.x,
         records.y,
         sensitive=places,

@@ -110,7 +110,7 @@ def verdict(f: AttributeAudit) -> Verdict:
     found, best = grade(f), f.best
     if found is grades.UNTOLD:
         return _untold(f)
-    shown = percent_estimate(best.difference)
+    d = best.difference
     column = plain(f.column)
     leak = found is not grades.NONE
     headline = (
@@ -122,7 +122,8 @@ def verdict(f: AttributeAudit) -> Verdict:
     sentences = (
         f"The guesses of {_name(best)} are right for {percent(best.members.value)} of the members "
         f"and for {percent(best.others.value)} of the people outside of the training set, a "
-        f"difference of {shown} ({rate(f.level)} interval for all attacks together).",
+        f"difference of {_points(d.value)} ({100 * d.low:.1f} to {100 * d.high:.1f}, the "
+        f"{rate(f.level)} interval for all attacks together).",
         _beside(f),
     )
     advice = (
@@ -135,7 +136,7 @@ def verdict(f: AttributeAudit) -> Verdict:
         best.difference,
         (-0.2, 0.0, 0.1, 0.3, 1.0),
         ("0%", "10%", "30%"),
-        rule=grades.BY_ONE_NUMBER,
+        rule=_RULE,
     )
     return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
 
@@ -223,7 +224,7 @@ def _measures(f: AttributeAudit) -> tuple[Measure, ...]:
             known,
             percent_estimate(known),
             "imputation",
-            "What anybody of the population lets guess about himself.",
+            "What can be guessed about anyone in the population.",
             gate=False,
         ),
     )
@@ -339,6 +340,11 @@ def _frame(f: AttributeAudit) -> pd.DataFrame:
         }
     )
 
+
+_RULE = (
+    "The grade follows from the lower end of the interval. Its limits, 10 and 30 points, are a "
+    "convention of PrivacyGauge: set your own with --fail-above or --policy."
+)
 
 _TERMS = {
     "Imputation": "The guess of a column from all others, learnt on people outside.",
