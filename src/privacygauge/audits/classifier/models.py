@@ -35,6 +35,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
+from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.store import plan_in, unchecked_code
 
@@ -153,10 +154,9 @@ def audit_model(
     seeds.non_negative(seed)
     about = given(model if label_only is None else with_labels(model), x, y)
     trainer, features, labels, names = about.trainer, about.x, about.y, about.names
-    kinds = 1
     if label_only is not None:
         _require_numbers(features, half_width)
-        trainer, kinds = LabelOnlyTrainer(trainer, label_only, seed), len(label_only.names)
+        trainer = LabelOnlyTrainer(trainer, label_only, seed)
     existing = None if fitted is None else _predicted(fitted, about, label_only, seed)
     owner = owners(unit, ids, len(labels))
     train = partial(
@@ -166,7 +166,7 @@ def audit_model(
         labels,
         unit=owner,
         with_target=existing is None,
-        kinds=kinds,
+        kinds=1 if label_only is None else len(label_only.names),
         seed=seed,
         weights=weights,
         existing=existing,
@@ -179,26 +179,23 @@ def audit_model(
         trained = train(n_shadows=n_shadows, run=run)
     else:
         _require_width(half_width, fitted)
-        with kept_or_scratch(run) as folder:
-            grown = partial(_at_least, train, folder)
-            several = until_narrow(
-                grown,
-                single_record_attacks("shared") if attacks is None else attacks,
-                n_shadows=n_shadows,
-                width=half_width,
-                features=numeric(features),
-                unit=owner,
-                seed=seed,
-                level=level,
-            )
-            trained = split(grown(n_shadows), n_shadows)[0]
+        played = partial(
+            until_narrow,
+            attacks=single_record_attacks("shared") if attacks is None else attacks,
+            n_shadows=n_shadows,
+            width=half_width,
+            features=numeric(features),
+            unit=owner,
+            seed=seed,
+            level=level,
+        )
+        trained, several = _grown(train, played, n_shadows, run)
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
-    pool, further, asked = trained.pool, None, {}
+    pool, further = trained.pool, None
     if label_only is not None:
         target, pool, further = merged(target, pool, label_only)
-        asked = {"queries per record": str(label_only.n_queries), "seen": "classes only"}
     audit = audit_pool(
         _named(replace(target, classes=names), ids, slices, owner),
         pool,
@@ -211,7 +208,7 @@ def audit_model(
         seed=seed,
         level=level,
         command=command,
-        provenance={"model": trainer.name, **asked, **(provenance or {})},
+        provenance={"model": trainer.name, **_asked(label_only), **(provenance or {})},
     )
     return replace(audit, targets=several)
 
@@ -310,6 +307,25 @@ def _require_numbers(x: Held, half_width: float | None) -> None:
         raise InputError(
             "label_only needs records of finite numbers, (n, d), which noise can be added to"
         )
+
+
+def _asked(queries: LabelOnlyQueries | None) -> dict[str, str]:
+    if queries is None:
+        return {}
+    return {"queries per record": str(queries.n_queries), "seen": "classes only"}
+
+
+def _grown(
+    train: Callable[..., Trained],
+    played: Callable[[Callable[[int], Trained]], SeveralTargets],
+    n_shadows: int,
+    run: str | Path | None,
+) -> tuple[Trained, SeveralTargets]:
+    """Return the first target with its shadow models, and what was played on all targets."""
+    with kept_or_scratch(run) as folder:
+        grown = partial(_at_least, train, folder)
+        several = played(grown)
+        return split(grown(n_shadows), n_shadows)[0], several
 
 
 def _at_least(train: Callable[..., Trained], folder: str, n: int) -> Trained:
