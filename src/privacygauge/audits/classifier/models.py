@@ -174,10 +174,7 @@ def audit_model(
         n_jobs=n_jobs,
         progress=progress,
     )
-    several = None
-    if half_width is None:
-        trained = train(n_shadows=n_shadows, run=run)
-    else:
+    if half_width is not None:
         _require_width(half_width, fitted)
         played = partial(
             until_narrow,
@@ -190,6 +187,8 @@ def audit_model(
             level=level,
         )
         trained, several = _grown(train, played, n_shadows, run)
+    else:
+        trained, several = train(n_shadows=n_shadows, run=run), None
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained
@@ -320,7 +319,7 @@ def _grown(
     played: Callable[[Callable[[int], Trained]], SeveralTargets],
     n_shadows: int,
     run: str | Path | None,
-) -> tuple[Trained, SeveralTargets]:
+) -> tuple[Trained, SeveralTargets | None]:
     """Return the first target with its shadow models, and what was played on all targets."""
     with kept_or_scratch(run) as folder:
         grown = partial(_at_least, train, folder)
