@@ -36,6 +36,8 @@ class Table:
     values: Floats
     """(n, F) Numbers, NaN where one is missing; codes 0, 1, ... of categories in the schema's
     order, and the next code where the category is missing."""
+    clipped: int = 0
+    """The number of values that a generator drew beyond the schema's range, moved to its end."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.facts import description, utility_of, warnings_of
+from privacygauge.audits.generator.facts import (
+    clipped_numbers,
+    description,
+    utility_of,
+    warnings_of,
+)
 from privacygauge.audits.generator.found import SyntheticAudit, Targets
 from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
@@ -185,9 +190,10 @@ def audit_synthetic(
         releases = make_releases(*made_of, invocation=invocation, n_jobs=n_jobs, progress=progress)
         place = _scores_in(folder, players)
         scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
+        beyond = clipped_numbers(releases)
         played, skipped = evaluated(scores, level, on_worlds)
     headline = headline_of(played)
-    warned = (*advice(table), *warnings_of(making, schema, level), *unchecked_code(run))
+    warned = (*advice(table), *warnings_of(making, schema, level), *beyond, *unchecked_code(run))
     origin = Origin(
         command,
         own_version(),
