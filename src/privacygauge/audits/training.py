@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import Request, Role, option
+from privacygauge.audits.columns import separator_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,6 +97,7 @@ class LabelledRecords(Request):
         panel=TRAINING,
         split=False,
     )
+    separator: str | None = separator_option(TRAINING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +173,7 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         ids=asked.ids,
         unit=asked.unit,
         drop=asked.drop,
+        separator=asked.separator,
     )
     records = _sampled(found, asked)
     name = str(asked.model)

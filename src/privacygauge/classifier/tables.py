@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.dates import days_of
 from privacygauge.datasets.reading import plain, read_content
 from privacygauge.errors import InputError
 
@@ -86,6 +87,7 @@ def load_records(
     ids: str | None = None,
     unit: str | None = None,
     drop: Sequence[str] = (),
+    separator: str | None = None,
 ) -> Records:
     """Return the records in a file.
 
@@ -104,6 +106,8 @@ def load_records(
         The column of the people behind the records; of an ``.npz`` file the array ``unit``.
     drop : sequence of str
         Columns to leave out of the features.
+    separator : str, optional
+        Between the fields of a csv file; default: as its lines show (`separator_of`).
 
     Raises
     ------
@@ -111,7 +115,7 @@ def load_records(
         One line: what is wrong, and the way out.
     """
     path = Path(path)
-    content = read_content(path, "records")
+    content = read_content(path, "records", separator=separator)
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids, drop, unit)
         return _from_npz(content, path, needs_member=member is not None)
@@ -125,6 +129,7 @@ def load_categories(
     continuous: Sequence[str] = (),
     ids: str | None = None,
     drop: Sequence[str] = (),
+    separator: str | None = None,
 ) -> CategoricalTable:
     """Return the records in a file with every column as categories, but for some numbers.
 
@@ -140,6 +145,8 @@ def load_categories(
         The column of names.
     drop : sequence of str
         Columns to leave out.
+    separator : str, optional
+        As in `load_records`.
 
     Returns
     -------
@@ -154,7 +161,7 @@ def load_categories(
     import pandas as pd
 
     path = Path(path)
-    content = read_content(path, "records")
+    content = read_content(path, "records", separator=separator)
     if isinstance(content, Mapping):
         _require_no_columns(path, None, ids, drop)
         records = _from_npz(content, path, needs_member=False)
@@ -191,6 +198,8 @@ def _coded(column: pd.Series[Any], numbers_of: Path | None) -> tuple[NDArray[Any
         texts = column.astype(str).where(column.notna(), None) if column.dtype == object else column
         codes, values = pd.factorize(texts, sort=False, use_na_sentinel=False)
         return codes.astype(np.int64), len(values)
+    if (days := days_of(column)) is not None:
+        return days, None
     if column.dtype.kind not in "biuf":
         raise InputError(f"{numbers_of}: column {column.name!r} holds texts: it is not continuous")
     numbers = column.to_numpy(np.float64)
@@ -244,7 +253,8 @@ def _parted(
     for name in (label, member, ids, unit, *drop):
         if name is not None and name not in frame.columns:
             have = checks.listed(frame.columns)
-            raise InputError(f"{path} has no column {name!r}; its columns are {have}")
+            hint = ": is its separator another (--separator)?" if frame.shape[1] == 1 else ""
+            raise InputError(f"{path} has no column {name!r}; its columns are {have}{hint}")
     dropped = {label, member, ids, unit} & set(drop)
     if dropped:
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
@@ -276,6 +286,8 @@ def _parted(
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
     import pandas as pd
 
+    days = {name: days_of(features[name]) for name in features.columns}
+    features = features.assign(**{name: found for name, found in days.items() if found is not None})
     texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]
     for name in texts:
         count = features[name].nunique()
@@ -290,11 +302,11 @@ def _numbers(features: pd.DataFrame, path: Path) -> Floats:
 
 
 def _require_finite(x: NDArray[Any], path: Path) -> None:
-    bad = np.argwhere(~np.isfinite(x))
+    bad = np.argwhere(~(np.abs(x) <= LARGEST))
     if len(bad):
-        raise InputError(
-            f"{path}: values must be finite, got {x[tuple(bad[0])]} in row {bad[0][0]}"
-        )
+        value = x[tuple(bad[0])]
+        rule = f"at most {LARGEST:g}" if np.isfinite(value) else "finite"
+        raise InputError(f"{path}: values must be {rule}, got {value} in row {bad[0][0]}")
 
 
 def _texts(names: NDArray[Any]) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, advice
+from privacygauge.synthetic.table import Table, advice, require_moderate
 from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
@@ -165,6 +165,7 @@ def audit_synthetic(
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
+    require_moderate(table.schema)
     # Needed at the end, and where the most vulnerable records are the targets: found once.
     known = cache(partial(vulnerability, table))
     selections = select_targets(table, targets, select, seed, lambda: known().scores)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
+from privacygauge.datasets.dates import days_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.schema import Column, Schema
@@ -70,6 +71,8 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
             f"generator {name!r} must return as many records as it is asked for, {n}, got "
             f"{len(given)}: let it draw until it has them all"
         )
+    dates = {c.name: days_of(given[c.name]) for c in schema.columns if c.date}
+    given = given.assign(**{name: days for name, days in dates.items() if days is not None})
     numbers, clipped = {}, 0
     for column in schema.columns:
         if given[column.name].dtype.kind in "iufc" and column.is_number:
