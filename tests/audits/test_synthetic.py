@@ -1,5 +1,8 @@
 """The audit of a generator: what is attacked, by whom, and what comes out."""
 
+import functools
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +13,7 @@ from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.attacks.meta import Screened
 from privacygauge.synthetic.attacks.query_based import QueryBased
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.adapters import Call
 from privacygauge.synthetic.generators.generator import BayNet, Identity, Silence
 from tests.synthetic.made_tables import frame_of
 
@@ -236,3 +240,33 @@ def test_a_private_generator_wants_a_public_schema(people):
     schema = read_table(people).schema
     given = audited("privbayes:epsilon=1", people, **few, schema=schema)
     assert not any("public" in warning for warning in given.warnings)
+
+
+def _beyond(frame, n, seed):
+    """Return noisy numbers, some of which lie beyond the range of the table."""
+    rng = np.random.default_rng(seed)
+    made = frame.sample(n, replace=True, random_state=seed)
+    return made.assign(num0=made["num0"] + 2 * rng.standard_normal(n))
+
+
+def _kept_inside(low, high, frame, n, seed):
+    made = _beyond(frame, n, seed)
+    return made.assign(num0=made["num0"].clip(low, high))
+
+
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_generator_beyond_the_range_is_audited_like_the_same_one_clipped(people, tmp_path, jobs):
+    low, high = people["num0"].min(), people["num0"].max()
+    options = {"targets": [10, 50], "shadows": 8, "tests": 8, "size": 30, "attacks": FAST}
+    kept = Call(functools.partial(_kept_inside, low, high), "mine")
+    generator = Call(_beyond, "mine")
+    found = audited(generator, people, **options, run=tmp_path / "run", n_jobs=jobs)
+    expected = audited(kept, people, **options)
+    for one, other in zip(found.attacks, expected.attacks, strict=True):
+        np.testing.assert_array_equal(one.aucs, other.aucs)
+        assert repr(one.targets) == repr(other.targets)  # NaN is not itself
+    told = [text for text in found.origin.warnings if text not in expected.origin.warnings]
+    assert len(told) == 1
+    assert re.match(r"the generator drew \d+ of 1,?920 numbers .* \(--schema\)$", told[0])
+    again = audited(generator, people, **options, run=tmp_path / "run")
+    assert again.origin.warnings == found.origin.warnings

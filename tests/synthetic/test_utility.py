@@ -1,6 +1,7 @@
 """What a synthetic table is good for."""
 
 import json
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -112,6 +113,20 @@ def test_associations_are_those_that_scipy_knows(tables):
     ranks = pd.Series(age).rank()
     between = ranks.groupby(job).transform("mean").var(ddof=0)
     assert found[0, 1] == pytest.approx(np.sqrt(between / ranks.var(ddof=0)), abs=1e-12)
+
+
+def test_association_of_columns_of_names_counts_only_pairs_that_occur():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2_000, (2, 4_000))
+    table = read_table(pd.DataFrame(dict(zip("ab", codes, strict=True))), categorical=["a", "b"])
+    tracemalloc.start()
+    found = associations(table)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    counts = pd.crosstab(*codes).to_numpy()
+    square = chi2_contingency(counts, correction=False).statistic / 4_000
+    assert found[0, 1] == pytest.approx(np.sqrt(square / (min(counts.shape) - 1)), abs=1e-12)
+    assert peak < counts.nbytes / 4
 
 
 def test_perfect_and_no_association():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import Request, Role, argument, option
 
@@ -12,6 +12,18 @@ if TYPE_CHECKING:
 
 COLUMNS = "Columns"
 """The heading of options that say what columns are."""
+
+
+def separator_option(panel: str) -> Any:
+    """Return the field for what separates the fields of CSV files."""
+    return option(
+        "--separator",
+        "CHARACTER",
+        "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab "
+        "and | that their lines show.",
+        default=None,
+        panel=panel,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +63,7 @@ class TableRequest(Request):
         panel=COLUMNS,
         split=False,
     )
+    separator: str | None = separator_option(COLUMNS)
 
     @property
     def given_schema(self) -> Schema | None:

@@ -242,7 +242,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
 
     invocation = work.invocation("synthetic", asked)
     generator = _generator(name, work)
-    frame = read_frame(asked.data)
+    frame = read_frame(asked.data, asked.separator)
     apart = dict.fromkeys(x for x in (asked.ids, asked.unit) if x)
     begun = work.run is not None and plan_in(work.run) is not None
     with (
@@ -334,7 +334,9 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     from privacygauge.synthetic.frames import read_frame
 
     files = asked.files()
-    frames = {name: read_frame(path) for name, path in files.items() if name != "schema"}
+    frames = {
+        name: read_frame(path, asked.separator) for name, path in files.items() if name != "schema"
+    }
     real, holdout = frames["data"], frames.get("holdout")
     # The names of records say nothing about them, and need not be in the other tables.
     apart = [x for x in (asked.ids, asked.unit) if x]

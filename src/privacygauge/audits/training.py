@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.audits.asking import Request, Role, option
+from privacygauge.audits.columns import separator_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,6 +99,7 @@ class LabelledRecords(Request):
         panel=TRAINING,
         split=False,
     )
+    separator: str | None = separator_option(TRAINING)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,6 +184,7 @@ def materials(asked: Training, work: Work, *, member: str | None = None) -> Mate
         unit=asked.unit,
         drop=asked.drop,
         form=form,
+        separator=asked.separator,
     )
     records = _sampled(found, asked)
     x = standardised(records.x) if name in NETWORKS else records.x

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from privacygauge.classifier.forms import CATEGORIES, IMAGES, NUMBERS, ROWS
 from privacygauge.classifier.held import Held, Numbered, is_frame, taken
 from privacygauge.core import checks
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.core.checks import LARGEST, Bools, Floats, Ints
 from privacygauge.datasets.arrays import Content
+from privacygauge.datasets.dates import days_of
 from privacygauge.datasets.images import image_files, read_images
 from privacygauge.datasets.reading import plain, read_content
 from privacygauge.errors import InputError
@@ -113,6 +114,7 @@ def load_records(
     unit: str | None = None,
     drop: Sequence[str] = (),
     form: str = NUMBERS,
+    separator: str | None = None,
 ) -> Records:
     """Return the records in a file.
 
@@ -134,6 +136,8 @@ def load_records(
     form : str
         Of `forms`: how the records are given. Numbers are as they are, with a column of 0 and 1
         for every text of a column of texts and one for every pixel.
+    separator : str, optional
+        Between the fields of a csv file; default: as its lines show (`separator_of`).
 
     Raises
     ------
@@ -144,7 +148,7 @@ def load_records(
     if path.is_dir():
         _require_no_columns(path, member, ids, drop, unit)
         return _from_folder(path, form)
-    content = read_content(path, "records")
+    content = read_content(path, "records", separator=separator)
     if isinstance(content, Mapping):
         _require_no_columns(path, member, ids, drop, unit)
         found = _from_npz(content, path, needs_member=member is not None)
@@ -163,6 +167,7 @@ def load_categories(
     continuous: Sequence[str] = (),
     ids: str | None = None,
     drop: Sequence[str] = (),
+    separator: str | None = None,
 ) -> CategoricalTable:
     """Return the records in a file with every column as categories, but for some numbers.
 
@@ -178,6 +183,8 @@ def load_categories(
         The column of names.
     drop : sequence of str
         Columns to leave out.
+    separator : str, optional
+        As in `load_records`.
 
     Returns
     -------
@@ -192,7 +199,7 @@ def load_categories(
     import pandas as pd
 
     path = Path(path)
-    content = read_content(path, "records")
+    content = read_content(path, "records", separator=separator)
     if isinstance(content, Mapping):
         _require_no_columns(path, None, ids, drop)
         records = _from_npz(content, path, needs_member=False)
@@ -229,6 +236,8 @@ def _coded(column: pd.Series[Any], numbers_of: Path | None) -> tuple[NDArray[Any
         texts = column.astype(str).where(column.notna(), None) if column.dtype == object else column
         codes, values = pd.factorize(texts, sort=False, use_na_sentinel=False)
         return codes.astype(np.int64), len(values)
+    if (days := days_of(column)) is not None:
+        return days, None
     if column.dtype.kind not in "biuf":
         raise InputError(f"{numbers_of}: column {column.name!r} holds texts: it is not continuous")
     numbers = column.to_numpy(np.float64)
@@ -291,7 +300,8 @@ def _parted(
     for name in (label, member, ids, unit, *drop):
         if name is not None and name not in frame.columns:
             have = checks.listed(frame.columns)
-            raise InputError(f"{path} has no column {name!r}; its columns are {have}")
+            hint = ": is its separator another (--separator)?" if frame.shape[1] == 1 else ""
+            raise InputError(f"{path} has no column {name!r}; its columns are {have}{hint}")
     dropped = {label, member, ids, unit} & set(drop)
     if dropped:
         raise InputError(f"column {dropped.pop()!r} is needed and cannot be dropped")
@@ -323,6 +333,8 @@ def _parted(
 def _numbers(features: pd.DataFrame, path: Path) -> Floats:
     import pandas as pd
 
+    days = {name: days_of(features[name]) for name in features.columns}
+    features = features.assign(**{name: found for name, found in days.items() if found is not None})
     texts = [name for name in features.columns if features[name].dtype.kind not in "biuf"]
     for name in texts:
         count = features[name].nunique()
@@ -337,11 +349,11 @@ def _numbers(features: pd.DataFrame, path: Path) -> Floats:
 
 
 def _require_finite(x: NDArray[Any], path: Path) -> None:
-    bad = np.argwhere(~np.isfinite(x))
+    bad = np.argwhere(~(np.abs(x) <= LARGEST))
     if len(bad):
-        raise InputError(
-            f"{path}: values must be finite, got {x[tuple(bad[0])]} in row {bad[0][0]}"
-        )
+        value = x[tuple(bad[0])]
+        rule = f"at most {LARGEST:g}" if np.isfinite(value) else "finite"
+        raise InputError(f"{path}: values must be {rule}, got {value} in row {bad[0][0]}")
 
 
 def _texts(names: NDArray[Any]) -> tuple[str, ...]:

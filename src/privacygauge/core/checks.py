@@ -14,6 +14,9 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+LARGEST = 1e36
+"""Of numbers in a table: they and sums of a few fit single precision."""
+
 
 def frozen(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only copy of `array` (or `array` itself when it is one already)."""

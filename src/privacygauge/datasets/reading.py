@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -25,6 +27,14 @@ LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 """What names of files of JSON lines end in."""
 
 
+SEPARATORS = ",;\t|"
+"""What may separate the fields of a csv file without being named."""
+
+_HEAD = 1 << 16
+# With or without points between thousands.
+_DECIMAL_COMMA = r"(?=.*\d)\s*[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+)?(?:,\d*)?(?:[eE][+-]?\d+)?\s*"
+
+
 class FrameLike(Protocol):
     """A pandas or polars data frame."""
 
@@ -36,14 +46,18 @@ class FrameLike(Protocol):
 _SUFFIXES = (".npz", ".parquet", ".csv")
 
 
-def read_content(path: Path, what: str) -> Content | pd.DataFrame:
+def read_content(path: Path, what: str, *, separator: str | None = None) -> Content | pd.DataFrame:
     """Return the arrays of an npz file, or the table in a parquet, csv or jsonl file.
+
+    Where a csv file has another separator than the comma, 1,5 is a number.
 
     Parameters
     ----------
     path : Path
     what : str
         What messages call the file, such as ``prediction``.
+    separator : str, optional
+        Between the fields of a csv file; default: `separator_of`.
 
     Raises
     ------
@@ -58,7 +72,52 @@ def read_content(path: Path, what: str) -> Content | pd.DataFrame:
             raise InputError(f"{path} is empty")
         if lines:
             return _of_lines(path, what)
-        return arrays.read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path)
+        return (
+            arrays.read_npz(path) if path.suffix.lower() == ".npz" else _read_table(path, separator)
+        )
+
+
+def separator_of(path: Path, given: str | None = None) -> str:
+    """Return what separates the fields of a csv file: what was given, or what its lines show.
+
+    The one of `SEPARATORS` that cuts the first lines into equally many fields, the most if there
+    are several; where none does, the one that cuts the header into most. A file without any has
+    one column, and the comma is returned.
+
+    Parameters
+    ----------
+    path : Path
+    given : str, optional
+        One character, or ``tab``.
+
+    Raises
+    ------
+    InputError
+        If what was given cannot separate fields.
+    """
+    if given is not None:
+        separator = "\t" if given in ("tab", "\\t") else given
+        if len(separator) != 1 or separator.isalnum() or separator in ' "\n\r.+-':
+            raise InputError(f"separator must be one character such as ; or tab, got {given!r}")
+        return separator
+    with path.open(newline="", encoding="utf-8-sig", errors="replace") as stream:
+        head = stream.read(_HEAD)
+    widths = {separator: _widths(head, separator) for separator in SEPARATORS}
+    even = [separator for separator in SEPARATORS if len(set(widths[separator])) == 1]
+    return max(
+        even if any(widths[s][0] > 1 for s in even) else SEPARATORS,
+        key=lambda separator: max(widths[separator][:1], default=0),
+    )
+
+
+def _widths(head: str, separator: str) -> list[int]:
+    """Return the number of fields of the header and of each line that the head holds whole."""
+    lines = csv.reader(io.StringIO(head, newline=""), delimiter=separator)
+    try:
+        found = [len(line) for line in lines if line]
+    except csv.Error:
+        return [1]
+    return found[:-1] if len(head) == _HEAD and len(found) > 1 else found
 
 
 def read_array(path: Path, what: str) -> NDArray[Any]:
@@ -168,7 +227,9 @@ def csv_texts(path: Path, names: Sequence[str] | None = None) -> pd.DataFrame:
     """
     with _readable(path, "table"):
         used = None if names is None else list(names)
-        return _read_csv(path, usecols=used, dtype=str, keep_default_na=False)
+        return _read_csv(
+            path, sep=separator_of(path), usecols=used, dtype=str, keep_default_na=False
+        )
 
 
 def _of_lines(path: Path, what: str) -> pd.DataFrame:
@@ -180,10 +241,12 @@ def _of_lines(path: Path, what: str) -> pd.DataFrame:
     return pd.DataFrame.from_records([row for _, row in rows])
 
 
-def _read_table(path: Path) -> pd.DataFrame:
+def _read_table(path: Path, separator: str | None) -> pd.DataFrame:
     if path.suffix.lower() == ".csv":
+        found = separator_of(path, separator)
         # Read in parts, a column may hold both 1 and "1".
-        return _read_csv(path, low_memory=False)
+        read = _read_csv(path, sep=found, low_memory=False)
+        return read if found == "," else _with_decimal_commas(read)
     try:
         frame: pd.DataFrame = parquet.read_columns(path).to_pandas()
     except (InputError, PermissionError):
@@ -192,6 +255,18 @@ def _read_table(path: Path) -> pd.DataFrame:
         reason = _first_line(error)
         raise InputError(f"{path} is damaged or no parquet file ({reason})") from error
     return frame
+
+
+def _with_decimal_commas(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with numbers in each column of texts that are such with a decimal comma."""
+    numbers = {}
+    for name, column in frame.items():
+        if column.dtype.kind not in "biuf":
+            texts = column.dropna().astype(str)
+            if texts.str.contains(",").any() and texts.str.fullmatch(_DECIMAL_COMMA).all():
+                with_points = texts.str.replace(".", "").str.replace(",", ".")
+                numbers[str(name)] = with_points.astype(np.float64).reindex(column.index)
+    return frame.assign(**numbers)
 
 
 def _read_csv(path: Path, **options: Any) -> pd.DataFrame:

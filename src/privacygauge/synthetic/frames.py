@@ -11,9 +11,10 @@ import numpy as np
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
-from privacygauge.datasets.reading import read_content, read_text
+from privacygauge.datasets.dates import days_of
+from privacygauge.datasets.reading import read_content, read_text, separator_of
 from privacygauge.errors import InputError
-from privacygauge.synthetic.schema import Column, Kind, Schema
+from privacygauge.synthetic.schema import LARGEST_WHOLE, Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ def read_table(
     continuous: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
+    separator: str | None = None,
 ) -> Table:
     """Return the records of a frame or a file, with the schema given or inferred.
 
-    Columns of numbers are numbers, whole where every value is; all others, true and false
-    included, are categories. A category is the text that a CSV file shows (1 and 1.0 are one).
-    Empty fields and what pandas reads as missing (NA, null, NaN, ...) are missing values.
+    Columns of numbers are numbers, whole where every value is. Dates are numbers too: days since
+    1970-01-01 (`days_of`). All others, true and false included, are categories. A category is the
+    text that a CSV file shows (1 and 1.0 are one). Empty fields and what pandas reads as missing
+    (NA, null, NaN, ...) are missing values.
 
     Parameters
     ----------
@@ -49,6 +52,8 @@ def read_table(
         Columns to take as categories, numbers though they may be.
     drop : sequence of str
         Columns to leave out.
+    separator : str, optional
+        Between the fields of a CSV file; default: as its lines show (`separator_of`).
 
     Raises
     ------
@@ -59,7 +64,7 @@ def read_table(
         if schema is not None or continuous or categorical or drop:
             raise InputError("a Table has a schema: give a frame to choose columns or kinds")
         return data
-    frame = read_frame(data)
+    frame = read_frame(data, separator)
     require_columns(drop, list(frame.columns), "drop")
     frame = frame.drop(columns=list(drop))
     if not len(frame) or not len(frame.columns):
@@ -96,12 +101,14 @@ def read_schema(path: str | Path) -> Schema:
     return Schema.from_json(read_text(Path(path), "schema"))
 
 
-def read_frame(data: object) -> pd.DataFrame:
+def read_frame(data: object, separator: str | None = None) -> pd.DataFrame:
     """Return the rows of a frame or a file, with names that are texts, and rows from 0.
 
     Parameters
     ----------
     data : pandas or polars frame, str or Path
+    separator : str, optional
+        As in `read_table`.
 
     Raises
     ------
@@ -111,7 +118,7 @@ def read_frame(data: object) -> pd.DataFrame:
     import pandas as pd
 
     if isinstance(data, str | Path):
-        frame = _file(Path(data))
+        frame = _file(Path(data), separator)
     elif isinstance(data, pd.DataFrame):
         frame = data
     elif hasattr(data, "to_pandas"):
@@ -127,27 +134,29 @@ def read_frame(data: object) -> pd.DataFrame:
     return frame.set_axis(names, axis=1).reset_index(drop=True)
 
 
-def _file(path: Path) -> pd.DataFrame:
+def _file(path: Path, separator: str | None) -> pd.DataFrame:
     if path.is_file() and path.suffix.lower() == ".csv" and path.stat().st_size:
-        _check_csv(path)
-    content = read_content(path, "table")
+        _check_csv(path, separator)
+    content = read_content(path, "table", separator=separator)
     if isinstance(content, Mapping):
         raise InputError(f"{path} holds arrays, not a table: save it as .csv or .parquet")
     return content
 
 
-def _check_csv(path: Path) -> None:
+def _check_csv(path: Path, given: str | None) -> None:
     """Refuse what pandas would fill up, shift or rename without a word."""
     try:
+        separator = separator_of(path, given)
         with path.open(newline="", encoding="utf-8-sig") as stream:
-            lines = csv.reader(stream)
+            lines = csv.reader(stream, delimiter=separator)
             header = next((line for line in lines if line), [])
             _check_header(header, path)
             for line in lines:
                 if line and len(line) != len(header):
                     raise InputError(
                         f"{path}, line {lines.line_num}: {len(line)} fields, but the header has "
-                        f"{len(header)}: quote texts that hold commas, and fill up short lines"
+                        f"{len(header)}, separated by {separator!r}: quote texts that hold one, "
+                        "fill up short lines, or name another separator (--separator)"
                     )
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not in UTF-8 ({error.reason}): save it in UTF-8") from error
@@ -175,6 +184,8 @@ def _is_number(column: pd.Series[Any]) -> bool:
         return False
     if pd.api.types.is_numeric_dtype(column.dtype):
         return column.dtype.kind != "c"
+    if days_of(column) is not None:
+        return True
     found = pd.api.types.infer_dtype(column, skipna=True)
     if found in _MIXED and any(isinstance(value, int | float) for value in column.dropna()):
         raise InputError(
@@ -185,14 +196,18 @@ def _is_number(column: pd.Series[Any]) -> bool:
 
 
 def _number_column(column: pd.Series[Any]) -> Column:
-    numbers = _numbers(column)
+    days = days_of(column)
+    numbers = _numbers(column) if days is None else days
     missing = np.isnan(numbers)
     if missing.all():
         raise InputError(f"column {column.name!r} holds no number: name it categorical, or drop it")
     there = numbers[~missing]
-    kind: Kind = "integer" if np.array_equal(there, np.rint(there)) else "continuous"
     low, high = float(there.min()), float(there.max())
-    return Column(str(column.name), kind, low, high, missing=bool(missing.any()))
+    whole = np.array_equal(there, np.rint(there)) and max(-low, high) <= LARGEST_WHOLE
+    kind: Kind = "integer" if whole else "continuous"
+    return Column(
+        str(column.name), kind, low, high, missing=bool(missing.any()), date=days is not None
+    )
 
 
 def _category_column(column: pd.Series[Any]) -> Column:
@@ -230,22 +245,29 @@ def _encoded(frame: pd.DataFrame, schema: Schema) -> Table:
         schema,
         np.column_stack(
             [
-                _numbers(frame[column.name]) if column.is_number else _codes(frame, column)
+                _numbers(frame[column.name], date=column.date)
+                if column.is_number
+                else _codes(frame, column)
                 for column in schema.columns
             ]
         ),
     )
 
 
-def _numbers(column: pd.Series[Any]) -> Floats:
-    """Return finite numbers, NaN where one is missing."""
+def _numbers(column: pd.Series[Any], *, date: bool = False) -> Floats:
+    """Return finite numbers, NaN where one is missing; days where the column has dates."""
     import pandas as pd
 
+    if (days := days_of(column) if date else None) is not None:
+        return days
     there = column.notna().to_numpy()
     if column.dtype.kind not in "biuf":
         column = column.astype(object)
     coerced = pd.to_numeric(column, errors="coerce")
     found = coerced.to_numpy(dtype=np.float64, na_value=np.nan).copy()
+    whole = column.dtype.kind in "iu" or pd.api.types.infer_dtype(column) == "integer"
+    if whole:
+        _refuse_inexact(column, found)
     bad = np.flatnonzero(there & ~np.isfinite(found))
     if len(bad):
         value = column.iloc[bad[0]]
@@ -256,6 +278,15 @@ def _numbers(column: pd.Series[Any]) -> Floats:
             "categorical"
         )
     return found
+
+
+def _refuse_inexact(column: pd.Series[Any], found: Floats) -> None:
+    large = np.flatnonzero(np.abs(found) > LARGEST_WHOLE)
+    if len(large):
+        raise InputError(
+            f"column {column.name!r} must hold whole numbers of at most 2**53, got "
+            f"{column.iloc[large[0]]} in row {large[0]}: name the column categorical, or drop it"
+        )
 
 
 def _codes(frame: pd.DataFrame, column: Column) -> Floats:

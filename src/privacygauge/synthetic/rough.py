@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 
 from privacygauge.core.checks import Ints
 from privacygauge.errors import InputError
@@ -16,6 +17,8 @@ Singles = NDArray[np.float32]
 
 _CACHED = 2**18
 """Numbers that stay in the cache: 1 MB."""
+_FEW = 64
+"""A column of more codes has rare ones: those that fewer points have than one in so many."""
 _UNIT = 2.0**-24
 """The largest relative error of rounding to single precision."""
 
@@ -51,10 +54,15 @@ class _Products:
     """The number of columns is a multiple of it."""
     error: np.float32
     """Of every distance."""
+    rare: csr_array
+    """(n, R) Roots of weights where a point has a rare code, whose product is subtracted too."""
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
         found: Singles = self.left[rows] @ self.right.T
+        if self.rare.nnz:
+            shared = (self.rare[rows] @ self.rare.T).tocoo()
+            found[shared.row, shared.col] -= shared.data
         if self.offset:
             found += np.float32(self.offset)
         found[:, self.n :] = np.inf
@@ -134,18 +142,19 @@ def rough_of(space: Space, width: int) -> Rough:
     n, n_cat = space.codes.shape
     padding = -n % width
     if space.share == 0.0:
-        return _products(_one_hot(space), padding, width, float(n_cat), 0.0)
+        return _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
     if isinstance(space.distance, Cosine):
         # Weighted unit vectors side by side: the whole similarity is one inner product.
         in_f = np.float32(np.sqrt(space.steps[1])) if n_cat else np.float32(1)
         numbers = np.float32(np.sqrt(space.share)) * space.numbers.astype(np.float32)
-        both = np.hstack([_one_hot(space) * in_f, numbers])
+        frequent, rare = _one_hot(space)
+        both = np.hstack([frequent * in_f, numbers])
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
         error = (n_cat + space.numbers.shape[1] + 8) * _UNIT
-        return _products(both, padding, width, 0.0, error)
+        return _products(both, rare * in_f, padding, width, 0.0, error)
     if not isinstance(space.distance, Minkowski):
         raise InputError(f"distance must be Cosine or Minkowski, got {space.distance.name}")
-    matches = _products(_one_hot(space), padding, width, float(n_cat), 0.0)
+    matches = _products(*_one_hot(space), padding, width, float(n_cat), 0.0)
     numbers = np.pad(space.numbers.astype(np.float32), ((0, padding), (0, 0)))
     error = np.float32(_error_of_norms(space))
     columns = np.ascontiguousarray(numbers.T)
@@ -163,15 +172,27 @@ def _error_of_norms(space: Space) -> float:
     return float((length * (length + 12) + 8 * float(space.steps[-1]) + 4) * _UNIT)
 
 
-def _products(points: Singles, padding: int, width: int, offset: float, error: float) -> _Products:
+def _products(
+    points: Singles, rare: csr_array, padding: int, width: int, offset: float, error: float
+) -> _Products:
     right = np.pad(points, ((0, padding), (0, 0)))
-    return _Products(-points, right, len(points), offset, width, np.float32(error))
+    return _Products(-points, right, len(points), offset, width, np.float32(error), rare)
 
 
-def _one_hot(space: Space) -> Singles:
-    """Return (n, C) ones where a code is there; columns that are constant included."""
-    n, n_cat = space.codes.shape
-    starts = np.concatenate([[0], np.cumsum(space.sizes)]).astype(np.int64)
-    found = np.zeros((n, int(starts[-1])), dtype=np.float32)
-    found[np.arange(n)[:, None], space.codes + starts[:n_cat]] = 1.0
-    return found
+def _one_hot(space: Space) -> tuple[Singles, csr_array]:
+    """Return (n, C) ones where a code is there, and (n, R) the same of rare codes.
+
+    In a column of many codes those that few points have are rare: their ones take no more memory
+    than there are points, and few pairs of points share one.
+    """
+    n = len(space)
+    frequent, rare = [np.zeros((n, 0), dtype=np.float32)], []
+    for codes, size in zip(space.codes.T, space.sizes, strict=True):
+        counts = np.bincount(codes, minlength=size)
+        often = np.flatnonzero(counts > (n / _FEW if size > _FEW else -1))
+        frequent.append((codes[:, None] == often).astype(np.float32))
+        seldom = np.flatnonzero(~np.isin(codes, often))
+        ones = np.ones(len(seldom), dtype=np.float32)
+        rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, size)))
+    empty = csr_array((n, 1), dtype=np.float32)
+    return np.hstack(frequent), csr_array(hstack([empty, *rare]))

@@ -14,6 +14,9 @@ from privacygauge.errors import InputError
 Kind = Literal["continuous", "integer", "categorical"]
 """Of a column: numbers, whole numbers, or texts without an order."""
 
+LARGEST_WHOLE = 2**53
+"""Beyond it a whole number cannot be told from the next."""
+
 FORMAT = "privacygauge-schema/1"
 """The first entry of a schema in JSON."""
 
@@ -40,6 +43,8 @@ class Column:
     """The texts that may occur; empty for numbers."""
     missing: bool = False
     """Whether a value may be missing: a category of its own, the last code of a column."""
+    date: bool = False
+    """Whether the numbers are days since 1970-01-01, shown as dates."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -49,6 +54,8 @@ class Column:
             )
         if self.is_number:
             self._check_range()
+        elif self.date:
+            raise InputError(f"column {self.name!r}: date is for columns of numbers")
         elif len(set(self.categories)) < len(self.categories):
             twice = next(c for c in self.categories if self.categories.count(c) > 1)
             raise InputError(f"column {self.name!r}: category {twice!r} is listed twice")
@@ -142,7 +149,8 @@ class Schema:
 
 
 def _written(column: Column) -> dict[str, Any]:
-    unused = ("categories",) if column.is_number else ("low", "high")
+    unused = {"categories"} if column.is_number else {"low", "high"}
+    unused |= set() if column.date else {"date"}
     return {name: value for name, value in asdict(column).items() if name not in unused}
 
 
@@ -153,6 +161,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
     "high": (int, float),
     "categories": (list,),
     "missing": (bool,),
+    "date": (bool,),
 }
 
 
@@ -172,6 +181,10 @@ def _check_entry(name: str, key: str, value: object) -> None:
         )
     wrong = not isinstance(value, _TYPES[key]) or (key in ("low", "high") and value is True)
     if wrong or (isinstance(value, list) and not all(isinstance(text, str) for text in value)):
-        kinds = {"categories": "a list of texts", "missing": "true or false"}
+        kinds = {
+            "categories": "a list of texts",
+            "missing": "true or false",
+            "date": "true or false",
+        }
         wanted = kinds.get(key, "a number" if key in ("low", "high") else "a text")
         raise InputError(f"column {name!r} of the schema: {key} must be {wanted}, got {value!r}")

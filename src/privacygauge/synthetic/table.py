@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core.checks import LARGEST, Floats, Ints
+from privacygauge.datasets.dates import dates_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.schema import Column, Schema
 
@@ -36,6 +37,8 @@ class Table:
     values: Floats
     """(n, F) Numbers, NaN where one is missing; codes 0, 1, ... of categories in the schema's
     order, and the next code where the category is missing."""
+    clipped: int = 0
+    """The number of values that a generator drew beyond the schema's range, moved to its end."""
 
     def __post_init__(self) -> None:
         values = np.asarray(self.values, dtype=np.float64)
@@ -103,6 +106,8 @@ def _shown(column: Column, found: Floats) -> NDArray[Any]:
     if not column.is_number:
         texts = np.array([*column.categories, None], dtype=object)
         return texts[found.astype(np.int64)]
+    if column.date:
+        return dates_of(found)
     whole = column.kind == "integer" and not np.isnan(found).any()
     return found.astype(np.int64) if whole else found
 
@@ -114,6 +119,10 @@ def advice(table: Table) -> tuple[str, ...]:
     about how alike two of them are.
     """
     found = []
+    if len(table.schema.columns) == 1:
+        found.append(
+            "the table has one column: if its file has others, name their separator (--separator)"
+        )
     for column, values in zip(table.schema.columns, table.values.T, strict=True):
         if _names_records(column, values):
             found.append(
@@ -148,6 +157,17 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def require_moderate(schema: Schema) -> None:
+    """Refuse a column whose range goes beyond `LARGEST`: runs and models have single precision."""
+    for column in schema.columns:
+        for end in (column.low, column.high):
+            if end is not None and abs(end) > LARGEST:
+                raise InputError(
+                    f"column {column.name!r} must hold numbers of at most {LARGEST:g}, got {end}: "
+                    "give it in another unit, or drop it"
+                )
 
 
 def require_columns(names: Sequence[str], known: Sequence[str], what: str) -> None:

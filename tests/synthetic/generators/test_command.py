@@ -9,13 +9,16 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from privacygauge.errors import InputError
+from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators import command as commands
+from privacygauge.synthetic.generators.adapters import Call
 from privacygauge.synthetic.generators.command import Command
 from privacygauge.synthetic.generators.csv_text import csv_of, frame_of_csv
 from privacygauge.synthetic.generators.returned import table_from
@@ -278,3 +281,22 @@ def test_names_and_pickles():
     assert Command("cat", "mine").name == "mine"
     command = Command("cat", limit=5)
     assert pickle.loads(pickle.dumps(command)) == command  # noqa: S301
+
+
+def test_dates_reach_a_generator_as_dates():
+    given = [f"{2000 + i}-02-{1 + i:02}" for i in range(20)]
+    table = read_table(pd.DataFrame({"when": [*given, None], "x": range(21)}))
+    rng = np.random.default_rng(0)
+    shown = Command((*PYTHON, "import sys; sys.stdout.write(sys.stdin.read())"), "mine")
+    echo = Call(lambda frame, n: frame)
+    texts = Call(lambda frame, n: frame.assign(when=frame["when"].dt.strftime("%d.%m.%Y")))
+    later = Call(lambda frame, n: frame.assign(when=frame["when"] + pd.Timedelta(days=400)))
+    for generator in (shown, echo, texts):
+        found = generator.generate(table, 21, rng)
+        np.testing.assert_array_equal(found.values, table.values)
+    high = table.schema.columns[0].high
+    found = later.generate(table, 21, rng)
+    np.testing.assert_array_equal(found.values[:, 0], np.minimum(table.values[:, 0] + 400, high))
+    assert found.clipped == np.count_nonzero(table.values[:, 0] + 400 > high)
+    with pytest.raises(InputError, match="'when' must hold finite numbers, got 'soon'"):
+        Call(lambda f, n: f.assign(when="soon"), "mine").generate(table, 21, rng)

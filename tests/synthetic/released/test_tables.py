@@ -155,3 +155,14 @@ def test_notes_say_what_a_reader_must_know():
     assert Released(found.real, found.synthetic).notes() == (NO_CONTROL,)
     (note,) = Released(found.real, found.synthetic, found.real).notes()
     assert note.startswith("200 of the 200 holdout records equal a real one")
+
+
+def test_dates_of_two_forms_are_the_same_and_are_no_numbers():
+    days = pd.date_range("2024-01-01", periods=40)
+    real = pd.DataFrame({"when": days.strftime("%Y-%m-%d"), "x": range(40)})
+    made = real.assign(when=days.strftime("%d.%m.%Y"))
+    found = read_together(real, made)
+    np.testing.assert_array_equal(found.real.values, found.synthetic.values)
+    assert found.schema.columns[0].date
+    with pytest.raises(InputError, match="'when' holds dates in one table and numbers in another"):
+        read_together(real, made.assign(when=range(40)))

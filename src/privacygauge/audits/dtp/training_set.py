@@ -91,17 +91,26 @@ class _Given:
 
 def _exact(asked: DtpRequest) -> _Given:
     if asked.model in ON_NUMBERS:
-        records = load_records(asked.data, asked.label, ids=asked.ids, drop=asked.drop)
+        records = load_records(
+            asked.data, asked.label, ids=asked.ids, drop=asked.drop, separator=asked.separator
+        )
         return _Given(records, standardised(records.x), _on_numbers(asked))
     table = load_categories(
-        asked.data, asked.label, continuous=asked.continuous, ids=asked.ids, drop=asked.drop
+        asked.data,
+        asked.label,
+        continuous=asked.continuous,
+        ids=asked.ids,
+        drop=asked.drop,
+        separator=asked.separator,
     )
     return _Given(table, table.x, _on_categories(asked, table), _many(table))
 
 
 def _trained(asked: DtpRequest, work: Work) -> _Given:
     trainer = on_numbers(trainer_named(asked.model, work))
-    records = load_records(asked.data, asked.label, ids=asked.ids, drop=asked.drop)
+    records = load_records(
+        asked.data, asked.label, ids=asked.ids, drop=asked.drop, separator=asked.separator
+    )
     if isinstance(trainer, LearnerTrainer):  # it leaves records out without training
         return _Given(records, records.x, trainer.learner)
     x = standardised(records.x) if asked.model in NETWORKS else records.x

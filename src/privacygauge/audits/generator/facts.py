@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from privacygauge.core import seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.attacks.played import GameDescription
 from privacygauge.synthetic.games.game import Game
 from privacygauge.synthetic.games.learnt_once import learnt_once
-from privacygauge.synthetic.games.releases import Making
+from privacygauge.synthetic.games.releases import Making, Releases
 from privacygauge.synthetic.games.setting import Setting, enough_tests
 from privacygauge.synthetic.generators.generator import PrivBayes
 from privacygauge.synthetic.schema import Schema
@@ -79,3 +81,16 @@ def warnings_of(making: Making, schema: Schema | None, level: float) -> list[str
             "for a schema that is public; give one (--schema)"
         )
     return told
+
+
+def clipped_numbers(releases: Releases) -> tuple[str, ...]:
+    """Return a sentence where the generator drew numbers beyond the schema's ranges."""
+    n = releases.clipped
+    if not n:
+        return ()
+    total = math.prod(releases.run.array("numbers").shape)
+    return (
+        f"the generator drew {n:,} of {total:,} numbers ({n / total:.2g}) beyond the range of "
+        "their columns: each was replaced by the nearer end of the range; if such numbers may "
+        "occur, widen the range in the schema (--schema)",
+    )

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.generator.facts import description, utility_of, warnings_of
+from privacygauge.audits.generator.facts import (
+    clipped_numbers,
+    description,
+    utility_of,
+    warnings_of,
+)
 from privacygauge.audits.generator.found import SyntheticAudit, Targets
 from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
@@ -38,7 +43,7 @@ from privacygauge.synthetic.games.worlds import OnWorlds, parted
 from privacygauge.synthetic.generators.foreign import require_sendable
 from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, advice
+from privacygauge.synthetic.table import Table, advice, require_moderate
 from privacygauge.synthetic.vulnerability import Vulnerability, vulnerability
 
 __all__ = ["SELECTORS", "TargetsAsked", "audit_synthetic", "select_targets"]
@@ -159,6 +164,7 @@ def audit_synthetic(
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
+    require_moderate(table.schema)
     # Needed at the end, and where the most vulnerable records are the targets: found once.
     known = cache(partial(vulnerability, table))
     selections = select_targets(table, targets, select, seed, lambda: known().scores)
@@ -184,12 +190,13 @@ def audit_synthetic(
         releases = make_releases(*made_of, invocation=invocation, n_jobs=n_jobs, progress=progress)
         place = _scores_in(folder, players)
         scores = score_releases(making, releases, players, place, n_jobs=n_jobs, progress=scoring)
+        beyond = clipped_numbers(releases)
         played, skipped = evaluated(scores, level, on_worlds)
     headline = headline_of(played)
     origin = running.origin(
         "pandas",
         skipped=(*skipped, *([use] if isinstance(use, Skipped) else [])),
-        warnings=(*advice(table), *warnings_of(making, schema, level), *_inverted(played)),
+        warnings=(*advice(table), *warnings_of(making, schema, level), *beyond, *_inverted(played)),
     )
     return SyntheticAudit(
         origin,

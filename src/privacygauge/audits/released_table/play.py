@@ -29,7 +29,7 @@ from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, sha
 from privacygauge.synthetic.released.singling_out import Form, singling_out
 from privacygauge.synthetic.released.tables import NO_CONTROL, Released, read_together
 from privacygauge.synthetic.schema import Schema
-from privacygauge.synthetic.table import Table, require_columns
+from privacygauge.synthetic.table import Table, require_columns, require_moderate
 from privacygauge.synthetic.utility import utility
 
 FORMS: tuple[Form, ...] = ("values", "tails")
@@ -211,6 +211,7 @@ def _checked(
 ) -> NDArray[Any] | None:
     """Return the names of the real records, after what would fail only after hours of work."""
     names = tables.schema.names
+    require_moderate(tables.schema)
     if attempts < 1:
         raise InputError(f"attempts must be at least 1, got {attempts}")
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}

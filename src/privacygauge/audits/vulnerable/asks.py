@@ -95,6 +95,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
         continuous=asked.continuous,
         categorical=asked.categorical,
         drop=asked.drop,
+        separator=asked.separator,
     )
     if schema_file is not None:
         _write(table.schema, schema_file)

@@ -32,6 +32,9 @@ TASKS = 128
 A_TASK = (4, 64)
 """Tables that are made and written together, at least and at most."""
 
+CLIPPED = "clipped"
+"""The array of a run with `Table.clipped` of every table."""
+
 
 @dataclass(frozen=True, eq=False)
 class Making:
@@ -56,7 +59,9 @@ class Making:
     def __call__(self, task: Task) -> Mapping[str, NDArray[Any]]:
         """Return the tables of a task, codes and numbers apart."""
         stored = Storage(self.setting.table.schema)
-        return stored.split(np.stack([self.table(i).values for i in range(task.start, task.stop)]))
+        made = [self.table(number) for number in range(task.start, task.stop)]
+        clipped = np.array([table.clipped for table in made])
+        return {**stored.split(np.stack([table.values for table in made])), CLIPPED: clipped}
 
 
 @dataclass(frozen=True)
@@ -128,6 +133,11 @@ class Releases:
         names = stored.arrays(1, 1)
         return stored.joined({name: self.run.array(name)[numbers] for name in names})
 
+    @property
+    def clipped(self) -> int:
+        """The number of values that the generator drew beyond the schema's ranges."""
+        return int(self.run.array(CLIPPED)[:].sum())
+
 
 def make_releases(
     game: Game,
@@ -179,7 +189,10 @@ def open_releases(
         unit="table",
         n_units=n_tables,
         units_a_task=int(np.clip(-(-n_tables // TASKS), *A_TASK)),
-        arrays=Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
+        arrays={
+            **Storage(setting.table.schema).arrays(n_tables, setting.sizes.n_made),
+            CLIPPED: ArraySpec(("table",), (n_tables,), "int64"),
+        },
         settings=settings_of(game, setting, generator),
         code=code_of(game, generator),
     )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.core.checks import Floats
+from privacygauge.datasets.dates import dates_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.generators.returned import one_line
 from privacygauge.synthetic.schema import Column, Schema
@@ -80,6 +81,8 @@ def _texts(column: Column, values: Floats) -> Iterable[str]:
     if not column.is_number:
         texts = [*column.categories, ""]
         return [texts[int(code)] for code in values]
+    if column.date:
+        return ["" if np.isnat(date) else str(date) for date in dates_of(values)]
     whole = column.kind == "integer"
     return [_number(value, whole=whole) for value in values.tolist()]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.core import checks
 from privacygauge.core.checks import Floats
+from privacygauge.datasets.dates import days_of
 from privacygauge.errors import InputError
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.schema import Column, Schema
@@ -28,9 +30,11 @@ _MOST = 0.01
 def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
     """Return what a generator gave back as a table of the schema, or say what is wrong with it.
 
-    Numbers that miss the schema's range, or a whole number, by float rounding alone
-    (`ROUNDING`) are put right. Nothing else is mended: clipping or filling up what a generator
-    gave would hide from the attack what an adversary sees in the release.
+    Numbers beyond the schema's range become its nearer end, and `Table.clipped` counts them.
+    Numbers that miss the range, or a whole number, by float rounding alone (`ROUNDING`) are put
+    right without a word. Nothing else is mended: a value that is missing, infinite or a fraction
+    where none may be, or a category that the schema does not have, is refused. Learning from the
+    table cannot yield such a category.
 
     Parameters
     ----------
@@ -67,13 +71,15 @@ def table_from(frame: object, schema: Schema, n: int, name: str) -> Table:
             f"generator {name!r} must return as many records as it is asked for, {n}, got "
             f"{len(given)}: let it draw until it has them all"
         )
-    numbers = {
-        column.name: _rounded(given[column.name], column, name)
-        for column in schema.columns
-        if given[column.name].dtype.kind in "iufc" and column.is_number
-    }
+    dates = {c.name: days_of(given[c.name]) for c in schema.columns if c.date}
+    given = given.assign(**{name: days for name, days in dates.items() if days is not None})
+    numbers, clipped = {}, 0
+    for column in schema.columns:
+        if given[column.name].dtype.kind in "iufc" and column.is_number:
+            numbers[column.name], beyond = _inside(given[column.name], column, name)
+            clipped += beyond
     try:
-        return read_table(given.assign(**numbers), schema=schema)
+        return replace(read_table(given.assign(**numbers), schema=schema), clipped=clipped)
     except InputError as error:
         raise InputError(f"generator {name!r} returned a wrong value: {error}") from error
 
@@ -117,8 +123,11 @@ def _check_columns(frame: pd.DataFrame, schema: Schema, name: str) -> None:
         )
 
 
-def _rounded(given: pd.Series[Any], column: Column, name: str) -> Floats:
-    """Return numbers inside the column's range, whole where they must be; NaN and inf stay."""
+def _inside(given: pd.Series[Any], column: Column, name: str) -> tuple[Floats, int]:
+    """Return numbers clipped to the column's range, and how many lay beyond it.
+
+    Whole where they must be; NaN and inf stay.
+    """
     if given.dtype.kind == "c":
         raise InputError(
             f"generator {name!r} must return real numbers in column {column.name!r}, got "
@@ -133,13 +142,7 @@ def _rounded(given: pd.Series[Any], column: Column, name: str) -> Floats:
     most = _MOST if column.kind == "integer" else np.inf
     near = min(slack * max(abs(low), abs(high)), most)
     there = np.isfinite(values)
-    _refuse(
-        there & ~((values >= low - near) & (values <= high + near)),
-        values,
-        f"generator {name!r} must keep column {column.name!r} in [{column.low}, {column.high}], "
-        "the range of the schema",
-        "keep it there, or widen the range in the schema (--schema)",
-    )
+    beyond = there & ~((values >= low - near) & (values <= high + near))
     if column.kind == "integer":
         whole, apart = np.rint(values), np.zeros(len(values))
         np.subtract(values, whole, out=apart, where=there)
@@ -150,7 +153,7 @@ def _rounded(given: pd.Series[Any], column: Column, name: str) -> Floats:
             "round them, or make the column continuous in the schema (--schema)",
         )
         values = whole
-    return np.where(there, np.clip(values, low, high), values)
+    return np.where(there, np.clip(values, low, high), values), int(beyond.sum())
 
 
 def _refuse(wrong: NDArray[np.bool_], values: Floats, rule: str, way_out: str) -> None:

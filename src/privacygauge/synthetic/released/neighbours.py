@@ -116,7 +116,8 @@ def _of_block(space: Space, rough: Rough, rows: Ints, m: int) -> tuple[Floats, I
 
 
 def _measured(space: Space, rows: Ints, near: Bools) -> tuple[Floats, Ints]:
-    row, place = np.nonzero(near)
+    # Several times faster than nonzero in two dimensions.
+    row, place = np.divmod(np.flatnonzero(near), near.shape[1])
     distance = np.concatenate(
         [
             space.between(rows[row[begin : begin + _PAIRS]], place[begin : begin + _PAIRS])

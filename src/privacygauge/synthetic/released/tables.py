@@ -282,6 +282,11 @@ def _joined(columns: Sequence[Column]) -> Column:
             f"column {first.name!r} holds numbers in one table and categories in another: name it "
             "continuous or categorical"
         )
+    if any(column.date != first.date for column in columns):
+        raise InputError(
+            f"column {first.name!r} holds dates in one table and numbers in another: write the "
+            "same in all, or name it categorical"
+        )
     missing = any(column.missing for column in columns)
     if not first.is_number:
         texts = dict.fromkeys(text for column in columns for text in column.categories)
@@ -290,7 +295,7 @@ def _joined(columns: Sequence[Column]) -> Column:
     kind: Kind = "integer" if whole else "continuous"
     low = min(column.low for column in columns if column.low is not None)
     high = max(column.high for column in columns if column.high is not None)
-    return Column(first.name, kind, low, high, missing=missing)
+    return Column(first.name, kind, low, high, missing=missing, date=first.date)
 
 
 def _recoded(old: Column, new: Column, values: Floats) -> Floats:

@@ -53,8 +53,9 @@ def _cramers_v(one: Ints, other: Ints) -> float:
     rows, columns = int(one.max()) + 1, int(other.max()) + 1
     if min(rows, columns) < 2:
         return 0.0
-    counts = np.bincount(one * columns + other, minlength=rows * columns).reshape(rows, columns)
+    # Only pairs that occur: of two columns of names there are more pairs than fit into memory.
+    pairs, counts = np.unique(one * columns + other, return_counts=True)
     # chi^2 / n without expected counts: the sum of n_ij^2 / (n_i n_j), less one.
-    sides = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0, keepdims=True)
+    sides = np.bincount(one)[pairs // columns] * np.bincount(other)[pairs % columns]
     square = float(np.sum(counts / sides * counts)) - 1.0
     return float(np.sqrt(min(1.0, max(0.0, square) / (min(rows, columns) - 1))))
