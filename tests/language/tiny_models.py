@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from privacygauge.language.tokenizer_training import SPECIAL
+
 TEXT = (
     "the patient was seen today with pain in left knee after fall and given aspirin for two days "
     "he denies fever chills or chest discomfort blood pressure is stable on lisinopril daily"
@@ -30,9 +32,15 @@ def word_pieces(lowercase: bool = True, size: int = 120):
     from tokenizers import BertWordPieceTokenizer
     from transformers import PreTrainedTokenizerFast
 
-    trained = BertWordPieceTokenizer(lowercase=lowercase)
     texts = [*made_texts(80, 1), *(text.title() for text in made_texts(80, 2))]
-    trained.train_from_iterator(texts, vocab_size=size, min_frequency=1, show_progress=False)
+    # Training numbers letters differently in each process, unless they are given.
+    letters = sorted(set("".join(texts).lower() if lowercase else "".join(texts)) - {" "})
+    given = [*SPECIAL, *letters, *(f"##{letter}" for letter in letters)]
+    trained = BertWordPieceTokenizer(lowercase=lowercase)
+    trained.train_from_iterator(
+        texts, size, min_frequency=1, special_tokens=given, show_progress=False
+    )
+    trained = BertWordPieceTokenizer(trained.get_vocab(), lowercase=lowercase)
     ids = {name: trained.token_to_id(name) for name in ("[CLS]", "[SEP]")}
     trained._tokenizer.post_processor = _template("[CLS] $A [SEP]", ids)
     return PreTrainedTokenizerFast(
