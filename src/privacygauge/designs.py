@@ -6,6 +6,7 @@ from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential
 from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
 from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.sampled_steps import SampledSteps
 
 __all__ = [
     "LeastLikelyLabel",
@@ -13,6 +14,7 @@ __all__ = [
     "OneRun",
     "PerTargetDesign",
     "PrivacyClaim",
+    "SampledSteps",
     "Sequential",
     "SharedDesign",
     "UniformLabel",

@@ -27,6 +27,7 @@ from privacygauge.evaluate.claim_bounds import (
 )
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import one_run_epsilon
+from privacygauge.evaluate.sampled_steps import SampledSteps
 from tests.thorough import quarter, times
 
 QUICK, FULL = 50, quarter(1000)
@@ -232,6 +233,9 @@ def one_transcript(game: str, n: int, seed: int) -> tuple[Transcript, float]:
 
 def judged(transcript: Transcript, delta: float, how: str, seed: int) -> list[PrivacyBound]:
     rng = np.random.default_rng(seed)
+    if how == "steps":
+        mechanism = SampledSteps(Sampled.rate, Sampled.steps)
+        return list(rates_bounds(held_out(transcript, delta, seed=seed), delta, 0.95, mechanism)[0])
     if how == "many":
         return list(rates_bounds(held_out(transcript, delta, seed=seed), delta)[0])
     if how == "sequential":
@@ -283,7 +287,16 @@ def test_10_000_runs_come_within_10_percent_of_a_gaussian_mechanism() -> None:
     assert lows("gaussian", 10_000, "many", times(6))[:, 1].mean() > 0.9
 
 
-@pytest.mark.parametrize("how", ["split", "all", "many"])
+@pytest.mark.parametrize("games", in_full)
+@pytest.mark.parametrize("n", [100, 1000, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_many_runs_of_dp_sgd_whose_steps_are_known(n: int, games: int) -> None:
+    found = lows("sampled", n, "steps", games)
+    require_sound(int((found > 1).any(axis=1).sum()), games)
+    # The area of 10,000 rows is within 10% of the truth, less the interval of 97.5% itself.
+    assert found[:, 1].mean() > {100: 0.15, 1000: 0.65, 10_000: 0.88}[n]
+
+
+@pytest.mark.parametrize("how", ["split", "all", "many", "steps"])
 def test_noise_that_is_switched_off_is_caught(how: str) -> None:
     member = np.random.default_rng(0).random(200) < 0.5
     rng = np.random.default_rng(1)

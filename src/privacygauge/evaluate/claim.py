@@ -56,13 +56,19 @@ class PrivacyBound:
     """A lower bound on epsilon at the claim's delta, beside the largest that there could be."""
 
     name: str
-    """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian`` or ``sequential``."""
+    """``one-run``, ``one-run-gaussian``, ``rates``, ``rates-gaussian``, ``ranks-dp-sgd`` or
+    ``sequential``."""
     assumption: str
     """What it takes for granted; empty where nothing."""
     estimate: Estimate
     """`low` and `value` are the bound; `high` is infinity."""
     largest: float
     """The bound that a perfect attack on so many canaries would reach."""
+
+    @property
+    def condition(self) -> str:
+        """The assumption in a few words."""
+        return self.assumption.partition(":")[0]
 
     def refutes(self, claim: PrivacyClaim) -> bool:
         """Return whether the claim is too small."""

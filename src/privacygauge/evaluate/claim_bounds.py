@@ -23,6 +23,7 @@ from privacygauge.evaluate.claim import (
 )
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
+from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.evaluate.sequential import bounds_at_all_times, guesses_in_order
 from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
@@ -47,6 +48,8 @@ _CHOOSING = 0.2
 class HeldOut:
     """Guesses about most of the rows, by thresholds that the others chose."""
 
+    rows: Transcript
+    """All rows."""
     for_epsilon: Decisions
     """By the threshold of the largest bound on epsilon."""
     for_mu: Decisions
@@ -175,11 +178,11 @@ def held_out(transcript: Transcript, delta: float, level: float = 0.95, seed: in
         Decisions(score[judged] >= found.cut, secret[judged], rule="chosen on other rows")
         for found in (for_epsilon, for_mu)
     ]
-    return HeldOut(guesses[0], guesses[1], score[judged], for_epsilon, for_mu)
+    return HeldOut(transcript, guesses[0], guesses[1], score[judged], for_epsilon, for_mu)
 
 
 def rates_bounds(
-    found: HeldOut, delta: float, level: float = 0.95
+    found: HeldOut, delta: float, level: float = 0.95, mechanism: SampledSteps | None = None
 ) -> tuple[tuple[PrivacyBound, ...], tuple[Skipped, ...]]:
     """Return the bounds from true- and false-positive rates, which hold together at `level`.
 
@@ -191,6 +194,8 @@ def rates_bounds(
         In [0, 1); at 0 there is no Gaussian bound.
     level : float
         In (0, 1).
+    mechanism : SampledSteps, optional
+        What the second bound assumes. Default: a Gaussian mechanism.
     """
     methods = 1 if delta == 0.0 else 2
     each = divided(level, methods)
@@ -201,10 +206,24 @@ def rates_bounds(
     rates = PrivacyBound("rates", "", _above(low, level, n, method), largest)
     if delta == 0.0:
         return (rates,), (_NO_GAUSSIAN,)
+    if mechanism is not None:
+        return (rates, _of_ranks(found.rows, mechanism, delta, level)), ()
     mu, best = found.mu(found.for_mu, each), found.mu(perfect, each)
     estimate = _above(gaussian_epsilon(mu, delta), level, n, method)
     gaussian = PrivacyBound("rates-gaussian", GAUSSIAN, estimate, gaussian_epsilon(best, delta))
     return (rates, gaussian), ()
+
+
+def _of_ranks(
+    rows: Transcript, mechanism: SampledSteps, delta: float, level: float
+) -> PrivacyBound:
+    perfect = replace(rows, score=np.where(rows.secret, 1.0, 0.0))
+    low, largest = (
+        mechanism.epsilon(mechanism.noise_ruled_out(x, divided(level, 2)), delta)
+        for x in (rows, perfect)
+    )
+    estimate = _above(low, level, len(rows), "area of known steps, Bonferroni over 2")
+    return PrivacyBound("ranks-dp-sgd", mechanism.assumption, estimate, largest)
 
 
 def sequential_bounds(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.privacy_claim.play import Design
     from privacygauge.audits.work import Work
+    from privacygauge.evaluate.sampled_steps import SampledSteps
 
 METRICS = ("epsilon", "epsilon-gaussian")
 """What a release can be held to."""
@@ -52,6 +53,19 @@ class ClaimRequest(Request):
         "3%, 10%, 25%, 50% and 90%, corrected for. auto: split from 500 canaries on, else all.",
         default="auto",
     )
+    steps: int | None = option(
+        "--steps",
+        "N",
+        "With --runs many: the mechanism is DP-SGD with so many noisy steps; the second bound then "
+        "assumes this rather than a Gaussian mechanism.",
+        default=None,
+    )
+    sampling_rate: float = option(
+        "--sampling-rate",
+        "Q",
+        "Probability of a record to take part in a step (with --steps).",
+        default=1.0,
+    )
     unit: str | None = option(
         "--unit",
         "COLUMN",
@@ -68,14 +82,24 @@ class ClaimRequest(Request):
 
         if self.runs not in ("one", "many", "sequential"):
             raise InputError(f"--runs must be one, many or sequential, got {self.runs!r}")
+        if self.steps is not None and self.runs != "many":
+            raise InputError("--steps goes with --runs many: with others there is no such bound")
+        if self.sampling_rate != 1.0 and self.steps is None:
+            raise InputError("--sampling-rate goes with --steps")
         if self.runs != "one":
             if self.guesses != "auto":
                 raise InputError("--guesses goes with --runs one; of many runs every row is judged")
-            return ManyRuns() if self.runs == "many" else Sequential()
+            return ManyRuns(self._mechanism) if self.runs == "many" else Sequential()
         known = {"auto": None, "split": CHOOSING, "all": 0.0}
         if self.guesses in known:
             return OneRun(choosing=known[self.guesses])
         return OneRun(_numbers(self.guesses))
+
+    @property
+    def _mechanism(self) -> SampledSteps | None:
+        from privacygauge.evaluate.sampled_steps import SampledSteps
+
+        return None if self.steps is None else SampledSteps(self.sampling_rate, self.steps)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -75,7 +75,7 @@ class ClaimAudit(Reported):
 
     @property
     def gaussian(self) -> PrivacyBound | None:
-        """The bound that assumes a Gaussian mechanism; None at a delta of 0."""
+        """The bound that assumes a Gaussian mechanism, or DP-SGD; None at a delta of 0."""
         return self.bounds[1] if len(self.bounds) > 1 else None
 
     def report(self) -> Report:

@@ -41,6 +41,7 @@ from privacygauge.evaluate.claim_bounds import (
 from privacygauge.evaluate.direction import Inverted, inverted
 from privacygauge.evaluate.headline import Fact
 from privacygauge.evaluate.roc import auc
+from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
@@ -75,6 +76,9 @@ class OneRun:
 @dataclass(frozen=True)
 class ManyRuns:
     """A training run of its own for every row, with or without a canary."""
+
+    mechanism: SampledSteps | None = None
+    """What the second bound assumes. Default: a Gaussian mechanism."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +224,8 @@ def _refutes(
     transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
 ) -> bool:
     if isinstance(design, ManyRuns):
-        bounds, _ = rates_bounds(held_out(transcript, claim.delta, level, seed), claim.delta, level)
+        parts = held_out(transcript, claim.delta, level, seed)
+        bounds, _ = rates_bounds(parts, claim.delta, level, design.mechanism)
     elif isinstance(design, Sequential):
         bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
     else:
@@ -237,7 +242,7 @@ def _found(
     if isinstance(design, OneRun):
         return _one_run(transcript, design, claim, seed, level)
     if isinstance(design, ManyRuns):
-        return _many_runs(transcript, claim, seed, level)
+        return _many_runs(transcript, design, claim, seed, level)
     bound, curve = sequential_bounds(transcript, claim.delta, level)
     skipped = () if claim.delta == 0 else (Skipped("Gaussian bound", "none holds at all times"),)
     return _Found("sequential", (bound,), None, (), curve, skipped)
@@ -265,14 +270,16 @@ def _guessed(
     return guessed(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
 
 
-def _many_runs(transcript: Transcript, claim: PrivacyClaim, seed: int, level: float) -> _Found:
+def _many_runs(
+    transcript: Transcript, design: ManyRuns, claim: PrivacyClaim, seed: int, level: float
+) -> _Found:
     found = held_out(transcript, claim.delta, level, seed)
-    bounds, skipped = rates_bounds(found, claim.delta, level)
+    bounds, skipped = rates_bounds(found, claim.delta, level, design.mechanism)
     rates = [
         Fact("TPR, threshold for epsilon", decision.recall(found.for_epsilon, level)),
         Fact("FPR, threshold for epsilon", decision.false_positive_rate(found.for_epsilon, level)),
     ]
-    if claim.delta > 0:
+    if claim.delta > 0 and design.mechanism is None:
         rates += [
             Fact("TPR, threshold for mu", decision.recall(found.for_mu, level)),
             Fact("FPR, threshold for mu", decision.false_positive_rate(found.for_mu, level)),

@@ -47,6 +47,7 @@ _NAMES = {
     "one-run-gaussian": "one run, if Gaussian",
     "rates": "rates, no assumption",
     "rates-gaussian": "rates, if Gaussian",
+    "ranks-dp-sgd": "ranks, if DP-SGD",
     "sequential": "at all times, no assumption",
 }
 
@@ -189,7 +190,7 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
 def _bound_row(f: ClaimAudit, bound: PrivacyBound) -> tuple[str | Shown, ...]:
     estimate = bound.estimate
     return (
-        _NAMES[bound.name].capitalize().replace("gaussian", "Gaussian"),
+        _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
         Shown(at_least(estimate)),
         rounded_down(bound.largest),
         _answer(f, bound),

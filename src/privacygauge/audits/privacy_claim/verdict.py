@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from privacygauge.audits.privacy_claim.found import ClaimAudit
+from privacygauge.evaluate.claim import GAUSSIAN
 from privacygauge.report import direction
 from privacygauge.report.numbers import Shown, count, rate, rounded_down
 from privacygauge.report.values import Gauge, Grade, Severity, Verdict, beside
@@ -57,7 +58,7 @@ def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
     """Return what was shown of epsilon beside what is claimed."""
     bound = f.gaussian if found is IF_GAUSSIAN and f.gaussian is not None else f.free
     low, claim = bound.estimate.low, f.claim.epsilon
-    assumed = ", if the mechanism is Gaussian" if bound is f.gaussian else ""
+    assumed = f", if {bound.condition}" if bound is f.gaussian else ""
     return Gauge(
         f"Epsilon that the attack shows{assumed}",
         Shown(f"at least {rounded_down(low)}"),
@@ -138,7 +139,7 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
         assert f.gaussian is not None
         bound = rounded_down(f.gaussian.estimate.low)
         return (
-            f"The claim is refuted if the mechanism is Gaussian: epsilon is then at least {bound}, "
+            f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
             f"not {exact(f.claim.epsilon)}, at delta {delta}"
         )
     if found == UNKNOWN:
@@ -164,11 +165,17 @@ def _refuted(f: ClaimAudit) -> tuple[str, ...]:
 
 
 def _if_gaussian(f: ClaimAudit) -> tuple[str, ...]:
-    return (
-        "If a Gaussian mechanism had the claimed strength, fewer than "
+    assert f.gaussian is not None
+    told = (
+        f"If {f.gaussian.condition} and the claim is true, fewer than "
         f"{rate(1 - f.origin.level)} of audits would find an attack as successful as this one. Of "
         "another mechanism the claim may be true: without the assumption, epsilon is at least "
-        f"{rounded_down(f.free.estimate.low)} only.",
+        f"{rounded_down(f.free.estimate.low)} only."
+    )
+    if f.gaussian.assumption != GAUSSIAN:
+        return (told,)
+    return (
+        told,
         "Many Gaussian steps together, as in training with noisy gradients, are Gaussian only "
         "where every step sees all records; with sampled batches it is an approximation.",
     )
@@ -198,14 +205,14 @@ def _about_gaussian(f: ClaimAudit) -> tuple[str, ...]:
     if f.gaussian is None:
         return ()
     bound = rounded_down(f.gaussian.estimate.low)
-    return (f"If the mechanism is Gaussian, epsilon is at least {bound} by the same canaries.",)
+    return (f"If {f.gaussian.condition}, epsilon is at least {bound} by the same canaries.",)
 
 
 def _gaussian_could(f: ClaimAudit) -> tuple[str, ...]:
     if f.gaussian is None or not f.gaussian.could_refute(f.claim):
         return ()
     return (
-        "If the mechanism is Gaussian, the canaries could have told: up to "
+        f"If {f.gaussian.condition}, the canaries could have told: up to "
         f"{rounded_down(f.gaussian.largest)}. Shown was "
         f"{rounded_down(f.gaussian.estimate.low)}, which does not refute the claim.",
     )
