@@ -8,15 +8,20 @@ mutants there; left out are those that are the same program (annotations, `slots
 those that no slip of the pen makes (a shift for a sum). Every mutant is written into a copy of
 the sources. Its tests run in a fork of a process that has numpy and the like imported already,
 which is why cosmic-ray's own executor is not used: starting an interpreter costs more than the
-tests. First come the tests that import the module, then the other fast ones of core, evaluate and
-laws; the first failure ends both. What survives is printed with its place and its difference.
+tests. Of the fast tests of core, evaluate and laws a mutant meets those that reach its line, as
+coverage saw them once; the module's own come first, and the first failure ends it. Lines that are
+read at import meet the tests that import the module, and then all. What survives is printed with
+its place and its difference.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import difflib
+import functools
+import multiprocessing
 import os
 import re
 import shutil
@@ -25,7 +30,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -123,22 +128,89 @@ def mutated(mutant: Mutant) -> str:
     return str(changed)
 
 
-def stages(path: Path) -> tuple[list[str], list[str]]:
-    """Return the tests that import a module, its own first, and the other fast ones."""
+Reached = dict[str, dict[int, list[str]]]
+"""The tests that reach a line, by file and line."""
+
+
+def reached(copy: Path, seconds: float) -> Reached:
+    """Return which tests reach which lines; every one has to pass."""
+    from coverage import Coverage, CoverageData
+
+    kept = str(copy / "coverage")
+    watched = [str(copy / SOURCE / folder) for folder in FOLDERS]
+
+    def watch() -> contextlib.AbstractContextManager[object]:
+        seen = Coverage(kept, source=watched, config_file=False)
+        seen.set_option("run:dynamic_context", "test_function")
+        stack = contextlib.ExitStack()
+        stack.callback(seen.save)
+        stack.callback(seen.stop)
+        seen.start()
+        return stack
+
+    if not passes(TESTS, 10 * seconds, watch):
+        sys.exit("the tests fail without any mutant")
+    data = CoverageData(kept)
+    data.read()
+    by_file = {x: data.contexts_by_lineno(x) for x in data.measured_files()}
+    return {
+        Path(file).relative_to(copy).as_posix(): {
+            line: sorted({node(x, copy) for x in found if x}) for line, found in lines.items()
+        }
+        for file, lines in by_file.items()
+    }
+
+
+def node(context: str, copy: Path) -> str:
+    """Return pytest's name of a test function, all of its cases together."""
+    parts = context.split(".")
+    end = next(i for i in range(len(parts)) if (copy / f"{'/'.join(parts[:i])}.py").is_file())
+    return "::".join([f"{'/'.join(parts[:end])}.py", *parts[end:]])
+
+
+def stages(mutant: Mutant, known: Reached) -> list[list[str]]:
+    """Return the tests that a mutant meets, one list after the other."""
+    path = mutant.path
     module = ".".join(path.relative_to("src").with_suffix("").parts)
     package, _, name = module.rpartition(".")
+    examples = [f"tests/test_doctests.py::test_examples_hold[{module}]"]
+    if ">>>" not in (ROOT / path).read_text(encoding="utf-8"):
+        examples = []
+    lines = known.get(path.as_posix(), {})
+    tests = sorted({x for line in statement(mutant) for x in lines.get(line, [])})
+    if tests:
+        tests.sort(key=lambda x: (f"/test_{name}.py" not in x, "tests/laws" in x))
+        return [tests + examples]
     named = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
     files = sorted(x for folder in TESTS for x in (ROOT / folder).rglob("test_*.py"))
     near = [x for x in files if named.search(x.read_text(encoding="utf-8"))]
     near.sort(key=lambda x: x.stem != f"test_{name}")
-    examples = [f"tests/test_doctests.py::test_examples_hold[{module}]"]
-    if ">>>" not in (ROOT / path).read_text(encoding="utf-8"):
-        examples = []
     first = [x.relative_to(ROOT).as_posix() for x in near] + examples
-    return first, [x.relative_to(ROOT).as_posix() for x in files if x not in near]
+    return [first, [x.relative_to(ROOT).as_posix() for x in files if x not in near]]
 
 
-def passes(tests: Sequence[str], seconds: float) -> bool:
+def statement(mutant: Mutant) -> range:
+    """Return the lines of the innermost statement around a mutant."""
+    tree = ast.parse((ROOT / mutant.path).read_text(encoding="utf-8"))
+    around = [
+        range(x.lineno, _head(x) + 1)
+        for x in ast.walk(tree)
+        if isinstance(x, ast.stmt) and x.lineno <= mutant.line <= _head(x)
+    ]
+    return min(around, key=len, default=range(mutant.line, mutant.line + 1))
+
+
+def _head(found: ast.stmt) -> int:
+    """Return the last line of a statement without the block that belongs to it."""
+    body = getattr(found, "body", None)
+    return body[0].lineno - 1 if body else found.end_lineno or found.lineno
+
+
+def passes(
+    tests: Sequence[str],
+    seconds: float,
+    watch: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
+) -> bool:
     """Return whether the tests pass, in a fork, within the time."""
     child = os.fork()
     if child == 0:
@@ -149,7 +221,8 @@ def passes(tests: Sequence[str], seconds: float) -> bool:
             os.dup2(nowhere.fileno(), 2)
         code = int(pytest.ExitCode.INTERNAL_ERROR)
         try:
-            code = int(run(tests))
+            with watch():
+                code = int(run(tests))
         finally:
             os._exit(code)
     end = time.monotonic() + seconds
@@ -175,6 +248,13 @@ def run(arguments: Sequence[str]) -> int:
     return pytest.main([*options, *arguments])
 
 
+def enter(copy: Path) -> None:
+    """Stand in a copy, and import from there."""
+    os.chdir(copy)
+    others = (x for x in sys.path if not x.startswith(str(copy.parent)))
+    sys.path[:] = [str(copy / "src"), *others]
+
+
 def warm() -> None:
     """Import what the tests import, and forget our own modules: a fork reads them again."""
     run(["--collect-only", "-qq", *TESTS])
@@ -182,16 +262,14 @@ def warm() -> None:
         del sys.modules[name]
 
 
-def survives(mutant: Mutant, copy: Path, *, near: bool, seconds: float) -> bool:
-    """Return whether no test notices the change."""
-    first, rest = stages(mutant.path)
-    (copy / mutant.path).write_text(mutated(mutant), encoding="utf-8")
+def survives(mutant: Mutant, known: Reached, seconds: float) -> tuple[Mutant, bool]:
+    """Return a mutant and whether no test notices the change, in the copy that we stand in."""
+    mutant.path.write_text(mutated(mutant), encoding="utf-8")
     try:
-        if first and not passes(first, seconds):
-            return False
-        return near or passes(rest, seconds)
+        met = stages(mutant, known)
+        return mutant, all(not tests or passes(tests, seconds) for tests in met)
     finally:
-        shutil.copy2(ROOT / mutant.path, copy / mutant.path)
+        shutil.copy2(ROOT / mutant.path, mutant.path)
 
 
 def difference(mutant: Mutant) -> str:
@@ -207,26 +285,34 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=300, help="mutants; default 300")
     parser.add_argument("--seed", type=int, default=0, help="of the sample; default 0")
     parser.add_argument("--only", default="", metavar="PART", help="of paths, as evaluate/claim")
-    parser.add_argument("--near", action="store_true", help="only the tests that import the module")
-    parser.add_argument("--seconds", type=float, default=180.0, help="for each of the two stages")
+    parser.add_argument("--seconds", type=float, default=180.0, help="for each list of tests")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
-    drawn, left = sample(options.n, options.seed, options.only), 0
+    drawn, survivors = sample(options.n, options.seed, options.only), list[Mutant]()
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        for name in ("src", "tests"):
-            shutil.copytree(ROOT / name, copy / name)
-        shutil.copy2(ROOT / "pyproject.toml", copy)
-        os.chdir(copy)
-        sys.path.insert(0, str(copy / "src"))
+        copies = [Path(folder) / str(job) for job in range(options.jobs)]
+        for copy in copies:
+            for name in ("src", "tests"):
+                shutil.copytree(ROOT / name, copy / name)
+            shutil.copy2(ROOT / "pyproject.toml", copy)
+        enter(copies[0])
         warm()
-        if not passes(TESTS, 10 * options.seconds):
-            sys.exit("the tests fail without any mutant")
-        for done, mutant in enumerate(drawn, 1):
-            if survives(mutant, copy, near=options.near, seconds=options.seconds):
-                left += 1
-                place = f"{mutant.path.as_posix()}:{mutant.line}"
-                print(f"\n[{done}] {place} {mutant.operator}\n{difference(mutant)}", flush=True)
-    print(f"\n{len(drawn) - left} of {len(drawn)} mutants killed, {left} left")
+        known = reached(copies[0], options.seconds)
+        print(f"{sum(map(len, known.values()))} lines are reached", flush=True)
+        fork = multiprocessing.get_context("fork")
+        free = fork.SimpleQueue()
+        for copy in copies:
+            free.put(copy)
+        judge = functools.partial(survives, known=known, seconds=options.seconds)
+        with fork.Pool(options.jobs, lambda: enter(free.get())) as pool:
+            for done, (mutant, left) in enumerate(pool.imap_unordered(judge, drawn), 1):
+                if left:
+                    survivors.append(mutant)
+                    place = f"{mutant.path.as_posix()}:{mutant.line}"
+                    print(f"\n{place} {mutant.operator}\n{difference(mutant)}", flush=True)
+                if done % 25 == 0:
+                    print(f"{done} of {len(drawn)}, {len(survivors)} left", flush=True)
+    print(f"\n{len(drawn) - len(survivors)} of {len(drawn)} killed, {len(survivors)} left")
     return 0
 
 
