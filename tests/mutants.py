@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import difflib
 import functools
 import multiprocessing
@@ -30,7 +29,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,40 +131,47 @@ Reached = dict[str, dict[int, list[str]]]
 """The tests that reach a line, by file and line."""
 
 
+class Watch:
+    """A plugin of pytest that has coverage note which test is running."""
+
+    def __init__(self, copy: Path) -> None:
+        from coverage import Coverage
+
+        watched = [str(copy / SOURCE / folder) for folder in FOLDERS]
+        self.seen = Coverage(str(copy / "coverage"), source=watched, config_file=False)
+
+    def pytest_sessionstart(self) -> None:
+        self.seen.start()
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        # A fixture may serve all tests of its file.
+        self.seen.switch_context(item.nodeid.partition("::")[0])
+
+    def pytest_runtest_call(self, item: pytest.Item) -> None:
+        self.seen.switch_context(item.nodeid)
+
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        self.seen.switch_context("")
+
+    def pytest_sessionfinish(self) -> None:
+        self.seen.stop()
+        self.seen.save()
+
+
 def reached(copy: Path, seconds: float) -> Reached:
     """Return which tests reach which lines; every one has to pass."""
-    from coverage import Coverage, CoverageData
+    from coverage import CoverageData
 
-    kept = str(copy / "coverage")
-    watched = [str(copy / SOURCE / folder) for folder in FOLDERS]
-
-    def watch() -> contextlib.AbstractContextManager[object]:
-        seen = Coverage(kept, source=watched, config_file=False)
-        seen.set_option("run:dynamic_context", "test_function")
-        stack = contextlib.ExitStack()
-        stack.callback(seen.save)
-        stack.callback(seen.stop)
-        seen.start()
-        return stack
-
-    if not passes(TESTS, 10 * seconds, watch):
+    if not passes(TESTS, 20 * seconds, Watch(copy)):
         sys.exit("the tests fail without any mutant")
-    data = CoverageData(kept)
+    data = CoverageData(str(copy / "coverage"))
     data.read()
-    by_file = {x: data.contexts_by_lineno(x) for x in data.measured_files()}
     return {
         Path(file).relative_to(copy).as_posix(): {
-            line: sorted({node(x, copy) for x in found if x}) for line, found in lines.items()
+            line: [x for x in found if x] for line, found in data.contexts_by_lineno(file).items()
         }
-        for file, lines in by_file.items()
+        for file in data.measured_files()
     }
-
-
-def node(context: str, copy: Path) -> str:
-    """Return pytest's name of a test function, all of its cases together."""
-    parts = context.split(".")
-    end = next(i for i in range(len(parts)) if (copy / f"{'/'.join(parts[:i])}.py").is_file())
-    return "::".join([f"{'/'.join(parts[:end])}.py", *parts[end:]])
 
 
 def stages(mutant: Mutant, known: Reached) -> list[list[str]]:
@@ -179,7 +185,7 @@ def stages(mutant: Mutant, known: Reached) -> list[list[str]]:
     lines = known.get(path.as_posix(), {})
     tests = sorted({x for line in statement(mutant) for x in lines.get(line, [])})
     if tests:
-        tests.sort(key=lambda x: (f"/test_{name}.py" not in x, "tests/laws" in x))
+        tests.sort(key=lambda x: ("::" not in x, f"/test_{name}.py" not in x, "tests/laws" in x))
         return [tests + examples]
     named = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
     files = sorted(x for folder in TESTS for x in (ROOT / folder).rglob("test_*.py"))
@@ -206,11 +212,7 @@ def _head(found: ast.stmt) -> int:
     return body[0].lineno - 1 if body else found.end_lineno or found.lineno
 
 
-def passes(
-    tests: Sequence[str],
-    seconds: float,
-    watch: Callable[[], contextlib.AbstractContextManager[object]] = contextlib.nullcontext,
-) -> bool:
+def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
     """Return whether the tests pass, in a fork, within the time."""
     child = os.fork()
     if child == 0:
@@ -221,8 +223,7 @@ def passes(
             os.dup2(nowhere.fileno(), 2)
         code = int(pytest.ExitCode.INTERNAL_ERROR)
         try:
-            with watch():
-                code = int(run(tests))
+            code = int(run(tests, *plugins))
         finally:
             os._exit(code)
     end = time.monotonic() + seconds
@@ -242,10 +243,10 @@ def _passed(code: int) -> bool:
     return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *plugins: object) -> int:
     """Return pytest's exit code."""
     options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    return pytest.main([*options, *arguments])
+    return pytest.main([*options, *arguments], plugins)
 
 
 def enter(copy: Path) -> None:
