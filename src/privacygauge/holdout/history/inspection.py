@@ -44,7 +44,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
-    if history.n_classes is not None:
+    if history.n_classes is not None and history.counted:
         throughout = by_answers.random_rows(history, near)
     return _gathered(
         [

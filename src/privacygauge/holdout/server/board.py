@@ -98,6 +98,8 @@ class Board:
     """Those that no answer is about, for the end; None where the guard sees all."""
     public: Bools | None = field(default=None, repr=False)
     """(n,) Which of all labels are those of `holdout`; None where all are."""
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
+    """(n,) Names of the points, for submissions in CSV; None for 0, 1, 2 and on."""
     turn: Lock = field(default_factory=Lock, repr=False)
     """Threads wait here for their turn, which is fairer and quicker than SQLite's waiting."""
 
@@ -147,9 +149,9 @@ class Board:
             earlier = _of_key(connection, holder, key, digest, claimed)
             if earlier is not None:
                 return earlier
-            contest.check_open(connection, _now())
+            contest.check_open(connection, now())
             _charge(self._left(board, holder), board, holder)
-            contest.check_day(connection, board, holder, _now())
+            contest.check_day(connection, board, holder, now())
             held = 0 if self.scope == "board" else int(holder["id"])
             before, shown = self._remembered(connection, board, held, account)
             score, after = self.guard.answer(marked, before)
@@ -157,7 +159,7 @@ class Board:
             own = _about_this(before, after)
             stays = max(shown, 0) if after.shown is not None else 0
             about = number if own else stays
-            receipt = Receipt(number, time or _now(), account, float(score), about or None, digest)
+            receipt = Receipt(number, time or now(), account, float(score), about or None, digest)
             # The same rows whatever the answer: who times it learns nothing further.
             _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
             _write(connection, holder, receipt, key, claimed)
@@ -359,5 +361,6 @@ def _about_this(before: GuardState, after: GuardState) -> bool:
     return after is before or after.spent > before.spent
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, as the log has it."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

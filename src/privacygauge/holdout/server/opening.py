@@ -112,6 +112,8 @@ def _begun(connection: Connection, labels: ArrayLike, wanted: Wanted) -> RowMapp
             label_digest=_digest(truth, key),
             metric=metric.name,
             public=None if mask is None else np.packbits(mask).tobytes(),
+            points=metric.points(seen),
+            private_points=None if mask is None else metric.points(truth[~mask]),
             guard=guard.name,
             scope=wanted.scope or SCOPES[0],
             keep=bool(wanted.keep),
@@ -164,16 +166,16 @@ def _parts(truth: Values, row: RowMapping) -> tuple[Holdout, Holdout | None]:
 
 def _check_same(row: RowMapping, truth: Values, wanted: Wanted, name: str) -> None:
     other = f"{name} belongs to"
+    if wanted.metric_name is not None and wanted.metric.name != row["metric"]:
+        raise InputError(
+            f"{other} the metric {row['metric']}, got {wanted.metric.name}: begin another database"
+        )
     if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
         raise InputError(f"{other} another label file: name that file, or another database")
     if wanted.n_classes not in (None, row["n_classes"]):
         raise InputError(
             f"{other} {row['n_classes']} classes, got {wanted.n_classes}: leave the number out, or "
             "name another database"
-        )
-    if wanted.metric_name is not None and wanted.metric.name != row["metric"]:
-        raise InputError(
-            f"{other} the metric {row['metric']}, got {wanted.metric.name}: begin another database"
         )
     if wanted.guard is not None:
         seen = _parts(truth, row)[0]

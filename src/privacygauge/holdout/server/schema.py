@@ -40,6 +40,8 @@ BOARD = Table(
     Column("label_digest", LargeBinary, nullable=False),
     Column("metric", String, nullable=False, server_default="accuracy"),
     Column("public", LargeBinary),
+    Column("points", Double),
+    Column("private_points", Double),
     Column("guard", String, nullable=False),
     Column("scope", String, nullable=False),
     Column("keep", Boolean, nullable=False),
@@ -55,7 +57,8 @@ BOARD = Table(
     Column("state_key", LargeBinary, nullable=False),
 )
 """One row: which labels, metric, guard and limits, what the page says, and how many accounts have
-submitted. `public` has a bit for each point that the guard sees; without it the guard sees all."""
+submitted. `public` has a bit for each point that the guard sees; without it the guard sees all.
+`points` and `private_points` are the metric's for either part."""
 
 ACCOUNT = Table(
     "account",
@@ -154,7 +157,18 @@ ACTION = Table(
 )
 """One row for each time that the owner hid an account or showed it again, numbered from 1."""
 
-ADDED = {2: ("metric", "public", "per_day", "finals", "title", "rules")}
+ADDED = {
+    2: (
+        "metric",
+        "public",
+        "points",
+        "private_points",
+        "per_day",
+        "finals",
+        "title",
+        "rules",
+    )
+}
 """Columns of `BOARD` that a database of an older version lacks."""
 
 _REFUSED = "submissions are only ever added"
