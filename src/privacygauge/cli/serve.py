@@ -406,6 +406,45 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
 
 
 @app.command()
+def watch(
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels", metavar="FILE", help="The hidden labels, to find more in kept submissions."
+        ),
+    ] = None,
+    throttle: Annotated[
+        int | None,
+        typer.Option(
+            "--throttle", metavar="K", help="Submissions a day left to accounts that stand out."
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", help="Between two looks.")
+    ] = 60.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Look for attacks in the log while the contest runs, and print who stands out.
+
+    Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
+    """
+    import time
+
+    engine = _connected(database)
+    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.watching import look
+
+    truth = None if labels is None else read_hidden(labels)[0]
+    while True:
+        for alert in look(engine, labels=truth, throttle=throttle):
+            print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
+        if once:
+            return
+        time.sleep(every)
+
+
+@app.command()
 def rescore(
     new: Annotated[
         str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)

@@ -278,7 +278,7 @@ def test_phases_and_a_limit_a_day(opened, clock):
                           "back then")  # fmt: skip
         clock("2026-03-01T00:00")
         assert [send()[0] for _ in range(3)] == [200, 200, 403]
-        assert "has made the 2 submissions of this day" in send()[1]
+        assert "ann may make 2 submissions a day, and has made them" in send()[1]
         clock("2026-03-02T00:00")
         assert send()[0] == 200
         clock("2026-03-15T00:00")
@@ -344,8 +344,9 @@ def test_a_database_of_the_version_before_goes_on(opened, tmp_path):
         for name in ("exact", "final", "phase", "invitation"):
             old.execute(f"DROP TABLE {name}")
         added = ("metric", "public", "points", "private_points", "per_day", "finals", "title")
-        for name in (*added, "rules"):
+        for name in (*added, "rules", "looks", "looked_at"):
             old.execute(f"ALTER TABLE board DROP COLUMN {name}")
+        old.execute("ALTER TABLE account DROP COLUMN per_day")
         old.execute("UPDATE privacygauge_schema SET version = 2")
     old.close()
     again = opened()

@@ -105,14 +105,16 @@ def check_open(connection: Connection, now: str) -> None:
 
 def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
     """Raise `ClosedError` where an account has made all submissions of this day."""
-    if board["per_day"] is None:
+    limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
+    if not limits:
         return
+    most = min(limits)
     today = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.time >= now[:10]
     made = connection.execute(select(func.count()).select_from(SUBMISSION).where(*today)).scalar()
-    if made is not None and made >= board["per_day"]:
+    if made is not None and made >= most:
         raise ClosedError(
-            f"{holder['name']} has made the {board['per_day']} submissions of this day: the next "
-            "day begins at midnight UTC"
+            f"{holder['name']} may make {most} submissions a day, and has made them: the next day "
+            "begins at midnight UTC"
         )
 
 

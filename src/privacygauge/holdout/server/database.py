@@ -179,9 +179,9 @@ def _make_tables(connection: Connection) -> None:
 def _bring_up(connection: Connection, version: int) -> None:
     """Add the tables and columns that a database of an older version lacks."""
     schema.METADATA.create_all(connection)
-    for name in schema.ADDED[version]:
-        column = CreateColumn(schema.BOARD.c[name]).compile(dialect=connection.dialect)
-        connection.exec_driver_sql(f"ALTER TABLE board ADD COLUMN {column}")
+    for added in (schema.ACCOUNT.c.per_day, *(schema.BOARD.c[x] for x in schema.ADDED[version])):
+        column = CreateColumn(added).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
     connection.execute(update(schema.SCHEMA).values(version=schema.VERSION))
 
 

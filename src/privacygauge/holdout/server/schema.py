@@ -54,6 +54,8 @@ BOARD = Table(
     Column("rules", String),
     Column("used", Integer, nullable=False),
     Column("asking", Integer, nullable=False),
+    Column("looks", Integer, nullable=False, server_default="0"),
+    Column("looked_at", Integer, nullable=False, server_default="0"),
     Column("state_key", LargeBinary, nullable=False),
 )
 """One row: which labels, metric, guard and limits, what the page says, and how many accounts have
@@ -71,6 +73,7 @@ ACCOUNT = Table(
     Column("best", Double),
     Column("best_number", Integer),
     Column("hidden", Boolean, nullable=False, default=False),
+    Column("per_day", Integer),
 )
 """Who may submit. `best` is the highest answer that was about a submission of this account."""
 
@@ -155,7 +158,8 @@ ACTION = Table(
     Column("account_id", ForeignKey("account.id"), nullable=False),
     Column("reason", String, nullable=False),
 )
-"""One row for each time that the owner hid an account or showed it again, numbered from 1."""
+"""One row for each time that the owner hid an account or showed it again, or that an account stood
+out, numbered from 1."""
 
 ADDED = {
     2: (
@@ -167,9 +171,11 @@ ADDED = {
         "finals",
         "title",
         "rules",
+        "looks",
+        "looked_at",
     )
 }
-"""Columns of `BOARD` that a database of an older version lacks."""
+"""Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks ``per_day``."""
 
 _REFUSED = "submissions are only ever added"
 _REFUSED_ACTION = "actions are only ever added"
