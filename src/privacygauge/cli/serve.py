@@ -54,7 +54,27 @@ def serve(
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="The hidden labels: .npy with integers from 0.",
+            help="The hidden labels: .npy with integers from 0, or .csv with columns id and label.",
+            show_default=False,
+        ),
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            "--metric",
+            metavar="METRIC",
+            help="accuracy (of a new database), balanced-accuracy, top:5, brier, f1, auc, or "
+            "mae:LOW:HIGH, mse:LOW:HIGH, rmse:LOW:HIGH. It cannot be changed later.",
+            show_default=False,
+        ),
+    ] = None,
+    public: Annotated[
+        float | None,
+        typer.Option(
+            "--public",
+            metavar="SHARE",
+            help="Share of the points that answers are about in a new database; the others decide "
+            "in the end. Without it all.",
             show_default=False,
         ),
     ] = None,
@@ -178,7 +198,8 @@ def serve(
     """
     if context.invoked_subcommand is not None:
         return
-    from privacygauge.audits.holdout_attack.files import read_labels
+    from dataclasses import replace
+
     from privacygauge.errors import InputError
     from privacygauge.holdout.oracle import Budget
     from privacygauge.holdout.server import open_board
@@ -188,9 +209,10 @@ def serve(
         raise InputError("--labels must name the file of the hidden labels: --labels labels.npy")
     require_extra()
     from privacygauge.holdout.server import running
+    from privacygauge.holdout.server.hidden import read_hidden
     from privacygauge.holdout.server.web import Rates, application
 
-    truth, budget = read_labels(labels), Budget(total, per_account, nats)
+    (truth, ids), budget = read_hidden(labels), Budget(total, per_account, nats)
     rates = Rates(rate, address_rate)
     # The port first: a server that cannot start should not have changed a limit.
     with running.listening(host, port) as listener:
@@ -202,7 +224,10 @@ def serve(
             scope=scope,
             budget=budget,
             keep=keep or None,
+            metric=metric,
+            public=public,
         )
+        board = replace(board, ids=ids)
         try:
             _log_to_stderr(quiet)
             _introduce(board, running.address(listener))
@@ -212,14 +237,104 @@ def serve(
 
 
 @app.command()
-def account(name: Name, database: Database = "leaderboard.sqlite") -> None:
-    """Add an account, and print its token: once, since only a digest of it is kept.
+def account(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Names.", show_default=False)
+    ],
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Add accounts, and print their tokens: once, since only a digest of each is kept.
+
+    Of several accounts each line has the name, a tab and the token.
 
     Example: privacygauge holdout serve account alice
     """
     from privacygauge.holdout.server.accounts import add_account
 
-    print(add_account(_connected(database), name))
+    engine = _connected(database)
+    for name in names:
+        print(f"{name}\t" * (len(names) > 1) + add_account(engine, name))
+
+
+@app.command()
+def invite(
+    number: Annotated[int, typer.Argument(metavar="N", help="How many.")] = 1,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Print invitations: with each of them somebody can make one account for themselves.
+
+    Example: privacygauge holdout serve invite 50
+    """
+    from privacygauge.holdout.server import contest
+
+    print("\n".join(contest.invite(_connected(database), number)))
+
+
+@app.command()
+def contest(
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Of the page.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", metavar="FILE", help="A text, for the page.")
+    ] = None,
+    per_day: Annotated[
+        int | None,
+        typer.Option("--per-day", metavar="K", help="Submissions of one account a day, in UTC."),
+    ] = None,
+    finals: Annotated[
+        int | None,
+        typer.Option(
+            "--finals", metavar="K", help="Submissions that an account may choose for the end."
+        ),
+    ] = None,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Say what the page says, and set limits; what is not given stays as it was.
+
+    Example: privacygauge holdout serve contest --title "Autumn contest" --per-day 5
+    """
+    from privacygauge.datasets.reading import read_text
+    from privacygauge.holdout.server.contest import describe
+
+    text = None if rules is None else read_text(rules, "rules")
+    describe(_connected(database), title=title, rules=text, per_day=per_day, finals=finals)
+
+
+@app.command()
+def phase(
+    name: Name,
+    opens: Annotated[str, typer.Option("--opens", metavar="TIME", help="ISO 8601; UTC.")],
+    closes: Annotated[str, typer.Option("--closes", metavar="TIME", help="ISO 8601; UTC.")],
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Take submissions between two moments alone; one of several such phases, or the only one.
+
+    Example: privacygauge holdout serve phase main --opens 2026-03-01 --closes 2026-06-01T18:00
+    """
+    from privacygauge.holdout.server.contest import set_phase
+
+    set_phase(_connected(database), name, opens, closes)
+
+
+@app.command()
+def results(database: Database = "leaderboard.sqlite", json: options.Json = None) -> None:
+    """List every team's private score beside the public one: what it was overfitted by.
+
+    Example: privacygauge holdout serve results
+    """
+    from dataclasses import asdict
+
+    from privacygauge.cli.output import emit_rows, told
+    from privacygauge.holdout.server.ending import ending
+
+    found = ending(_connected(database))
+    emit_rows([asdict(each) for each in found.results], json)
+    if found.results:
+        told(
+            f"Public less private: {found.mean_difference:+.4f} on average; rank correlation "
+            f"{found.ranks:.2f}; p-values are corrected for {len(found.results)} teams (Holm)"
+        )
 
 
 @app.command()
@@ -291,6 +406,45 @@ def actions(database: Database = "leaderboard.sqlite", json: options.Json = None
 
 
 @app.command()
+def watch(
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            "--labels", metavar="FILE", help="The hidden labels, to find more in kept submissions."
+        ),
+    ] = None,
+    throttle: Annotated[
+        int | None,
+        typer.Option(
+            "--throttle", metavar="K", help="Submissions a day left to accounts that stand out."
+        ),
+    ] = None,
+    every: Annotated[
+        float, typer.Option("--every", metavar="SECONDS", help="Between two looks.")
+    ] = 60.0,
+    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Look for attacks in the log while the contest runs, and print who stands out.
+
+    Example: privacygauge holdout serve watch --labels labels.npy --throttle 1
+    """
+    import time
+
+    engine = _connected(database)
+    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.watching import look
+
+    truth = None if labels is None else read_hidden(labels)[0]
+    while True:
+        for alert in look(engine, labels=truth, throttle=throttle):
+            print(f"{alert.account}: {alert.reason} (p = {alert.p_value:.2g})", flush=True)
+        if once:
+            return
+        time.sleep(every)
+
+
+@app.command()
 def rescore(
     new: Annotated[
         str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)
@@ -310,10 +464,11 @@ def rescore(
 
     Example: privacygauge holdout serve rescore corrected.sqlite --labels corrected.npy
     """
-    from privacygauge.audits.holdout_attack.files import read_labels
-
-    truth, source = read_labels(labels), _connected(database)
+    source = _connected(database)
     from privacygauge.holdout.server import rescoring
+    from privacygauge.holdout.server.hidden import read_hidden
+
+    truth = read_hidden(labels)[0]
 
     found = rescoring.rescore(source, new, truth)
     print(f"{new}: {found.submissions:,} submissions, {found.changed:,} with another answer")
@@ -331,6 +486,10 @@ def export(
             show_default=False,
         ),
     ],
+    exact: Annotated[
+        bool,
+        typer.Option("--exact", help="Add the exact scores, which no guard has answered."),
+    ] = False,
     database: Database = "leaderboard.sqlite",
 ) -> None:
     """Write the log of all submissions, for the owner and for privacygauge holdout log.
@@ -339,13 +498,12 @@ def export(
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.errors import InputError
-    from privacygauge.holdout.server.standings import as_csv, as_json_lines, guard_of, log
+    from privacygauge.holdout.server.standings import as_csv, as_json_lines, entries
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
     form = as_csv if file.endswith(".csv") else as_json_lines
-    engine = _connected(database)
-    emit_text(form(log(engine), guard_of(engine)), file)
+    emit_text(form(entries(_connected(database), exact=exact)), file)
 
 
 def _connected(database: str) -> Engine:
@@ -379,14 +537,25 @@ def _introduce(board: Board, url: str) -> None:
     now = standings(board)
     left = "no limit on what is left" if now.left is None else f"{now.left:,} left"
     guard = f"guard {now.guard} for {'each account' if now.scope == 'account' else 'the board'}"
-    print(f"{shown(board.engine)}: {now.n:,} points, {now.n_classes:,} classes, {guard}")
+    classes = f", {now.n_classes:,} classes" if now.n_classes else ""
+    kept = f" and {now.n_private:,} for the end" if now.n_private else ""
+    metric = "" if now.metric == "accuracy" else f", metric {now.metric}"
+    print(f"{shown(board.engine)}: {now.n:,} points{kept}{classes}{metric}, {guard}")
     print(f"{now.used:,} submissions so far, {left}{_promise(board, now)}")
     print(f"Listening at {url}; Ctrl+C stops it", flush=True)
 
 
 def _promise(board: Board, now: Standings) -> str:
     """Return what the guard and the budget promise together, where there is a budget."""
-    from privacygauge.holdout.bounds import guarantee, kl_bias
+    from privacygauge.holdout.bounds import kl_bias, transcript_nats
+    from privacygauge.holdout.metrics import ACCURACY, metric_bias
+
+    hidden, metric = board.holdout, board.holdout.metric
+
+    def most_gained(nats: float) -> float:
+        if metric == ACCURACY:
+            return kl_bias(nats, now.n, now.n_classes)
+        return metric_bias(metric, hidden.labels, nats)
 
     accounts = max(1, now.accounts)
     most = None if now.left is None else now.used + now.left
@@ -396,13 +565,15 @@ def _promise(board: Board, now: Standings) -> str:
         return ": set --total, --nats or both, since every answer tells something"
     # The owner alone makes accounts; with more of them a guard for each promises less.
     apart = accounts if now.scope == "account" else None
-    bias = guarantee(board.guard, now.n, now.n_classes, k, accounts=apart)
+    m = max(2, now.n_classes)
+    bias = most_gained(transcript_nats(board.guard, k, now.n, m, accounts=apart))
     whose = f"{accounts:,} account{'s' * (accounts > 1)}"
     if apart is None and k == most:
         whose = "any number of accounts"
-    elif now.nats is not None and (by_nats := kl_bias(now.nats, now.n, now.n_classes)) <= bias:
+    elif now.nats is not None and (by_nats := most_gained(now.nats)) <= bias:
         bias, whose = by_nats, "any number of accounts"
     return (
         f": in all they let no attack from {whose} without knowledge of the points gain more than "
-        f"{100 * bias:.2g} points of accuracy over guessing (probability 0.95)"
+        f"{100 * bias:.2g} points {'of accuracy' if metric == ACCURACY else 'in a hundred'} over "
+        "guessing (probability 0.95)"
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from privacygauge.errors import InputError
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
 from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, on_grid, positive
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 from privacygauge.holdout.names import GUARDS
 from privacygauge.holdout.thresholdout import Thresholdout
 
@@ -70,20 +71,33 @@ class Calibrated(Memoryless):
     accuracy on n points: finer digits would rank by luck.
     """
 
-    name = "calibrated"
+    points: int | None = None
+    """In place of n for a metric with more chance in it (`Metric.points`), at least 1."""
+
+    def __post_init__(self) -> None:
+        if self.points is not None and self.points < 1:
+            raise InputError(f"points must be at least 1, got {self.points}")
+
+    @property
+    def name(self) -> str:
+        """``calibrated``, or ``calibrated:POINTS``."""
+        return "calibrated" if self.points is None else f"calibrated:{self.points}"
 
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the nearest multiple of the step."""
-        steps = math.isqrt(marked.n)
+        steps = self._steps(marked.n)
         return round(marked.accuracy * steps) / steps, state
 
     def error(self, n: int) -> float:
         """Return step / sqrt(12); 0 where every accuracy can be told apart."""
-        return 1 / math.isqrt(n) / math.sqrt(12) if n > 1 else 0.0
+        return 1 / self._steps(n) / math.sqrt(12) if n > 1 else 0.0
 
     def nats(self, k: int, n: int, n_classes: int, accounts: int | None = None) -> float:
         """Return k ln D, D the number of multiples of the step in [0, 1]."""
-        return k * math.log(math.isqrt(n) + 1)
+        return k * math.log(self._steps(n) + 1)
+
+    def _steps(self, n: int) -> int:
+        return math.isqrt(n if self.points is None else min(n, self.points))
 
 
 @dataclass(frozen=True)
@@ -151,6 +165,7 @@ _PLAIN: dict[str, Guard] = {
     "calibrated": Calibrated(),
     "ladder": ParameterFreeLadder(),
 }
+_COUNTED: dict[str, Callable[[int], Guard]] = {"round": Rounded, "calibrated": Calibrated}
 _NUMBERED: dict[str, Callable[[float], Guard]] = {
     "noise": GaussianNoise,
     "laplace": LaplaceNoise,
@@ -159,13 +174,34 @@ _NUMBERED: dict[str, Callable[[float], Guard]] = {
 }
 
 
-def default_guard(n: int) -> Guard:
+def default_guard(n: float) -> Guard:
     """Return the guard of a new board of n points: a Ladder whose step is 1/sqrt(n).
 
     With two digits, so that its name says all of it. Half of it is the standard error of an
-    accuracy, at most: what it hides is chance.
+    accuracy, at most: what it hides is chance. With another metric n is its `Metric.points`.
     """
-    return Ladder(float(f"{1 / math.sqrt(n):.2g}"))
+    return Ladder(min(1.0, float(f"{1 / math.sqrt(n):.2g}")))
+
+
+def guard_for(guard: Guard, metric: Metric, truth: Values) -> Guard:
+    """Return the guard as it fits a metric: `Calibrated` to the chance in it, others as they are.
+
+    Raises
+    ------
+    InputError
+        If it is the Ladder without a step, which counts right answers.
+    """
+    if metric == ACCURACY:
+        return guard
+    if isinstance(guard, ParameterFreeLadder):
+        step = default_guard(metric.points(truth)).name
+        raise InputError(
+            f"guard ladder counts right answers, {metric.name} has none: name a step, such as "
+            f"{step}"
+        )
+    if guard == Calibrated():
+        return Calibrated(max(1, math.floor(metric.points(truth))))
+    return guard
 
 
 def guard_named(text: str) -> Guard:
@@ -186,7 +222,9 @@ def guard_named(text: str) -> Guard:
     try:
         if word in _PLAIN and not number:
             return _PLAIN[word]
-        return Rounded(int(number)) if word == "round" else _NUMBERED[word](float(number))
+        if word in _COUNTED:
+            return _COUNTED[word](int(number))
+        return _NUMBERED[word](float(number))
     except (KeyError, ValueError) as error:
         if isinstance(error, InputError):
             raise

@@ -25,21 +25,21 @@ class Marked:
     """A submission beside the truth: what a guard sees, and an analyst never does."""
 
     n_correct: int
-    """How many labels are right."""
+    """How many labels are right; with another metric its score in n-ths, rounded."""
     n: int
     """How many points there are."""
     n_classes: int
     """How many classes there are."""
     claimed: float | None = None
     """The accuracy on the analyst's own data, where it gave one."""
-    labels: NDArray[np.integer] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
-    """(n,) What was submitted."""
-    truth: NDArray[np.integer] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
+    labels: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
+    """(n,) What was submitted; with some metrics (n, columns)."""
+    truth: NDArray[np.number] = field(repr=False, default_factory=lambda: np.empty(0, np.int64))
     """(n,) The hidden labels."""
 
     @property
     def accuracy(self) -> float:
-        """The share of right labels."""
+        """The share of right labels; with another metric its score."""
         return self.n_correct / self.n
 
     @cached_property
@@ -52,8 +52,7 @@ class Marked:
 
         The type and the layout of the labels do not matter, only their values.
         """
-        content = np.ascontiguousarray(self.labels, dtype="<u4")
-        digest = hashlib.blake2b(content.data, key=key, digest_size=16).digest()
+        digest = hashlib.blake2b(content(self.labels), key=key, digest_size=16).digest()
         return np.random.default_rng(int.from_bytes(digest, "little"))
 
 
@@ -105,6 +104,14 @@ class Memoryless:
     def start(self, key: bytes) -> GuardState:
         """Return the state before the first submission."""
         return GuardState(key)
+
+
+def content(values: NDArray[np.number]) -> bytes:
+    """Return submitted values as bytes, the lowest first: the same for every type of number.
+
+    Integers have four bytes each, others eight.
+    """
+    return values.astype("<f8" if values.dtype.kind == "f" else "<u4").tobytes()
 
 
 def positive(value: float, name: str) -> None:

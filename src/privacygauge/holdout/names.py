@@ -1,4 +1,4 @@
-"""Names of guards as users write them; imports nothing, so that a shell offers them at once."""
+"""Names of guards and metrics as users write them; imports nothing: a shell offers them at once."""
 
 GUARDS = (
     "exact",
@@ -11,3 +11,16 @@ GUARDS = (
     "thresholdout:0.04",
 )
 """Every kind of guard, with a usual value of its parameter."""
+
+METRICS = (
+    "accuracy",
+    "balanced-accuracy",
+    "top:5",
+    "brier",
+    "f1",
+    "auc",
+    "mae:0:1",
+    "mse:0:1",
+    "rmse:0:1",
+)
+"""Every kind of metric, with a usual value of its numbers."""

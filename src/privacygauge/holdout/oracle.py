@@ -6,19 +6,19 @@ of its own from `Holdout.open`, with a full budget and a guard that has seen not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.core import checks
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import BudgetError as BudgetError
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import Exact
+from privacygauge.holdout.guards import Exact, guard_for
 from privacygauge.holdout.mechanism import Guard, Marked
+from privacygauge.holdout.metrics import ACCURACY, Metric, Values
 
 Labels = NDArray[np.integer]
 # Sums of this many truth values fit into one byte; so many of them are added at the same time.
@@ -60,24 +60,29 @@ class Budget:
 class Holdout:
     """A test set: labels that are never shown, and the number of classes, which is known."""
 
-    labels: Ints = field(repr=False)
-    """(n,) The hidden labels in 0..n_classes-1. The owner's alone: no analyst gets a holdout."""
+    labels: Values = field(repr=False)
+    """(n,) The hidden labels in 0..n_classes-1, or the numbers that the metric compares with. The
+    owner's alone: no analyst gets a holdout."""
     n_classes: int
-    """The number of classes, at least 2."""
+    """The number of classes, at least 2; 0 where the metric has none."""
+    metric: Metric = ACCURACY
+    """How submissions are scored."""
 
     def __post_init__(self) -> None:
-        labels = checks.classes(self.labels, "labels")
-        if self.n_classes < 2:
-            raise InputError(f"n_classes must be at least 2, got {self.n_classes}")
-        if len(labels) == 0 or labels.max() >= self.n_classes:
-            raise InputError(
-                f"labels must be one or more integers in 0..{self.n_classes - 1}: count the "
-                f"classes from 0, or give a larger n_classes"
-            )
-        object.__setattr__(self, "labels", labels)
+        object.__setattr__(self, "labels", self.metric.truth(self.labels, self.n_classes)[0])
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def marked(self, submitted: ArrayLike, claimed: float | None = None) -> Marked:
+        """Return one submission, checked, beside the truth: what a guard sees."""
+        if claimed is not None and not 0.0 <= claimed <= 1.0:
+            raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
+        n = len(self)
+        row = self.metric.submission(submitted, n, self.n_classes)
+        # As a multiple of 1/n, so that every guard's transcripts are as many as are counted.
+        n_correct = round(self.metric.score(row, self.labels) * n)
+        return Marked(n_correct, n, self.n_classes, claimed, row, self.labels)
 
     def accuracy(self, answer: ArrayLike) -> float:
         """Return the share of points that `answer`, (n,) labels, has right.
@@ -105,15 +110,19 @@ class Holdout:
         budget : Budget, optional
             No limit by default.
         """
-        truth = self.labels.astype(np.min_scalar_type(self.n_classes - 1))
+        guard = guard_for(guard or Exact(), self.metric, self.labels)
 
-        def mark(rows: Labels, claimed: float | None) -> Iterator[Marked]:
-            for row, correct in zip(rows, _n_correct(rows, truth), strict=True):
-                yield Marked(int(correct), len(truth), self.n_classes, claimed, row, truth)
+        def mark(labels: ArrayLike, claimed: float | None) -> list[Marked]:
+            if self.metric != ACCURACY:
+                return [self.marked(row, claimed) for row in np.asarray(labels)]
+            rows = _submissions(labels, len(self), self.n_classes, None)
+            truth = self.labels.astype(np.min_scalar_type(self.n_classes - 1))
+            return [
+                Marked(int(correct), len(truth), self.n_classes, claimed, row, truth)
+                for row, correct in zip(rows, _n_correct(rows, truth), strict=True)
+            ]
 
-        return Oracle(
-            len(self), self.n_classes, guard or Exact(), budget or Budget(), mark, rng.bytes(16)
-        )
+        return Oracle(len(self), self.n_classes, guard, budget or Budget(), mark, rng.bytes(16))
 
 
 class Oracle:
@@ -129,7 +138,7 @@ class Oracle:
         n_classes: int,
         guard: Guard,
         budget: Budget,
-        mark: Callable[[Labels, float | None], Iterator[Marked]],
+        mark: Callable[[ArrayLike, float | None], list[Marked]],
         key: bytes,
     ) -> None:
         self._n = n
@@ -184,7 +193,7 @@ class Oracle:
         Parameters
         ----------
         labels : array_like of shape (n,)
-            A label in 0..n_classes-1 for every point.
+            A label in 0..n_classes-1 for every point, or what the metric asks for.
         account : str, default ""
             Who submits, for the budget.
         claimed : float, optional
@@ -206,12 +215,12 @@ class Oracle:
 
         All or none are answered. A transposed array of shape (n, b) is counted fastest.
         """
-        rows = _submissions(labels, self.n, self.n_classes, None)
         if claimed is not None and not 0.0 <= claimed <= 1.0:
             raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
+        rows = self._mark(labels, claimed)
         self._charge(account, len(rows))
         answers = np.empty(len(rows))
-        for i, marked in enumerate(self._mark(rows, claimed)):
+        for i, marked in enumerate(rows):
             answers[i], self._state = self._guard.answer(marked, self._state)
         return answers
 

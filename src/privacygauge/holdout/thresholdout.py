@@ -19,8 +19,8 @@ class Thresholdout:
     """Shows the claimed accuracy, and a noisy true one only where the two are far apart.
 
     For a team's own loop, in which the accuracy on its training data is known. Where none is
-    claimed the accuracy of a guess, 1/m, stands in. When `releases` are used up the claimed
-    value is shown always: the original then stops, which no leaderboard can.
+    claimed that of a guess stands in: 1/m, or 1/2 without classes. When `releases` are used up
+    the claimed value is shown always: the original then stops, which no leaderboard can.
 
     Sources
     -------
@@ -53,7 +53,7 @@ class Thresholdout:
 
     def answer(self, marked: Marked, state: GuardState) -> tuple[float, GuardState]:
         """Return the claimed accuracy, or the noisy true one."""
-        claimed = 1 / marked.n_classes if marked.claimed is None else marked.claimed
+        claimed = 1 / (marked.n_classes or 2) if marked.claimed is None else marked.claimed
         after = replace(state, asked=state.asked + 1)
         rng = _keyed(state.key, after.asked)
         far = abs(marked.accuracy - claimed) > state.threshold + rng.laplace(0.0, 4 * self.scale)

@@ -50,6 +50,8 @@ FOUND = [
     ("random-changes", "top-2", 3, False),
     ("vote-of-others", "nb", 3, False),
     ("settled-points", "designed", 1, False),
+    ("random-flips", "flips", 1, False),
+    ("random-flips", "flips", 3, False),
 ]
 
 
@@ -106,6 +108,26 @@ def test_honest_habits_are_left_alone(habit):
     history = honest_history(RNG(3), n=400, m=3, teams=2, submissions=24, habits=[habit])
     for h in (history, replace(history, answers=None, labels=None)):
         assert min(x.p_value for x in inspect(h, RNG(1)).evidence) > 1e-3
+
+
+@pytest.mark.parametrize("m", [2, 3])
+@pytest.mark.parametrize("share", [0.1, 0.25, 1 / 3])
+def test_flips_of_a_weak_model_are_found_by_nothing_else(share, m):
+    """The model is right on about three points in four; the labels are needed."""
+    rng = RNG(9)
+    world = World.drawn(1_000, m, rng)
+    base = world.logits(1.0 if m == 2 else 1.6, world.errors(0.6, rng)).argmax(axis=1)
+    assert 0.7 < (base == world.labels).mean() < 0.8
+    other = (base + rng.integers(1, m, (60, 1_000))) % m
+    rows = np.where(rng.random((60, 1_000)) < share, other, base)
+    honest = World.drawn(1_000, m, rng)
+    steady = honest.logits(2.0, honest.errors(0.6, rng)).argmax(axis=1)
+    history = mixed(world, [Work("flips", rows), Work("other", np.stack([steady] * 3))], rng)
+    found = inspect(history, rng).evidence
+    assert smallest(found, "random-flips").p_value < 1e-10
+    assert min(x.p_value for x in found if x.detector != "random-flips") > 1e-3
+    blind = inspect(replace(history, labels=None), rng)
+    assert any(each.name == "Random flips of a model" for each in blind.skipped)
 
 
 def test_resubmissions_are_no_scan():

@@ -95,7 +95,7 @@ def test_nor_where_errors_are_independent(whole):
     assert upper(alarms, 200) <= 0.05
 
 
-UNSEEN = {("top-2", False), ("designed", False)}
+UNSEEN = {("top-2", False), ("designed", False), ("flips", False)}
 """What scores alone do not show: random changes of a model look like one with many seeds."""
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
-from privacygauge.holdout.server.board import submitted_labels
+from privacygauge.holdout.metrics import ACCURACY
 from privacygauge.holdout.server.bodies import (
     JSON,
     NPY,
@@ -31,7 +31,7 @@ def test_every_form_holds_the_same_labels(labels):
     forms = [(json.dumps(labels).encode(), JSON), (json.dumps(labels, indent=8).encode(), JSON)]
     forms += [(npy(np.array(labels, kind)), NPY) for kind in ("<i8", ">i4", "u1", "f8")]
     for body, kind in forms:
-        assert submitted_labels(labels_in(body, kind), N, M).tolist() == labels
+        assert ACCURACY.submission(labels_in(body, kind), N, M).tolist() == labels
         assert len(body) <= largest_body(N, M)
 
 
@@ -45,7 +45,7 @@ def test_the_limit_holds_every_honest_form(n_classes):
 def told(body, kind) -> str:
     """Return what is said of a body: nothing else than labels and an InputError may come out."""
     try:
-        labels = submitted_labels(labels_in(body, kind), N, M)
+        labels = ACCURACY.submission(labels_in(body, kind), N, M)
     except InputError as error:
         return str(error)
     return str(labels.tolist())
@@ -96,7 +96,7 @@ def test_damaged_npy_files_are_told_in_one_line(data):
 )
 def test_what_is_told(body, kind, said):
     with pytest.raises(InputError, match=said):
-        submitted_labels(labels_in(body, kind), N, M)
+        ACCURACY.submission(labels_in(body, kind), N, M)
 
 
 async def parts_of(*parts, pause=0.0):

@@ -48,12 +48,12 @@ def test_an_account_from_token_to_export(run):
     receipt = board.submit("ann", TRUTH)
     board.close()
     (line,) = run("export", "-").splitlines()
-    assert json.loads(line) == vars(receipt) | {"guard": "exact"}
+    assert json.loads(line) == vars(receipt) | {"guard": "exact", "metric": "accuracy"}
     run("export", "history.csv")
     with open("history.csv", encoding="utf-8") as file:
         assert file.read() == (
-            "number,time,account,score,about,digest,guard\n"
-            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact\n"
+            "number,time,account,score,about,digest,guard,metric\n"
+            f"1,{receipt.time},ann,1.0,1,{receipt.digest},exact,accuracy\n"
         )
     history = read_history(Path("history.csv"), n=60)
     assert (history.scores.tolist(), history.guard, history.exact) == ([1.0], "exact", True)
@@ -68,7 +68,7 @@ def test_a_clock_that_was_set_back_changes_no_order(run, monkeypatch, form):
     board = open_board("leaderboard.sqlite", TRUTH, guard="ladder")
     times = [f"2026-01-0{day}T00:00:00.000000+00:00" for day in (3, 1, 2, 4)]
     for name, time in zip(("ann", "bea", "cat", "dan"), times, strict=True):
-        monkeypatch.setattr("privacygauge.holdout.server.board._now", lambda time=time: time)
+        monkeypatch.setattr("privacygauge.holdout.server.board.now", lambda time=time: time)
         board.admit(name)
         board.submit(name, TRUTH)
     assert standings(board).last == times[3]

@@ -205,7 +205,7 @@ def test_first_come_first_served(board, monkeypatch):
     app, arrived = application(board), []
     parse = bodies.labels_in
 
-    def parsed(body, kind):
+    def parsed(body, kind, **_):
         found = parse(body, kind)
         arrived.append(len(arrived))
         return found

@@ -178,6 +178,8 @@ def _close(history: History, near: Nearness) -> Bools:
 
 
 def _evidence(history: History) -> str:
+    if history.shown is not None and history.answers is None:
+        return f"exact scores behind the guard {history.guard}"
     if history.answers is None:
         return "scores"
     return "scores and answers" if history.labels is None else "scores, answers and labels"
@@ -187,7 +189,18 @@ def _warnings(history: History) -> tuple[str, ...]:
     found = []
     if len(history) < _FEW:
         found.append(f"{len(history)} submissions are too few to show much.")
-    if not history.exact:
+    if changed := replays.other_answers(history):
+        found.append(
+            f"{changed:,} of {len(history):,} recorded answers are not what the guard "
+            f"{history.guard} gives to the exact scores: the log was changed, or it has parts of "
+            "two boards."
+        )
+    if not history.counted:
+        found.append(
+            f"The scores are {history.metric}: what is known of accuracies alone is left out, and "
+            "what luck explains is rough."
+        )
+    elif not history.exact:
         what = (
             "rounded or noisy" if history.guard is None else f"answers of the guard {history.guard}"
         )
@@ -197,7 +210,7 @@ def _warnings(history: History) -> tuple[str, ...]:
         )
     if history.answers is not None and history.labels is not None:
         other = int(np.count_nonzero(disagreeing(history)))
-        if other and history.exact:
+        if other and history.exact and history.metric == "accuracy":
             found.append(
                 f"{other:,} of {len(history):,} scores are not what answers and labels come to: "
                 "they were rounded, or the files do not belong together. Answers and labels are "

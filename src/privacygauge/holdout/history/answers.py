@@ -70,6 +70,8 @@ def random_answers(history: History, near: Nearness) -> tuple[Evidence, ...] | S
     """Return for every account, and for the best group, whether their answers are random."""
     if history.n_classes is None:
         return Skipped(RANDOM.title, "the number of classes is not known")
+    if not history.counted:
+        return Skipped(RANDOM.title, f"the scores are {history.metric}, not right answers")
     flags = random_rows(history, near)
 
     def counted(group: Sequence[int]) -> Bools:

@@ -68,6 +68,16 @@ COINS = Detector(
     "some points far more than at others, which makes them predictable.",
     "A model that breaks many ties at random does the same.",
 )
+FLIPS = Detector(
+    "random-flips",
+    "Random flips of a model",
+    "answers and labels",
+    "At most a quarter of the submissions change the majority of the account's others around them "
+    "as chance would: no more often where those change it too, and no more often where it is "
+    "wrong. Honest models waver on hard points, and there the majority is wrong more often.",
+    "Noise that is added to a model's labels, as some privacy defences do, is the same. Flips of "
+    "more than a third of the points hide the base: they are random changes.",
+)
 VOTE = Detector(
     "vote",
     "An answer that follows the scores of random queries",
@@ -105,7 +115,7 @@ LINEAGE = Detector(
     "and both directions are needed: who copies a public baseline is not copied back.",
     "Colleagues who share one code base look the same.",
 )
-ALL = (SCORE_SCAN, CHANCE_SCORES, SCAN, RANDOM, COINS, VOTE, OTHERS_VOTE, SETTLED, LINEAGE)
+ALL = (SCORE_SCAN, CHANCE_SCORES, SCAN, RANDOM, COINS, FLIPS, VOTE, OTHERS_VOTE, SETTLED, LINEAGE)
 """In the order of the report."""
 
 

@@ -11,6 +11,7 @@ from privacygauge.holdout.history import answers as by_answers
 from privacygauge.holdout.history import votes
 from privacygauge.holdout.history.detectors import ALL, SCORE_SCAN
 from privacygauge.holdout.history.evidence import Evidence
+from privacygauge.holdout.history.flips import random_flips
 from privacygauge.holdout.history.nearness import Nearness, nearness
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.history.scores import chance_scores, score_scan
@@ -44,7 +45,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
     near = nearness(history, rng)
     flips = by_answers.coins(history, near)
     throughout = np.zeros(len(history), np.bool_)
-    if history.n_classes is not None:
+    if history.n_classes is not None and history.counted:
         throughout = by_answers.random_rows(history, near)
     return _gathered(
         [
@@ -53,6 +54,7 @@ def inspect(history: History, rng: np.random.Generator) -> Inspection:
             by_answers.one_label_scan(history, near),
             by_answers.random_answers(history, near),
             by_answers.random_changes(history, near, flips),
+            random_flips(history, near),
             votes.votes(history, near, throughout | flips.flags, throughout),
             votes.settled_points(history, near),
             by_answers.shared_lineage(history, near),

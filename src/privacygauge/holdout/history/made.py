@@ -21,9 +21,11 @@ from privacygauge.holdout.scan import LinearScan
 
 HABITS = tuple(HABIT)
 """What honest teams do."""
-ATTACKS = ("scan", "nb", "majority", "top-2", "designed")
+ATTACKS = ("scan", "nb", "majority", "top-2", "designed", "flips")
 """What can be planted: the linear scan, NB and the majority of random labels, NB on the two
-likeliest labels of a base model, and designed queries."""
+likeliest labels of a base model, designed queries, and random flips of a model."""
+_FLIPPED = 0.25
+"""Of the points, in each of the submissions that flip a model's labels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +155,8 @@ def attack_rows(
     """Return what an attack submits, (queries + 1, n), its final answer last."""
     if attack == "designed":
         return _designed(world, queries, rng)
+    if attack == "flips":
+        return _flips(world, queries, rng)
     base = from_logits(
         world.logits(2.0, world.errors(OWN, rng)),
         top=2,
@@ -212,6 +216,26 @@ def _designed(world: World, queries: int, rng: np.random.Generator) -> NDArray[n
     decoded = np.where(world.labels == second, second, first)
     rows[-1, points] = decoded[points]
     return rows.astype(np.min_scalar_type(world.m - 1))
+
+
+def _flips(world: World, queries: int, rng: np.random.Generator) -> NDArray[np.integer]:
+    """Return a model with a quarter of its labels changed at random each time, and what is learnt.
+
+    A label that came with higher scores than others by more than 1.5 standard deviations of all
+    such differences takes the model's place.
+    """
+    n, m = len(world.labels), world.m
+    base = world.logits(2.0, world.errors(OWN, rng)).argmax(axis=1)
+    other = (base + rng.integers(1, m, (queries, n))) % m
+    rows = np.where(rng.random((queries, n)) < _FLIPPED, other, base)
+    weights = (rows == world.labels).mean(axis=1)
+    weights -= weights.mean()
+    votes = np.stack([weights @ (rows == label) for label in range(m)], axis=1)
+    votes -= np.take_along_axis(votes, base[:, None], axis=1)
+    best = votes.argmax(axis=1)
+    gain = votes.max(axis=1)
+    final = np.where(gain > 1.5 * votes[np.arange(n), (base + 1) % m].std(), best, base)
+    return np.concatenate([rows, final[None]]).astype(np.min_scalar_type(m - 1))
 
 
 def _same_parity(x: int) -> list[int]:

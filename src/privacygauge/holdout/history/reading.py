@@ -22,14 +22,16 @@ from privacygauge.datasets.reading import (
 from privacygauge.errors import InputError
 from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.record import History, in_time
+from privacygauge.holdout.metrics import metric_named
 
 COLUMNS = ("time", "account", "score")
 """What every history has to have."""
 ANSWERS, SUBMISSION = "predictions", "submission"
 """Columns that it may have: a list of labels, and a name of the submission."""
 
-NUMBER, GUARD = "number", "guard"
-"""Columns of a scoring server's log: the order, and what answered."""
+NUMBER, GUARD, METRIC, EXACT = "number", "guard", "metric", "exact"
+"""Columns of a scoring server's log: the order, what answered, what was scored, and how it really
+scored where the owner added that."""
 
 Row = Mapping[str, Any]
 
@@ -50,8 +52,9 @@ def read_history(
         JSON lines, CSV or Parquet with the columns ``time`` (ISO 8601, or a number), ``account``
         and ``score`` (accuracy in [0, 1], or right answers out of `n`). Optional: ``submission``,
         a name; ``number``, an integer that gives the order where clocks do not; ``guard``, the
-        name of what answered, the same in every row; and, in JSON lines and Parquet,
-        ``predictions``, a list of labels.
+        name of what answered, and ``metric``, what was scored, each the same in every row;
+        ``exact``, the score behind the guard, which is then looked at in place of its answers;
+        and, in JSON lines and Parquet, ``predictions``, a list of labels.
     n : int, optional
         Points of the test set; told by labels or predictions where it is not given.
     n_classes : int, optional
@@ -80,16 +83,21 @@ def read_history(
     size = n if n is not None else _size(answers, truth)
     if size is None:
         raise InputError("--n is needed: the number of examples of the test set")
+    scores = [_score(row, path, i) for i, row in enumerate(rows)]
+    behind = all(row.get(EXACT) not in (None, "") for row in rows)
+    guard, metric = _same(rows, path, GUARD), _same(rows, path, METRIC)
     return in_time(
         _times([row.get("time") for row in rows], path),
         [_account(row, path, i) for i, row in enumerate(rows)],
-        [_score(row, path, i) for i, row in enumerate(rows)],
+        [_score(row, path, i, EXACT) for i, row in enumerate(rows)] if behind else scores,
         n=size,
         n_classes=n_classes,
         answers=answers,
         labels=truth,
         numbers=_numbers(rows, path),
-        guard=_guard(rows, path),
+        guard=None if guard is None else guard_named(guard).name,
+        shown=scores if behind else None,
+        metric=metric_named(metric or "accuracy").name,
     )
 
 
@@ -105,11 +113,13 @@ def _numbers(rows: Sequence[Row], path: Path) -> list[int] | None:
     return numbers
 
 
-def _guard(rows: Sequence[Row], path: Path) -> str | None:
-    names = {str(row[GUARD]) for row in rows if row.get(GUARD) not in (None, "")}
+def _same(rows: Sequence[Row], path: Path, column: str) -> str | None:
+    names = {str(row[column]) for row in rows if row.get(column) not in (None, "")}
     if len(names) > 1:
-        raise InputError(f"{path}: guard must be the same in every submission, got {sorted(names)}")
-    return guard_named(names.pop()).name if names else None
+        raise InputError(
+            f"{path}: {column} must be the same in every submission, got {sorted(names)}"
+        )
+    return names.pop() if names else None
 
 
 def _rows(path: Path) -> list[Row]:
@@ -135,12 +145,12 @@ def _account(row: Row, path: Path, place: int) -> str:
     return str(value)
 
 
-def _score(row: Row, path: Path, place: int) -> float:
+def _score(row: Row, path: Path, place: int, column: str = "score") -> float:
     try:
-        value = float(row.get("score"))  # type: ignore[arg-type]
+        value = float(row.get(column))  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"{path}: score must be a number, got {row.get('score')!r} in submission {place + 1}"
+            f"{path}: {column} must be a number, got {row.get(column)!r} in submission {place + 1}"
         ) from error
     return value
 

@@ -40,7 +40,11 @@ class History:
     labels: Ints | None = field(repr=False, default=None)
     """(n,) The hidden labels; None where they stay with their owner."""
     guard: str | None = None
-    """The guard whose answers the scores are; None where they are taken for accuracies."""
+    """The guard whose answers the scores are, or `shown` is; None where there was none."""
+    shown: Floats | None = None
+    """(k,) The guard's answers, where `scores` are the exact ones behind it."""
+    metric: str = "accuracy"
+    """What the scores are; what is known of an accuracy alone is left out for others."""
 
     def __post_init__(self) -> None:
         k = len(self.accounts)
@@ -88,7 +92,7 @@ class History:
         """Of the scores, in right answers: 1 where exact, larger where rounded, 0 for no grid."""
         if self.answers is not None and self.labels is not None:
             return 1.0
-        if self.guard not in (None, "exact"):
+        if not self.counted or (self.shown is None and self.guard not in (None, "exact")):
             return 0.0
         if np.abs(self.scores * self.n - self.n_correct).max() > _OFF_GRID:
             return 0.0
@@ -96,6 +100,11 @@ class History:
         if len(different) < _FEWEST_VALUES:
             return 1.0
         return float(np.gcd.reduce(np.diff(different)))
+
+    @property
+    def counted(self) -> bool:
+        """Whether `n_correct` holds right answers, and not n-ths of another metric's scores."""
+        return self.metric == "accuracy" or (self.answers is not None and self.labels is not None)
 
     @property
     def exact(self) -> bool:
@@ -114,6 +123,8 @@ def in_time(
     labels: ArrayLike | None = None,
     numbers: Sequence[int] | None = None,
     guard: str | None = None,
+    shown: ArrayLike | None = None,
+    metric: str = "accuracy",
 ) -> History:
     """Return a history from columns in any order.
 
@@ -137,7 +148,11 @@ def in_time(
         The order, where it is known better than by the times: a clock may have been set back. A
         time before that of an earlier submission is then taken to be the latter.
     guard : str, optional
-        The guard whose answers the scores are.
+        The guard whose answers the scores are, or `shown` is.
+    shown : array_like of shape (k,), optional
+        The guard's answers, where the scores are the exact ones behind it.
+    metric : str
+        What the scores are.
     """
     names = tuple(str(account) for account in accounts)
     k = len(names)
@@ -161,6 +176,8 @@ def in_time(
         None if rows is None else rows[order],
         truth,
         guard,
+        None if shown is None else checks.floats(shown, "shown", length=k)[order],
+        metric,
     )
 
 

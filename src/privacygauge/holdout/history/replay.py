@@ -11,13 +11,15 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.guards import Calibrated, Exact, Rounded, guard_named
 from privacygauge.holdout.history.record import History
 from privacygauge.holdout.ladder import Ladder, ParameterFreeLadder
-from privacygauge.holdout.mechanism import Guard, Marked
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked
 from privacygauge.holdout.selection import expected_maximum, honest_best_of_k
 from privacygauge.holdout.thresholdout import Thresholdout
 
 _NEEDS_ALL = (ParameterFreeLadder,)
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,30 @@ def replay(history: History, guard: Guard, rng: np.random.Generator) -> Replay |
         transcript_nats(guard, len(history), history.n, history.n_classes or 3),
         not whole,
     )
+
+
+def other_answers(history: History) -> int | None:
+    """Return how many recorded answers are not what the guard gives to the exact scores.
+
+    With a state for each account or one for all, whichever agrees better. None where it cannot be
+    said: without exact scores, or where an answer depends on more than the score.
+    """
+    guard = None if history.guard is None else guard_named(history.guard)
+    if history.shown is None or not isinstance(guard, Exact | Rounded | Calibrated | Ladder):
+        return None
+    counts = np.round(history.scores * history.n).astype(np.int64)
+    fewest = len(history)
+    for apart in (True, False):
+        states: dict[int, GuardState] = {}
+        other = 0
+        for code, count, shown in zip(history.codes, counts, history.shown, strict=True):
+            holder = int(code) if apart else -1
+            before = states.get(holder) or guard.start(b"")
+            marked = Marked(int(count), history.n, history.n_classes or 2)
+            answer, states[holder] = guard.answer(marked, before)
+            other += abs(answer - shown) > _SAME
+        fewest = min(fewest, other)
+    return fewest
 
 
 def scores_ladder(n: int) -> Ladder:

@@ -118,6 +118,8 @@ def chance_scores(history: History) -> tuple[Evidence, ...] | Skipped:
     """Return for every account, and for the best group, whether they score as random labels do."""
     if history.n_classes is None:
         return Skipped(CHANCE_SCORES.title, "the number of classes is not known")
+    if not history.counted:
+        return Skipped(CHANCE_SCORES.title, f"the scores are {history.metric}, not right answers")
     near, clear = at_chance(history), far_above_chance(history)
 
     def counted(group: Sequence[int]) -> Bools:

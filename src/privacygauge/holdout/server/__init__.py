@@ -27,6 +27,8 @@ def open_board(
     scope: str | None = None,
     budget: Budget | None = None,
     keep: bool | None = None,
+    metric: str | None = None,
+    public: float | None = None,
 ) -> Board:
     """Return the board that a database keeps for these labels, begun where there is none.
 
@@ -35,7 +37,8 @@ def open_board(
     database : str or pathlib.Path
         An SQLite file, or a URL such as ``postgresql://user@host/name``.
     labels : array_like of shape (n,)
-        The hidden labels, integers from 0. They stay in memory: the database keeps a digest.
+        The hidden labels, integers from 0; numbers, where the metric compares numbers. They stay
+        in memory: the database keeps a digest.
     n_classes : int, optional
         By default that of the database, or one more than the largest label.
     guard : str, optional
@@ -49,6 +52,12 @@ def open_board(
     keep : bool, optional
         Whether the submitted labels are kept, so that `rescoring.rescore` can score them again;
         by default as in the database, or not. It cannot be changed later.
+    metric : str, optional
+        How submissions are scored, as `metrics.metric_named` reads it; by default as in the
+        database, or ``accuracy``. It cannot be changed later.
+    public : float, optional
+        The share of the points, in (0, 1), that answers are about; the others are for the end. By
+        default all. The points are drawn when the board is begun.
 
     Raises
     ------
@@ -57,17 +66,10 @@ def open_board(
         another number of classes or another guard.
     """
     require_extra()
-    from privacygauge.holdout.server.opening import opened
+    from privacygauge.holdout.server.opening import Wanted, opened
 
-    return opened(
-        database,
-        labels,
-        n_classes=n_classes,
-        guard=guard,
-        scope=scope,
-        budget=budget or Budget(),
-        keep=keep,
-    )
+    wanted = Wanted(n_classes, guard, scope, keep, metric, public)
+    return opened(database, labels, wanted, budget or Budget())
 
 
 def score(
@@ -80,6 +82,7 @@ def score(
     guard: str | None = None,
     scope: str | None = None,
     budget: Budget | None = None,
+    metric: str | None = None,
     key: str | None = None,
     trial: bool = False,
 ) -> float:
@@ -94,7 +97,7 @@ def score(
         A label in 0..n_classes-1 for every point.
     account : str
         Who submits, as the platform names them; made where it is new.
-    labels, database, n_classes, guard, scope, budget
+    labels, database, n_classes, guard, scope, budget, metric
         As for `open_board`.
     key : str, optional
         The platform's number of this submission: scored again, it gets the same answer and is
@@ -120,9 +123,16 @@ def score(
                 n_classes=n_classes,
                 guard=guard,
                 scope=scope,
+                metric=metric,
             )
     board = open_board(
-        database, labels, n_classes=n_classes, guard=guard, scope=scope, budget=budget
+        database,
+        labels,
+        n_classes=n_classes,
+        guard=guard,
+        scope=scope,
+        budget=budget,
+        metric=metric,
     )
     try:
         board.admit(account)

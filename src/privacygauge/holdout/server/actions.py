@@ -25,7 +25,10 @@ def hide_account(engine: Engine, name: str, reason: str) -> None:
 
 
 def show_account(engine: Engine, name: str, reason: str) -> None:
-    """Put an account back on the board, and take its submissions again."""
+    """Put an account back on the board, and take its submissions again, as many as others may make.
+
+    What an alert has limited is lifted too.
+    """
     _act(engine, name, SHOW, reason)
 
 
@@ -53,7 +56,8 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
         # Its lock also keeps two actions from taking the same number.
         board_row(connection)
         account = known_account(connection, name)
-        if account["hidden"] == (kind == HIDE):
+        throttled = kind == SHOW and account["per_day"] is not None
+        if account["hidden"] == (kind == HIDE) and not throttled:
             state = "hidden" if account["hidden"] else "shown"
             raise InputError(f"the account {name} is {state} already")
         last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
@@ -66,4 +70,7 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
         }
         connection.execute(insert(ACTION).values(row))
         hidden = update(ACCOUNT).where(ACCOUNT.c.id == account["id"])
-        connection.execute(hidden.values(hidden=kind == HIDE))
+        values: dict[str, object] = {"hidden": kind == HIDE}
+        if kind == SHOW:
+            values["per_day"] = None
+        connection.execute(hidden.values(values))

@@ -17,19 +17,21 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sqlalchemy import Connection, Engine, RowMapping, insert, select, update
 
-from privacygauge.core import checks
+from privacygauge.core.checks import Bools
 from privacygauge.errors import BudgetError, InputError
 from privacygauge.holdout.guards import guard_named
-from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless
+from privacygauge.holdout.mechanism import Guard, GuardState, Marked, Memoryless, content
+from privacygauge.holdout.metrics import Values
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.server import accounts
+from privacygauge.holdout.server import accounts, contest
 from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
     BOARD,
+    EXACT,
     KEPT,
     STATE,
     SUBMISSION,
@@ -85,13 +87,19 @@ class Board:
     """A test set, its guard, and the database that remembers. See `server.open_board`."""
 
     holdout: Holdout = field(repr=False)
-    """The hidden labels."""
+    """The hidden labels that the guard answers about."""
     guard: Guard
     """What stands between accuracy and submitter."""
     scope: str
     """One of `SCOPES`: whose submissions the guard remembers together."""
     engine: Engine = field(repr=False)
     """The database."""
+    private: Holdout | None = field(default=None, repr=False)
+    """Those that no answer is about, for the end; None where the guard sees all."""
+    public: Bools | None = field(default=None, repr=False)
+    """(n,) Which of all labels are those of `holdout`; None where all are."""
+    ids: tuple[str, ...] | None = field(default=None, repr=False)
+    """(n,) Names of the points, for submissions in CSV; None for 0, 1, 2 and on."""
     turn: Lock = field(default_factory=Lock, repr=False)
     """Threads wait here for their turn, which is fairer and quicker than SQLite's waiting."""
 
@@ -111,7 +119,7 @@ class Board:
         account : str
             Who submits. The caller knows that it is them.
         labels : array_like of shape (n,)
-            A label in 0..n_classes-1 for every point.
+            A label in 0..n_classes-1 for every point, or what the metric asks for.
         key : str, optional
             The submitter's name for this submission, at most 200 printable ASCII characters.
             Sent again with the same labels it brings the same receipt and costs nothing.
@@ -132,15 +140,18 @@ class Board:
             If the owner has hidden the account.
         """
         _check_key(key)
-        marked = self._marked(labels, claimed)
-        digest = hashlib.sha256(content(marked.labels)).hexdigest()
+        sent = self._checked(labels)
+        marked = self.holdout.marked(self._part(sent, private=False), claimed)
+        digest = hashlib.sha256(content(sent)).hexdigest()
         with self.turn, writing(self.engine) as connection:
             board = _row(connection)
             holder = accounts.known_account(connection, account)
             earlier = _of_key(connection, holder, key, digest, claimed)
             if earlier is not None:
                 return earlier
+            contest.check_open(connection, now())
             _charge(self._left(board, holder), board, holder)
+            contest.check_day(connection, board, holder, now())
             held = 0 if self.scope == "board" else int(holder["id"])
             before, shown = self._remembered(connection, board, held, account)
             score, after = self.guard.answer(marked, before)
@@ -148,12 +159,13 @@ class Board:
             own = _about_this(before, after)
             stays = max(shown, 0) if after.shown is not None else 0
             about = number if own else stays
-            receipt = Receipt(number, time or _now(), account, float(score), about or None, digest)
+            receipt = Receipt(number, time or now(), account, float(score), about or None, digest)
             # The same rows whatever the answer: who times it learns nothing further.
             _write_state(connection, held, {"about": about, **state_columns(after)}, shown)
             _write(connection, holder, receipt, key, claimed)
+            connection.execute(insert(EXACT).values(number=number, **self._exact(sent, marked)))
             if board["keep"]:
-                kept = packed(marked.labels, marked.n_classes)
+                kept = packed(sent, marked.n_classes)
                 connection.execute(insert(KEPT).values(number=number, content=kept))
             asking = board["asking"] + (holder["used"] == 0)
             connection.execute(update(BOARD).values(used=number, asking=asking))
@@ -168,6 +180,11 @@ class Board:
         """Make an account without a token where there is none of this name."""
         accounts.admit(self.engine, account)
 
+    @property
+    def n(self) -> int:
+        """The number of points that a submission is about."""
+        return len(self.holdout) + (0 if self.private is None else len(self.private))
+
     def close(self) -> None:
         """Close every connection to the database."""
         self.engine.dispose()
@@ -178,7 +195,7 @@ class Board:
         """Return a state, and the number of the submission on display; -1 where it is new."""
         row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
         if row is not None:
-            return state_of(row, board["n"]), int(row["about"])
+            return state_of(row, len(self.holdout)), int(row["about"])
         key = bytes(board["state_key"])
         if not isinstance(self.guard, Memoryless):
             # Noise that belongs to a number and not to content: other numbers for each account.
@@ -186,13 +203,19 @@ class Board:
             key = hashlib.blake2b(whose, key=key, digest_size=16).digest()
         return self.guard.start(key), -1
 
-    def _marked(self, labels: ArrayLike, claimed: float | None) -> Marked:
-        truth, n_classes = self.holdout.labels, self.holdout.n_classes
-        array = submitted_labels(labels, len(truth), n_classes)
-        if claimed is not None and not 0.0 <= claimed <= 1.0:
-            raise InputError(f"claimed must be an accuracy in [0, 1], got {claimed}")
-        correct = int(np.count_nonzero(array == truth))
-        return Marked(correct, len(truth), n_classes, claimed, array, truth)
+    def _checked(self, labels: ArrayLike) -> Values:
+        return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
+
+    def _part(self, sent: Values, *, private: bool) -> Values:
+        return sent if self.public is None else sent[self.public != private]
+
+    def _exact(self, sent: Values, marked: Marked) -> dict[str, float | None]:
+        """Return what a submission scores on either part, for the owner alone."""
+        metric, hidden = self.holdout.metric, self.private
+        private = None
+        if hidden is not None:
+            private = metric.score(self._part(sent, private=True), hidden.labels)
+        return {"public": metric.score(marked.labels, marked.truth), "private": private}
 
     def _left(self, board: RowMapping, holder: RowMapping) -> Left:
         return Left(
@@ -208,46 +231,24 @@ class Board:
         """
         budget = Budget(total=board["total"], nats=board["nats"])
         accounts = None if self.scope == "board" else max(1, board["asking"] + further)
-        most = _most(self.guard.name, budget, board["n"], board["n_classes"], accounts)
+        n = len(self.holdout)
+        most = _most(self.guard.name, budget, n, board["n_classes"], accounts)
         return None if most is None else max(0, most - board["used"])
 
 
-def submitted_labels(labels: ArrayLike, n: int, n_classes: int) -> NDArray[np.int64]:
-    """Return a submission as checked labels, (n,); messages speak of it and of nothing else."""
-    try:
-        # Numbers beyond 64 bits come out negative, and are refused as such.
-        with np.errstate(invalid="ignore"):
-            array = checks.classes(labels, "labels", length=n)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"labels must be {n} integers in a row, got lists within it") from error
-    if len(array) and array.max() >= n_classes:
-        row = int(np.flatnonzero(array >= n_classes)[0])
-        raise InputError(
-            f"labels must be in 0..{n_classes - 1}, got {array[row]} in row {row}: count the "
-            "classes from 0"
-        )
-    return array
-
-
-def content(labels: NDArray[np.integer]) -> bytes:
-    """Return labels as bytes, four each, the lowest first: the same for every integer type."""
-    return labels.astype("<u4").tobytes()
-
-
-def packed(labels: NDArray[np.integer], n_classes: int) -> bytes:
+def packed(sent: Values, n_classes: int) -> bytes:
     """Return a submission as few bytes."""
-    return zlib.compress(labels.astype(_dtype(n_classes)).tobytes(), 1)
+    return zlib.compress(sent.astype(_dtype(sent.dtype.kind, n_classes)).tobytes(), 1)
 
 
-def unpacked(content: bytes, n: int, n_classes: int) -> NDArray[np.integer]:
-    """Return a submission of n labels: `packed` undone."""
-    return np.frombuffer(zlib.decompress(content), _dtype(n_classes), count=n)
+def unpacked(content: bytes, n: int, n_classes: int, kind: str = "i") -> Values:
+    """Return a submission about n points, integers or (`kind` "f") floats: `packed` undone."""
+    found: Values = np.frombuffer(zlib.decompress(content), _dtype(kind, n_classes))
+    return found if len(found) == n else found.reshape(n, -1)
 
 
-def _dtype(n_classes: int) -> np.dtype[Any]:
-    return np.min_scalar_type(n_classes - 1).newbyteorder("<")
+def _dtype(kind: str, n_classes: int) -> np.dtype[Any]:
+    return np.dtype("<f8") if kind == "f" else np.min_scalar_type(n_classes - 1).newbyteorder("<")
 
 
 def receipt_of(row: RowMapping) -> Receipt:
@@ -360,5 +361,6 @@ def _about_this(before: GuardState, after: GuardState) -> bool:
     return after is before or after.spent > before.spent
 
 
-def _now() -> str:
+def now() -> str:
+    """Return the time in UTC, as the log has it."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

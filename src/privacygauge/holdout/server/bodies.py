@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import io
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.datasets.arrays import HeadError, ObjectError, read_head
 from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.holdout.metrics import ACCURACY, Metric
 
 JSON = "application/json"
 NPY = "application/octet-stream"
+CSV = "text/csv"
 # For the file's head, or for brackets and blanks.
 _HEAD = 4096
 # A number of 64 bits, or the digits of a label with a comma and an indented new line.
 _FEWEST_BYTES = 16
+# The digits of a float with a comma and an indented new line.
+_FLOAT_BYTES = 32
+_ID = "id"
 
 
 class BodyError(PrivacyGaugeError):
@@ -29,13 +35,19 @@ class BodyError(PrivacyGaugeError):
         self.status = status
 
 
-def largest_body(n: int, n_classes: int) -> int:
-    """Return how many bytes a submission of n labels may have."""
-    return _HEAD + n * max(_FEWEST_BYTES, len(str(n_classes - 1)) + 8)
+def largest_body(
+    n: int, n_classes: int, metric: Metric = ACCURACY, ids: Sequence[str] | None = None
+) -> int:
+    """Return how many bytes a submission about n points may have."""
+    each = max(_FEWEST_BYTES, len(str(n_classes - 1)) + 8)
+    name = 0 if ids is None else 8 + max(len(each.encode()) for each in ids)
+    return _HEAD + n * (
+        name + metric.width(n_classes) * (_FLOAT_BYTES if metric.form == "f" else each)
+    )
 
 
 def check_head(content_type: str | None, length: str | None, most: int) -> str:
-    """Return the type of a body, JSON or NPY, from its headers alone.
+    """Return the type of a body, JSON, NPY or CSV, from its headers alone.
 
     Raises
     ------
@@ -43,8 +55,8 @@ def check_head(content_type: str | None, length: str | None, most: int) -> str:
         If it is of another type, or says itself that it is too long.
     """
     kind = (content_type or "").partition(";")[0].strip().lower()
-    if kind not in (JSON, NPY):
-        raise BodyError(415, f"Content-Type must be {JSON} or {NPY}")
+    if kind not in (JSON, NPY, CSV):
+        raise BodyError(415, f"Content-Type must be {JSON}, {NPY} or {CSV}")
     if length is not None and length.isascii() and length.isdigit() and int(length[:20]) > most:
         raise _too_long(most)
     return kind
@@ -70,15 +82,53 @@ async def read_body(parts: AsyncIterator[bytes], most: int, seconds: float) -> b
     return bytes(body)
 
 
-def labels_in(body: bytes, kind: str) -> object:
+def labels_in(
+    body: bytes, kind: str, *, columns: int = 1, ids: Sequence[str] | None = None
+) -> object:
     """Return what a body of type `kind` holds, which is not checked to be labels yet.
+
+    Parameters
+    ----------
+    body : bytes
+    kind : str
+        JSON, NPY or CSV.
+    columns : int
+        How many numbers a point may have: with more than one the array may have two dimensions.
+    ids : sequence of str, optional
+        The points' names in the order of the hidden labels, for CSV; 0, 1, 2 and on by default.
 
     Raises
     ------
     InputError
-        If it is not a JSON list, or no array in the npy format.
+        If it is not a JSON list, no array in the npy format, or no table with every id once.
     """
-    return _array_in(body) if kind == NPY else _list_in(body)
+    if kind == CSV:
+        return _table_in(body, ids)
+    return _array_in(body, columns) if kind == NPY else _list_in(body)
+
+
+def _table_in(body: bytes, ids: Sequence[str] | None) -> NDArray[np.float64]:
+    try:
+        rows = [row for row in csv.reader(io.StringIO(body.decode("utf-8-sig"), newline="")) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError("the body must be CSV in UTF-8") from error
+    head = [name.strip().lower() for name in rows[0]] if rows else []
+    if head[:1] != [_ID] or len(head) < 2:
+        raise InputError("the body must begin with the line id,label")
+    names = [str(i) for i in range(len(rows) - 1)] if ids is None else ids
+    place = {name: i for i, name in enumerate(names)}
+    found = np.full((len(names), len(head) - 1), np.nan)
+    for line, row in enumerate(rows[1:], 2):
+        where = place.pop(row[0].strip(), None)
+        if where is None:
+            raise InputError(f"line {line}: the id {row[0][:64]!a} is unknown, or given twice")
+        try:
+            found[where] = [float(value) for value in row[1:]]
+        except ValueError as error:
+            raise InputError(f"line {line} must have {len(head) - 1} numbers") from error
+    if place:
+        raise InputError(f"{len(place)} ids are missing, the first is {next(iter(place))!a}")
+    return found[:, 0] if found.shape[1] == 1 else found
 
 
 def _list_in(body: bytes) -> list[object]:
@@ -100,10 +150,10 @@ def _kind(value: object) -> str:
     return "null" if value is None else names.get(type(value), "a number")
 
 
-def _array_in(body: bytes) -> NDArray[np.generic]:
+def _array_in(body: bytes, columns: int) -> NDArray[np.generic]:
     stream = io.BytesIO(body)
     try:
-        shape, _, dtype, n_bytes = read_head(stream)
+        shape, fortran, dtype, n_bytes = read_head(stream)
     except ObjectError as error:
         raise InputError(
             "the body must be an array of integers of shape (n,), got objects: save "
@@ -111,7 +161,7 @@ def _array_in(body: bytes) -> NDArray[np.generic]:
         ) from error
     except HeadError as error:
         raise InputError(f"the body must be an array as numpy.save writes it: {error}") from error
-    if dtype.kind not in "iuf" or len(shape) != 1:
+    if dtype.kind not in "iuf" or not 1 <= len(shape) <= 1 + (columns > 1):
         raise InputError(
             f"the body must be an array of integers of shape (n,), got shape {shape} and "
             f"{dtype.kind!r}: save labels.astype('int64')"
@@ -119,7 +169,9 @@ def _array_in(body: bytes) -> NDArray[np.generic]:
     # Compared before anything is allocated: the head may promise any number of rows.
     if n_bytes != len(body) - stream.tell():
         raise InputError(f"the body must hold the {shape[0]} labels that its head promises")
-    return np.frombuffer(body, dtype, offset=stream.tell())
+    return np.frombuffer(body, dtype, offset=stream.tell()).reshape(
+        shape, order="F" if fortran else "C"
+    )
 
 
 def _too_long(most: int) -> BodyError:

@@ -18,9 +18,11 @@ from sqlalchemy import (
     inspect,
     select,
     text,
+    update,
 )
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.schema import CreateColumn
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.server import schema
@@ -164,11 +166,23 @@ def _make_tables(connection: Connection) -> None:
             connection.exec_driver_sql(statement)
         connection.execute(insert(schema.SCHEMA).values(version=schema.VERSION))
     versions = connection.execute(select(schema.SCHEMA.c.version)).scalars().all()
-    if versions != [schema.VERSION]:
+    if versions == [2]:
+        _bring_up(connection, 2)
+    elif versions != [schema.VERSION]:
         raise InputError(
-            f"the database has schema {versions}, this PrivacyGauge reads {schema.VERSION}: use "
-            "the version that made it, or another database"
+            f"the database has schema {', '.join(map(str, versions)) or 'none'}, this PrivacyGauge "
+            f"reads 2 and {schema.VERSION}: finish the contest with the version that began it, or "
+            "name a new database with --database"
         )
+
+
+def _bring_up(connection: Connection, version: int) -> None:
+    """Add the tables and columns that a database of an older version lacks."""
+    schema.METADATA.create_all(connection)
+    for added in (schema.ACCOUNT.c.per_day, *(schema.BOARD.c[x] for x in schema.ADDED[version])):
+        column = CreateColumn(added).compile(dialect=connection.dialect)
+        connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
+    connection.execute(update(schema.SCHEMA).values(version=schema.VERSION))
 
 
 def _line(error: DBAPIError) -> str:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sqlalchemy import Connection, RowMapping, insert, update
 
-from privacygauge.core import checks
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Bools
 from privacygauge.errors import InputError
-from privacygauge.holdout.guards import default_guard, guard_named
-from privacygauge.holdout.mechanism import Guard
+from privacygauge.holdout.guards import default_guard, guard_for, guard_named
+from privacygauge.holdout.mechanism import content
+from privacygauge.holdout.metrics import Metric, Values, metric_named
 from privacygauge.holdout.oracle import Budget, Holdout
-from privacygauge.holdout.server.board import SCOPES, Board, content
+from privacygauge.holdout.server.board import SCOPES, Board
 from privacygauge.holdout.server.database import board_row, connect, shown, wait_for_makers, writing
 from privacygauge.holdout.server.schema import BOARD
 
@@ -25,69 +26,97 @@ from privacygauge.holdout.server.schema import BOARD
 def opened(
     database: str | Path,
     labels: ArrayLike,
-    *,
-    n_classes: int | None,
-    guard: str | None,
-    scope: str | None,
+    wanted: Wanted,
     budget: Budget,
-    keep: bool | None,
 ) -> Board:
     """Return the board of a database, begun where there is none; see `server.open_board`."""
-    truth = checks.classes(labels, "labels")
-    wanted = None if guard is None else _storable(guard)
-    if scope not in (None, *SCOPES):
-        raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {scope!r}")
-    if n_classes is not None or len(truth) == 0:
-        Holdout(truth, n_classes or 2)
+    if wanted.metric_name is not None or not _there(database):
+        wanted.metric.truth(labels, wanted.n_classes)
     engine = connect(database)
     try:
         with writing(engine) as connection:
             wait_for_makers(connection)
             row = board_row(connection)
             if row is None:
-                row = _begun(connection, truth, n_classes, guard=wanted, scope=scope, keep=keep)
-            _check_same(row, truth, n_classes, shown(engine), guard=wanted, scope=scope)
-            if keep not in (None, row["keep"]):
-                raise InputError(
-                    f"{shown(engine)} was begun {'with' if row['keep'] else 'without'} keeping "
-                    "submissions: begin another database"
-                )
+                row = _begun(connection, labels, wanted)
+            truth = metric_named(row["metric"]).truth(labels, None)[0]
+            _check_same(row, truth, wanted, shown(engine))
             _set_limits(connection, budget)
     except InputError:
         engine.dispose()
         raise
-    return Board(Holdout(truth, row["n_classes"]), guard_named(row["guard"]), row["scope"], engine)
+    public, private = _parts(truth, row)
+    guard = guard_named(row["guard"])
+    return Board(public, guard, row["scope"], engine, private, public_of(row))
 
 
-def _storable(text: str) -> Guard:
-    guard = guard_named(text)
-    if guard_named(guard.name) != guard:
-        raise InputError(f"guard must have a number of at most 6 digits, got {text!r}")
-    return guard
+def _there(database: str | Path) -> bool:
+    """Return whether there may be a board already, whose metric is then the one that counts."""
+    return "://" in str(database) or Path(database).exists()
 
 
-def _begun(
-    connection: Connection,
-    truth: Ints,
-    n_classes: int | None,
-    *,
-    guard: Guard | None,
-    scope: str | None,
-    keep: bool | None,
-) -> RowMapping:
-    holdout = Holdout(truth, n_classes or max(2, int(truth.max()) + 1))
-    guard = guard or default_guard(len(holdout))
+@dataclass(frozen=True)
+class Wanted:
+    """What a board shall be, or has to be where there is one; None for what does not matter."""
+
+    n_classes: int | None = None
+    """Classes."""
+    guard: str | None = None
+    """The guard's name."""
+    scope: str | None = None
+    """One of `board.SCOPES`."""
+    keep: bool | None = None
+    """Whether submissions are kept."""
+    metric_name: str | None = None
+    """The metric's name."""
+    public: float | None = None
+    """The share of the points that the guard answers about."""
+    mask: Bools | None = field(default=None, repr=False)
+    """(n,) Those points themselves, where they are known."""
+
+    def __post_init__(self) -> None:
+        if self.scope not in (None, *SCOPES):
+            raise InputError(f"scope must be one of {', '.join(SCOPES)}, got {self.scope!r}")
+        if self.public is not None and not 0.0 < self.public < 1.0:
+            raise InputError(f"public must be a share in (0, 1), got {self.public}")
+        if self.guard is not None:
+            guard = guard_named(self.guard)
+            if guard_named(guard.name) != guard:
+                raise InputError(
+                    f"guard must have a number of at most 6 digits, got {self.guard!r}"
+                )
+
+    @property
+    def metric(self) -> Metric:
+        """The metric; accuracy where none is named."""
+        return metric_named(self.metric_name or "accuracy")
+
+
+def _begun(connection: Connection, labels: ArrayLike, wanted: Wanted) -> RowMapping:
+    metric = wanted.metric
+    truth, n_classes = metric.truth(labels, wanted.n_classes)
+    mask = wanted.mask
+    if wanted.public is not None:
+        mask = _drawn(truth, metric, wanted.public)
+    seen = truth if mask is None else truth[mask]
+    guard = default_guard(metric.points(seen))
+    if wanted.guard is not None:
+        guard = guard_for(guard_named(wanted.guard), metric, seen)
     key = secrets.token_bytes(32)
     connection.execute(
         insert(BOARD).values(
             id=1,
-            n=len(holdout),
-            n_classes=holdout.n_classes,
+            n=len(truth),
+            n_classes=n_classes,
             label_key=key,
             label_digest=_digest(truth, key),
+            metric=metric.name,
+            public=None if mask is None else np.packbits(mask).tobytes(),
+            points=metric.points(seen),
+            private_points=None if mask is None else metric.points(truth[~mask]),
             guard=guard.name,
-            scope=scope or SCOPES[0],
-            keep=bool(keep),
+            scope=wanted.scope or SCOPES[0],
+            keep=bool(wanted.keep),
             used=0,
             asking=0,
             # Not derived from a seed: whoever knows the key can take the noise away.
@@ -99,32 +128,74 @@ def _begun(
     return row
 
 
-def _check_same(
-    row: RowMapping,
-    truth: Ints,
-    n_classes: int | None,
-    name: str,
-    *,
-    guard: Guard | None,
-    scope: str | None,
-) -> None:
+def _drawn(truth: Values, metric: Metric, share: float) -> Bools:
+    """Return which points, (n,), are public: so many of them, of every class where there are any.
+
+    By a generator that nobody can ask again: who knows which they are tunes on the others.
+    """
+    rng = np.random.default_rng(secrets.randbits(128))
+    order = rng.permutation(len(truth))
+    groups = truth[order] if truth.dtype.kind == "i" else np.zeros(len(truth))
+    order = order[np.argsort(groups, kind="stable")]
+    # Evenly along the sorted order, so that each class gives its share.
+    steps = np.floor(np.arange(len(truth) + 1) * share + rng.random())
+    mask = np.zeros(len(truth), np.bool_)
+    mask[order] = np.diff(steps) > 0
+    for part in (mask, ~mask):
+        if not part.any():
+            raise InputError(f"public leaves a part of {len(truth)} points empty, got {share}")
+        metric.truth(truth[part], None)
+    return mask
+
+
+def public_of(row: RowMapping) -> Bools | None:
+    """Return which points, (n,), the guard of a board answers about; None where it does of all."""
+    if row["public"] is None:
+        return None
+    bits = np.frombuffer(row["public"], np.uint8)
+    return np.unpackbits(bits, count=row["n"]).astype(np.bool_)
+
+
+def _parts(truth: Values, row: RowMapping) -> tuple[Holdout, Holdout | None]:
+    metric, mask = metric_named(row["metric"]), public_of(row)
+    if mask is None:
+        return Holdout(truth, row["n_classes"], metric), None
+    public, private = (Holdout(truth[part], row["n_classes"], metric) for part in (mask, ~mask))
+    return public, private
+
+
+def _check_same(row: RowMapping, truth: Values, wanted: Wanted, name: str) -> None:
     other = f"{name} belongs to"
+    if wanted.metric_name is not None and wanted.metric.name != row["metric"]:
+        raise InputError(
+            f"{other} the metric {row['metric']}, got {wanted.metric.name}: begin another database"
+        )
     if not hmac.compare_digest(_digest(truth, bytes(row["label_key"])), bytes(row["label_digest"])):
         raise InputError(f"{other} another label file: name that file, or another database")
-    if n_classes is not None and n_classes != row["n_classes"]:
+    if wanted.n_classes not in (None, row["n_classes"]):
         raise InputError(
-            f"{other} {row['n_classes']} classes, got {n_classes}: leave the number out, or name "
+            f"{other} {row['n_classes']} classes, got {wanted.n_classes}: leave the number out, or "
+            "name another database"
+        )
+    if wanted.guard is not None:
+        seen = _parts(truth, row)[0]
+        guard = guard_for(guard_named(wanted.guard), seen.metric, seen.labels)
+        if guard.name != row["guard"]:
+            raise InputError(
+                f"{other} the guard {row['guard']}, got {guard.name}: what was shown cannot be "
+                "taken back, so begin another database for another guard"
+            )
+    if wanted.scope not in (None, row["scope"]):
+        raise InputError(
+            f"{other} a guard for each {row['scope']}, got {wanted.scope}: begin another database"
+        )
+    if wanted.keep not in (None, row["keep"]):
+        raise InputError(
+            f"{name} was begun {'with' if row['keep'] else 'without'} keeping submissions: begin "
             "another database"
         )
-    if guard is not None and guard.name != row["guard"]:
-        raise InputError(
-            f"{other} the guard {row['guard']}, got {guard.name}: what was shown cannot be taken "
-            "back, so begin another database for another guard"
-        )
-    if scope is not None and scope != row["scope"]:
-        raise InputError(
-            f"{other} a guard for each {row['scope']}, got {scope}: begin another database"
-        )
+    if wanted.public is not None and row["public"] is None:
+        raise InputError(f"{name} was begun without a private part: begin another database")
 
 
 def _set_limits(connection: Connection, budget: Budget) -> None:
@@ -134,5 +205,5 @@ def _set_limits(connection: Connection, budget: Budget) -> None:
         connection.execute(update(BOARD).values(given))
 
 
-def _digest(truth: Ints, key: bytes) -> bytes:
+def _digest(truth: Values, key: bytes) -> bytes:
     return hashlib.blake2b(content(truth), key=key).digest()

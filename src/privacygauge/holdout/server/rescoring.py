@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from sqlalchemy import Engine, RowMapping, insert, select, update
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.metrics import metric_named
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server.board import Board, unpacked
 from privacygauge.holdout.server.database import reading, shown, writing
-from privacygauge.holdout.server.opening import opened
+from privacygauge.holdout.server.opening import Wanted, opened, public_of
 from privacygauge.holdout.server.schema import ACCOUNT, BOARD, KEPT, SUBMISSION
 
 
@@ -66,6 +67,7 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
     kept = KEPT.c.number == SUBMISSION.c.number
     query = select(SUBMISSION, KEPT.c.content).join(KEPT, kept).order_by(SUBMISSION.c.number)
     made = changed = 0
+    kind = metric_named(old["metric"]).form
     try:
         with reading(source) as connection:
             options = connection.execution_options(yield_per=100)
@@ -73,7 +75,7 @@ def rescore(source: Engine, database: str | Path, labels: ArrayLike) -> Rescored
                 if row["account_id"] in names:
                     again = board.submit(
                         names[row["account_id"]],
-                        unpacked(bytes(row["content"]), old["n"], old["n_classes"]),
+                        unpacked(bytes(row["content"]), old["n"], old["n_classes"], kind),
                         key=row["key"],
                         claimed=row["claimed"],
                         time=row["time"],
@@ -93,11 +95,15 @@ def _begun(
     board = opened(
         database,
         labels,
-        n_classes=old["n_classes"],
-        guard=old["guard"],
-        scope=old["scope"],
-        budget=Budget(),
-        keep=True,
+        Wanted(
+            old["n_classes"] or None,
+            old["guard"],
+            old["scope"],
+            keep=True,
+            metric_name=old["metric"],
+            mask=public_of(old),
+        ),
+        Budget(),
     )
     with writing(board.engine) as connection:
         new = connection.execute(select(BOARD)).mappings().one()

@@ -22,8 +22,8 @@ from sqlalchemy import (
 
 from privacygauge.holdout.mechanism import GuardState
 
-VERSION = 2
-"""Of this schema. A database of another version is refused and never changed."""
+VERSION = 3
+"""Of this schema. A database of version 2 is brought to it, any other refused."""
 
 METADATA = MetaData()
 
@@ -38,17 +38,29 @@ BOARD = Table(
     Column("n_classes", Integer, nullable=False),
     Column("label_key", LargeBinary, nullable=False),
     Column("label_digest", LargeBinary, nullable=False),
+    Column("metric", String, nullable=False, server_default="accuracy"),
+    Column("public", LargeBinary),
+    Column("points", Double),
+    Column("private_points", Double),
     Column("guard", String, nullable=False),
     Column("scope", String, nullable=False),
     Column("keep", Boolean, nullable=False),
     Column("total", Integer),
     Column("per_account", Integer),
     Column("nats", Double),
+    Column("per_day", Integer),
+    Column("finals", Integer, nullable=False, server_default="1"),
+    Column("title", String),
+    Column("rules", String),
     Column("used", Integer, nullable=False),
     Column("asking", Integer, nullable=False),
+    Column("looks", Integer, nullable=False, server_default="0"),
+    Column("looked_at", Integer, nullable=False, server_default="0"),
     Column("state_key", LargeBinary, nullable=False),
 )
-"""One row: which labels, which guard, the limits, and how many accounts have submitted."""
+"""One row: which labels, metric, guard and limits, what the page says, and how many accounts have
+submitted. `public` has a bit for each point that the guard sees; without it the guard sees all.
+`points` and `private_points` are the metric's for either part."""
 
 ACCOUNT = Table(
     "account",
@@ -61,6 +73,7 @@ ACCOUNT = Table(
     Column("best", Double),
     Column("best_number", Integer),
     Column("hidden", Boolean, nullable=False, default=False),
+    Column("per_day", Integer),
 )
 """Who may submit. `best` is the highest answer that was about a submission of this account."""
 
@@ -102,6 +115,40 @@ KEPT = Table(
 )
 """The labels of each submission, where the owner keeps them."""
 
+EXACT = Table(
+    "exact",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("public", Double, nullable=False),
+    Column("private", Double),
+)
+"""The owner's: what each submission scores on the points behind the guard, and on the others."""
+
+FINAL = Table(
+    "final",
+    METADATA,
+    Column("account_id", ForeignKey("account.id"), primary_key=True, autoincrement=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+)
+"""The submissions that an account has chosen to be judged by in the end."""
+
+PHASE = Table(
+    "phase",
+    METADATA,
+    Column("name", String, primary_key=True),
+    Column("opens", String, nullable=False),
+    Column("closes", String, nullable=False),
+)
+"""When submissions are taken, in UTC; always, where there is no phase."""
+
+INVITATION = Table(
+    "invitation",
+    METADATA,
+    Column("digest", LargeBinary, primary_key=True),
+    Column("account_id", ForeignKey("account.id")),
+)
+"""Who has the code may make one account; the digest is all that is kept of it."""
+
 ACTION = Table(
     "action",
     METADATA,
@@ -111,7 +158,24 @@ ACTION = Table(
     Column("account_id", ForeignKey("account.id"), nullable=False),
     Column("reason", String, nullable=False),
 )
-"""One row for each time that the owner hid an account or showed it again, numbered from 1."""
+"""One row for each time that the owner hid an account or showed it again, or that an account stood
+out, numbered from 1."""
+
+ADDED = {
+    2: (
+        "metric",
+        "public",
+        "points",
+        "private_points",
+        "per_day",
+        "finals",
+        "title",
+        "rules",
+        "looks",
+        "looked_at",
+    )
+}
+"""Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks ``per_day``."""
 
 _REFUSED = "submissions are only ever added"
 _REFUSED_ACTION = "actions are only ever added"

@@ -5,17 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, false, func, select
+from sqlalchemy import Connection, Engine, RowMapping, false, func, select
 
 from privacygauge.errors import InputError
+from privacygauge.holdout.server import contest
 from privacygauge.holdout.server.accounts import known_account
-from privacygauge.holdout.server.board import Board, Receipt, receipt_of
+from privacygauge.holdout.server.board import Board, Receipt, now, receipt_of
 from privacygauge.holdout.server.database import reading, shown
-from privacygauge.holdout.server.schema import ACCOUNT, BOARD, SUBMISSION
+from privacygauge.holdout.server.ending import Ending, ending_of
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, SUBMISSION
 
 _ROWS = 1_000
 
@@ -33,11 +34,31 @@ class Place:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """A time in which submissions are taken."""
+
+    name: str
+    """What it is called."""
+    opens: str
+    """When it begins, in UTC."""
+    closes: str
+    """When it ends, in UTC."""
+
+
+@dataclass(frozen=True)
 class Standings:
     """What everybody may see: what the guard released, and what is left."""
 
+    title: str
+    """What the board is called."""
+    rules: str | None
+    """Its rules, in any number of lines."""
     n: int
-    """Points in the test set."""
+    """Points that answers are about."""
+    n_private: int
+    """Points that no answer is about: they decide in the end."""
+    metric: str
+    """How submissions are scored."""
     n_classes: int
     """Classes."""
     guard: str
@@ -54,10 +75,18 @@ class Standings:
     """Information that all answers together may carry, in nats; None where nothing limits it."""
     per_account: int | None
     """Submissions that an account may make; None where nothing limits them."""
+    per_day: int | None
+    """Of them on one day in UTC."""
+    finals: int
+    """Submissions that an account may choose to be judged by in the end."""
+    phases: tuple[Phase, ...]
+    """When submissions are taken; always, where there is none."""
     last: str | None
     """When the last submission was answered, in UTC."""
     places: tuple[Place, ...]
     """The first 1,000 accounts, best first; of equal ones the earlier first."""
+    ending: Ending | None
+    """Every team's private score, once all phases are over and where points were kept for it."""
 
 
 def standings(board: Board) -> Standings:
@@ -76,9 +105,16 @@ def standings(board: Board) -> Standings:
         time = connection.execute(last).scalar_one_or_none()
         rows = connection.execute(places).mappings().all()
         accounts = connection.execute(select(func.count()).select_from(ACCOUNT)).scalar_one()
+        phases = tuple(Phase(**phase) for phase in contest.phases(connection))
+        over = row["public"] is not None and contest.ended(connection, now())
+        result = ending_of(connection) if over else None
     return Standings(
-        row["n"],
-        row["n_classes"],
+        row["title"] or "Leaderboard",
+        row["rules"],
+        len(board.holdout),
+        n_private=board.n - len(board.holdout),
+        metric=row["metric"],
+        n_classes=row["n_classes"],
         guard=row["guard"],
         scope=row["scope"],
         accounts=accounts,
@@ -86,8 +122,12 @@ def standings(board: Board) -> Standings:
         left=board.total_left(row),
         nats=row["nats"],
         per_account=row["per_account"],
+        per_day=row["per_day"],
+        finals=row["finals"],
+        phases=phases,
         last=time,
         places=tuple(Place(each["name"], each["best"], each["used"]) for each in rows),
+        ending=result,
     )
 
 
@@ -103,6 +143,13 @@ def own_submissions(board: Board, account: str, after: int, most: int) -> list[R
     with reading(board.engine) as connection:
         known_account(connection, account)
         return [receipt_of(row) for row in connection.execute(query).mappings()]
+
+
+def exact_scores(engine: Engine) -> dict[int, float]:
+    """Return what submissions really score on the points that answers are about, by number."""
+    with reading(engine) as connection:
+        rows = connection.execute(select(EXACT.c.number, EXACT.c.public))
+        return {row.number: row.public for row in rows}
 
 
 def log(engine: Engine) -> Iterator[Receipt]:
@@ -135,33 +182,37 @@ def account_rows(engine: Engine) -> list[dict[str, object]]:
     ]
 
 
-def guard_of(engine: Engine) -> str:
-    """Return the name of the guard that a database's board has."""
+def entries(engine: Engine, *, exact: bool = False) -> Iterator[dict[str, object]]:
+    """Return the log as rows: the fields of a receipt, and the guard's and the metric's names.
+
+    With `exact` also what submissions really score, as ``exact``; it tells far more than the
+    guard's answers, and is for the owner's own audit.
+    """
     with reading(engine) as connection:
-        return str(_boards(connection, engine).guard)
+        board = _boards(connection, engine)
+    scores = exact_scores(engine) if exact else {}
+    for receipt in log(engine):
+        row = {**asdict(receipt), "guard": board["guard"], "metric": board["metric"]}
+        yield {**row, "exact": scores.get(receipt.number)} if exact else row
 
 
-def as_json_lines(receipts: Iterable[Receipt], guard: str) -> str:
-    """Return the log as JSON lines with the fields of a receipt and the guard's name."""
-    return "".join(json.dumps(_entry(receipt, guard)) + "\n" for receipt in receipts)
+def as_json_lines(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as JSON lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def as_csv(receipts: Iterable[Receipt], guard: str) -> str:
-    """Return the log as CSV with the columns of a receipt and the guard's name."""
-    text = io.StringIO()
-    columns = (*(field.name for field in fields(Receipt)), "guard")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+def as_csv(rows: Iterable[Mapping[str, object]]) -> str:
+    """Return rows as CSV."""
+    text, found = io.StringIO(), list(rows)
+    columns = found[0] if found else (*(field.name for field in fields(Receipt)), "guard", "metric")
+    writer = csv.DictWriter(text, list(columns), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_entry(receipt, guard) for receipt in receipts)
+    writer.writerows(found)
     return text.getvalue()
 
 
-def _entry(receipt: Receipt, guard: str) -> dict[str, object]:
-    return {**asdict(receipt), "guard": guard}
-
-
-def _boards(connection: Connection, engine: Engine) -> Row[Any]:
-    row = connection.execute(select(BOARD)).one_or_none()
+def _boards(connection: Connection, engine: Engine) -> RowMapping:
+    row = connection.execute(select(BOARD)).mappings().one_or_none()
     if row is None:
         raise InputError(f"{shown(engine)} holds no board yet: start the server first")
     return row

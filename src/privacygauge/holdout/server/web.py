@@ -13,9 +13,9 @@ from starlette.concurrency import run_in_threadpool
 
 from privacygauge.core.versions import own_version
 from privacygauge.errors import InputError
-from privacygauge.holdout.server import bodies, page
+from privacygauge.holdout.server import bodies, contest, page
 from privacygauge.holdout.server.accounts import account_of_token
-from privacygauge.holdout.server.board import Board, Left, Receipt
+from privacygauge.holdout.server.board import Board, Left, Receipt, now
 from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.limits import RateLimit
 from privacygauge.holdout.server.outside import Outside
@@ -33,6 +33,14 @@ class Health:
 
     status: str
     """``ok``."""
+
+
+@dataclass(frozen=True)
+class SignedUp:
+    """What somebody gets who has used an invitation."""
+
+    token: str
+    """Of the new account; only a digest of it is kept."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +103,8 @@ def _add_routes(app: FastAPI, board: Board) -> None:
     signed = problems(401, 422)
     app.add_api_route("/submissions", receipts, methods=["GET"], responses=signed)
     app.add_api_route("/account", account, methods=["GET"], responses=signed)
+    app.add_api_route("/account/finals", finals, methods=["PUT"], responses=problems(401, 403, 422))
+    app.add_api_route("/accounts", sign_up, methods=["POST"], responses=problems(422))
     app.add_api_route("/board", shown, methods=["GET"], responses=problems())
     app.add_api_route("/health", health, methods=["GET"], responses=problems())
     app.add_api_route("/", front, methods=["GET"], response_class=HTMLResponse)
@@ -102,20 +112,20 @@ def _add_routes(app: FastAPI, board: Board) -> None:
 
 
 def _request_body(board: Board) -> dict[str, Any]:
-    n, largest = len(board.holdout), board.holdout.n_classes - 1
-    labels = {
-        "type": "array",
-        "items": {"type": "integer", "minimum": 0, "maximum": largest},
-        "minItems": n,
-        "maxItems": n,
-    }
+    n, m, metric = board.n, board.holdout.n_classes, board.holdout.metric
+    each: dict[str, Any] = {"type": "number"}
+    what = f"What the metric {metric.name} asks for"
+    if metric.form == "i":
+        each = {"type": "integer", "minimum": 0, "maximum": m - 1}
+        what = f"A label in 0..{m - 1}"
     return {
         "required": True,
-        "description": f"A label in 0..{largest} for each of the {n} points, as a JSON list or "
-        "as a file that numpy.save wrote.",
+        "description": f"{what} for each of the {n} points, as a JSON list, as a file that "
+        "numpy.save wrote, or as CSV with the head id,label.",
         "content": {
-            bodies.JSON: {"schema": labels},
+            bodies.JSON: {"schema": {"type": "array", "items": each, "minItems": n, "maxItems": n}},
             bodies.NPY: {"schema": {"type": "string", "format": "binary"}},
+            bodies.CSV: {"schema": {"type": "string"}},
         },
     }
 
@@ -141,6 +151,7 @@ def _signed_in(
 
 
 Account = Annotated[str, Depends(_signed_in)]
+Number = Annotated[int, Query(ge=1, le=_LAST)]
 
 
 async def submit(
@@ -166,12 +177,15 @@ async def submit(
     wait = request.app.state.rate.wait(account)
     if wait:
         raise RateError(wait)
-    most = bodies.largest_body(len(board.holdout), board.holdout.n_classes)
+    metric, m = board.holdout.metric, board.holdout.n_classes
+    most = bodies.largest_body(board.n, m, metric, board.ids)
     headers = request.headers
     kind = bodies.check_head(headers.get("content-type"), headers.get("content-length"), most)
     body = await bodies.read_body(request.stream(), most, _SECONDS_FOR_BODY)
 
-    labels: Any = await run_in_threadpool(bodies.labels_in, body, kind)
+    labels: Any = await run_in_threadpool(
+        bodies.labels_in, body, kind, columns=metric.width(m), ids=board.ids
+    )
     async with request.app.state.turn:
         return await run_in_threadpool(
             board.submit, account, labels, key=idempotency_key, claimed=claimed
@@ -191,6 +205,24 @@ def account(request: Request, account: Account) -> Left:
     """Return what the budgets have left for you; null for what is not limited."""
     board: Board = request.app.state.board
     return board.left(account)
+
+
+def finals(
+    request: Request,
+    account: Account,
+    number: Annotated[list[Number], Query(description="Of your receipts.", max_length=100)],
+) -> list[int]:
+    """Choose the submissions that you are judged by in the end; your best one by default."""
+    return contest.choose(request.app.state.board.engine, account, number, now())
+
+
+def sign_up(
+    request: Request,
+    invitation: Annotated[str, Query(description="Yours.", min_length=1, max_length=100)],
+    name: Annotated[str, Query(description="Of the account.", min_length=1, max_length=64)],
+) -> SignedUp:
+    """Make an account with an invitation, and get its token: once."""
+    return SignedUp(contest.sign_up(request.app.state.board.engine, invitation, name))
 
 
 def shown(request: Request) -> Standings:

@@ -1,0 +1,493 @@
+"""Scores other than accuracy: what is submitted, how it scores, and how much chance there is in it.
+
+Every score is in [0, 1] and higher is better; an error e of values in [low, high] becomes
+1 - e/(high - low). Guards see a score as a multiple of 1/n, so that all that counts transcripts
+holds: with all of its digits a single Brier score or squared error could tell dozens of labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import rankdata
+
+from privacygauge.core import checks
+from privacygauge.core.checks import Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.holdout.names import METRICS
+
+Values = NDArray[np.number]
+"""Hidden or submitted: integers or floats."""
+_UNIT = 1e-6
+"""How far the probabilities of an example may sum from 1."""
+
+
+class Metric(Protocol):
+    """How submissions are scored, and what the theory needs to know of it."""
+
+    @property
+    def name(self) -> str:
+        """How it is written on the command line, such as ``top:5``."""
+
+    @property
+    def form(self) -> str:
+        """What is submitted: ``i`` for integers, ``f`` for floats."""
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        """Return the checked hidden values, (n,), and the number of classes; 0 for none."""
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        """Return a checked submission, (n,) or (n, columns); messages speak of it alone."""
+
+    def width(self, n_classes: int) -> int:
+        """Return how many numbers a submission has for an example, at most."""
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        """Return the score, in [0, 1]."""
+
+    def points(self, truth: Values) -> float:
+        """Return N such that a score's standard deviation is at most 1/(2 sqrt(N)).
+
+        Where errors on different examples are independent; n for an accuracy.
+        """
+
+    def tail(self, truth: Values) -> float:
+        """Return N such that who knows nothing of the hidden values hardly exceeds `chance`.
+
+        By e or more with a probability of at most exp(-2 N e^2), for each submission.
+        """
+
+    def chance(self, truth: Values) -> float:
+        """Return the most that is expected of who knows only how frequent every value is."""
+
+
+class _OfLabels:
+    """Hidden labels, of which an example's score is a number in [0, 1], averaged."""
+
+    form: ClassVar[str] = "i"
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        labels = checks.classes(values, "labels")
+        m = n_classes if n_classes is not None else max(2, int(labels.max(initial=0)) + 1)
+        if m < 2:
+            raise InputError(f"n_classes must be at least 2, got {m}")
+        if len(labels) == 0 or labels.max() >= m:
+            raise InputError(
+                f"labels must be one or more integers in 0..{m - 1}: count the "
+                f"classes from 0, or give a larger n_classes"
+            )
+        return labels, m
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        return _labels(values, (n,), n_classes)
+
+    def width(self, n_classes: int) -> int:
+        return 1
+
+    def points(self, truth: Values) -> float:
+        return float(len(truth))
+
+    def tail(self, truth: Values) -> float:
+        # Hoeffding, for hidden values that are independent of each other.
+        return float(len(truth))
+
+
+@dataclass(frozen=True)
+class _Accuracy(_OfLabels):
+    """The share of right labels."""
+
+    name: ClassVar[str] = "accuracy"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(np.count_nonzero(submitted == truth)) / len(truth)
+
+    def chance(self, truth: Values) -> float:
+        return float(_frequencies(truth).max())
+
+
+@dataclass(frozen=True)
+class _BalancedAccuracy(_OfLabels):
+    """The mean over the classes that occur of the share of right labels in each (macro recall)."""
+
+    name: ClassVar[str] = "balanced-accuracy"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        size = np.bincount(truth)
+        right = np.bincount(truth, weights=submitted == truth)
+        return float((right[size > 0] / size[size > 0]).mean())
+
+    def points(self, truth: Values) -> float:
+        """Return m^2 over the sum of 1/n_c: each recall has a variance of at most 1/(4 n_c)."""
+        size = _sizes(truth)
+        return float(len(size) ** 2 / (1 / size).sum())
+
+    def tail(self, truth: Values) -> float:
+        """Return the larger of two bounds for labels in random order.
+
+        A recall is the mean of a draw without replacement (Hoeffding), and several add up by
+        Hoelder's inequality: (m / sum of n_c^-1/2)^2. Or by the swap of two labels, which moves
+        the score by at most the weights w of the two rarest classes (Azuma): 1/(n w^2).
+        """
+        size = _sizes(truth)
+        swap = (1 / np.sort(size)[:2]).sum() / len(size)
+        return float(max((len(size) / (size**-0.5).sum()) ** 2, 1 / (len(truth) * swap**2)))
+
+    def chance(self, truth: Values) -> float:
+        return 1 / len(_sizes(truth))
+
+
+@dataclass(frozen=True)
+class _Top(_OfLabels):
+    """The share of examples whose label is among the `k` that are submitted for it."""
+
+    k: int = 5
+    """At least 1."""
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise InputError(f"top must be at least 1, got {self.k}")
+
+    @property
+    def name(self) -> str:
+        return f"top:{self.k}"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        return _labels(values, (n, self.k), n_classes)
+
+    def width(self, n_classes: int) -> int:
+        return self.k
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float((submitted == truth[:, None]).any(axis=1).mean())
+
+    def chance(self, truth: Values) -> float:
+        return float(np.sort(_frequencies(truth))[-self.k :].sum())
+
+
+@dataclass(frozen=True)
+class _Brier(_OfLabels):
+    """1 minus half of the squared distance between probabilities and truth, averaged.
+
+    Submitted are a probability for each class, or with two classes that of class 1 alone.
+    """
+
+    name: ClassVar[str] = "brier"
+    form: ClassVar[str] = "f"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        flat = n_classes == 2 and np.ndim(values) == 1
+        found = _floats(values, (n,) if flat else (n, n_classes), 0.0, 1.0)
+        if not flat and np.abs(found.sum(axis=1) - 1).max() > _UNIT:
+            raise InputError("probabilities must sum to 1 in every row")
+        return found
+
+    def width(self, n_classes: int) -> int:
+        return n_classes
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        if submitted.ndim == 1:
+            return float(1 - ((submitted - truth) ** 2).mean())
+        hidden = np.arange(submitted.shape[1]) == truth[:, None]
+        return float(1 - ((submitted - hidden) ** 2).sum(axis=1).mean() / 2)
+
+    def chance(self, truth: Values) -> float:
+        return float(1 - (1 - (_frequencies(truth) ** 2).sum()) / 2)
+
+
+class _OfTwo(_OfLabels):
+    """A statistic of two classes, of which 1 is the positive one; both have to occur."""
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        labels, m = super().truth(values, n_classes)
+        if m != 2 or len(_sizes(labels)) != 2:
+            raise InputError("labels must be 0 and 1, and both must occur: the metric is of two")
+        return labels, m
+
+
+@dataclass(frozen=True)
+class _F1(_OfTwo):
+    """2 TP / (2 TP + FP + FN) of class 1."""
+
+    name: ClassVar[str] = "f1"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        hits = np.count_nonzero((submitted == 1) & (truth == 1))
+        return 2 * hits / float(np.count_nonzero(submitted) + np.count_nonzero(truth))
+
+    def points(self, truth: Values) -> float:
+        """Return 3 sqrt(3)/8 times the positives.
+
+        By the delta method the variance is F(1 - F)(2 - F) over positives and predicted ones
+        together, and F(1 - F)(2 - F) is at most 2/(3 sqrt(3)).
+        """
+        return 3 * math.sqrt(3) / 8 * float(truth.sum())
+
+    def tail(self, truth: Values) -> float:
+        """Return P, the number of positives.
+
+        Of Q predicted positives drawn without replacement, F = 2 Q/(P + Q) times their
+        precision: exp(-2 Q (e (P + Q)/(2 Q))^2) is largest where Q = P.
+        """
+        return float(truth.sum())
+
+    def chance(self, truth: Values) -> float:
+        share = float(truth.mean())
+        return 2 * share / (1 + share)
+
+
+@dataclass(frozen=True)
+class _AUC(_OfTwo):
+    """The share of pairs of a positive and a negative that scores order rightly; ties half."""
+
+    name: ClassVar[str] = "auc"
+    form: ClassVar[str] = "f"
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        return _floats(values, (n,), -math.inf, math.inf)
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        positive = truth == 1
+        n, p = len(truth), int(np.count_nonzero(positive))
+        ranks = float(rankdata(submitted)[positive].mean())
+        return (ranks - (p + 1) / 2) / (n - p)
+
+    def points(self, truth: Values) -> float:
+        """Return the size of the smaller class: the variance is at most A(1 - A) over it.
+
+        Sources
+        -------
+        Birnbaum and Klose, "Bounds for the variance of the Mann-Whitney statistic" (1957).
+        """
+        return float(_sizes(truth).min())
+
+    def tail(self, truth: Values) -> float:
+        """Return Serfling's exponent of the mean of ranks drawn without replacement.
+
+        Sources
+        -------
+        Serfling, "Probability inequalities for the sum in sampling without replacement" (1974),
+        Corollary 1.1: about the product of the classes' sizes over n.
+        """
+        n = len(truth)
+        few, many = np.sort(_sizes(truth))
+        return float(few * many**2 * n / ((n - 1) ** 2 * (many + 1)))
+
+    def chance(self, truth: Values) -> float:
+        return 0.5
+
+
+@dataclass(frozen=True)
+class _OfNumbers:
+    """Hidden numbers in a range that everybody knows."""
+
+    low: float
+    """The least that a hidden or submitted value may be."""
+    high: float
+    """The most."""
+    kind: ClassVar[str]
+    form: ClassVar[str] = "f"
+
+    def __post_init__(self) -> None:
+        if not -math.inf < self.low < self.high < math.inf:
+            raise InputError(
+                f"{self.kind} needs a range of values, got {self.low:g} to {self.high:g}: name the "
+                f"metric as {self.kind}:LOW:HIGH"
+            )
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.low:g}:{self.high:g}"
+
+    def truth(self, values: ArrayLike, n_classes: int | None) -> tuple[Values, int]:
+        if n_classes:
+            raise InputError(f"{self.name} has no classes: leave their number out")
+        return _floats(values, (np.size(values),), self.low, self.high, "labels"), 0
+
+    def submission(self, values: ArrayLike, n: int, n_classes: int) -> Values:
+        return _floats(values, (n,), self.low, self.high)
+
+    def width(self, n_classes: int) -> int:
+        return 1
+
+    def points(self, truth: Values) -> float:
+        return float(len(truth))
+
+    def tail(self, truth: Values) -> float:
+        return float(len(truth))
+
+    def _off(self, submitted: Values, truth: Values) -> Floats:
+        return np.abs(np.asarray((submitted - truth) / (self.high - self.low)))
+
+
+@dataclass(frozen=True)
+class _AbsoluteError(_OfNumbers):
+    """1 minus the mean absolute error, in units of the range."""
+
+    kind: ClassVar[str] = "mae"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(1 - self._off(submitted, truth).mean())
+
+    def chance(self, truth: Values) -> float:
+        return self.score(np.full(len(truth), np.median(truth.astype(np.float64))), truth)
+
+
+@dataclass(frozen=True)
+class _SquaredError(_OfNumbers):
+    """1 minus the mean squared error, in units of the squared range."""
+
+    kind: ClassVar[str] = "mse"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(1 - (self._off(submitted, truth) ** 2).mean())
+
+    def chance(self, truth: Values) -> float:
+        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+
+
+@dataclass(frozen=True)
+class _RootSquaredError(_OfNumbers):
+    """1 minus the root of the mean squared error, in units of the range."""
+
+    kind: ClassVar[str] = "rmse"
+
+    def score(self, submitted: Values, truth: Values) -> float:
+        return float(1 - math.sqrt((self._off(submitted, truth) ** 2).mean()))
+
+    def points(self, truth: Values) -> float:
+        """Return n/4, for X, a mean of numbers in [0, 1], with expectation mu.
+
+        Its variance is at most mu/n, and its root off that of mu by at most |X - mu|/sqrt(mu).
+        """
+        return len(truth) / 4
+
+    def tail(self, truth: Values) -> float:
+        """Return n/4: X is below mu - t with a probability of at most exp(-n t^2/(2 mu)).
+
+        Where its root is smaller by e, t is at least e sqrt(mu).
+        """
+        return len(truth) / 4
+
+    def chance(self, truth: Values) -> float:
+        return self.score(np.full(len(truth), truth.mean(dtype=np.float64)), truth)
+
+
+ACCURACY: Metric = _Accuracy()
+"""What is meant where no metric is named."""
+_PLAIN: dict[str, Metric] = {
+    metric.name: metric for metric in (ACCURACY, _BalancedAccuracy(), _Brier(), _F1(), _AUC())
+}
+_RANGED: dict[str, Callable[[float, float], Metric]] = {
+    kind.kind: kind for kind in (_AbsoluteError, _SquaredError, _RootSquaredError)
+}
+
+
+def metric_named(text: str) -> Metric:
+    """Return the metric that `text` names, such as ``auc``, ``top:5`` or ``rmse:0:100``.
+
+    Raises
+    ------
+    InputError
+        If there is no such metric, or its numbers are out of range.
+
+    Examples
+    --------
+    >>> from privacygauge.holdout.metrics import metric_named
+    >>> metric_named("mae:0:10").score(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    0.9
+    """
+    word, *numbers = text.split(":")
+    try:
+        if word in _PLAIN and not numbers:
+            return _PLAIN[word]
+        if word == "top" and len(numbers) == 1:
+            return _Top(int(numbers[0]))
+        low, high = numbers
+        return _RANGED[word](float(low), float(high))
+    except (KeyError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"metric must be one of {', '.join(METRICS)}, got {text!r}") from error
+
+
+def metric_bias(metric: Metric, truth: Values, nats: float, *, delta: float = 0.05) -> float:
+    """Return what no attack without knowledge gains above chance, from answers of so many nats.
+
+    sqrt((nats + ln(1/delta))/(2 N)), N the metric's `tail`: one bound for a fixed submission, and
+    the number of transcripts of them, as in Feldman, Frostig and Hardt (2019), Theorem 3.1. Never
+    above what a perfect score gains.
+
+    Parameters
+    ----------
+    metric : Metric
+    truth : array of shape (n,)
+        The hidden values.
+    nats : float
+        From `bounds.transcript_nats`; at least 0.
+    delta : float, default 0.05
+        How often more may be gained, in (0, 1).
+    """
+    exponent = (nats + math.log(1 / checks.level(delta, "delta"))) / (2 * metric.tail(truth))
+    return min(math.sqrt(exponent), 1 - metric.chance(truth))
+
+
+def _labels(values: ArrayLike, shape: tuple[int, ...], n_classes: int) -> Ints:
+    """Return submitted labels of this shape in 0..n_classes-1."""
+    try:
+        # Numbers beyond 64 bits come out negative, and are refused as such.
+        with np.errstate(invalid="ignore"):
+            array = checks.classes(np.ravel(_shaped(values, shape)), "labels")
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(
+            f"labels must be {shape[0]} integers in a row, got lists within it"
+        ) from error
+    if len(array) and array.max() >= n_classes:
+        place = int(np.flatnonzero(array >= n_classes)[0])
+        raise InputError(
+            f"labels must be in 0..{n_classes - 1}, got {array[place]} in row "
+            f"{place // math.prod(shape[1:])}: count the classes from 0"
+        )
+    return array.reshape(shape)
+
+
+def _floats(
+    values: ArrayLike, shape: tuple[int, ...], low: float, high: float, name: str = "predictions"
+) -> Floats:
+    try:
+        array = checks.floats(np.ravel(_shaped(values, shape)), name)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{name} must be numbers of shape {shape}") from error
+    outside = np.flatnonzero((array < low) | (array > high))
+    if not len(array) or outside.size:
+        got = f"{array[outside[0]]:g} in row {outside[0] // math.prod(shape[1:])}"
+        raise InputError(
+            f"{name} must be in [{low:g}, {high:g}], got {got if len(array) else 'none'}"
+        )
+    return array.reshape(shape)
+
+
+def _shaped(values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.generic]:
+    array = np.asarray(values)
+    if len(shape) > 1 and array.shape != shape:
+        raise InputError(f"a submission must have the shape {shape}, got {array.shape}")
+    if len(shape) == 1:
+        return checks.vector(array, "labels", length=shape[0])
+    return array
+
+
+def _sizes(truth: Values) -> Floats:
+    """Return how many examples the classes that occur have."""
+    return np.unique(truth, return_counts=True)[1].astype(np.float64)
+
+
+def _frequencies(truth: Values) -> Floats:
+    return np.asarray(_sizes(truth) / len(truth))

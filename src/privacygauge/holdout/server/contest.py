@@ -1,0 +1,195 @@
+"""What makes a board a contest: dates, a limit a day, invitations, and submissions for the end."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
+
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout.server.accounts import add_account, checked_name, known_account
+from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.schema import (
+    ACCOUNT,
+    BOARD,
+    FINAL,
+    INVITATION,
+    PHASE,
+    SUBMISSION,
+)
+
+_MOST_INVITED = 10_000
+_LONGEST = {"title": 200, "rules": 20_000}
+
+
+class ClosedError(BudgetError):
+    """A submission outside of the contest's dates, or one too many of a day."""
+
+
+def describe(
+    engine: Engine,
+    *,
+    title: str | None = None,
+    rules: str | None = None,
+    per_day: int | None = None,
+    finals: int | None = None,
+) -> None:
+    """Set what is given; the rest stays as it was.
+
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+        Of a board's database.
+    title, rules : str, optional
+        For the page: at most 200 characters, and 20,000 in any number of lines.
+    per_day : int, optional
+        Submissions of one account on one day in UTC, at least 1.
+    finals : int, optional
+        How many submissions an account may choose to be judged by in the end, at least 1.
+    """
+    for name, text in (("title", title), ("rules", rules)):
+        if text is not None and not 1 <= len(text) <= _LONGEST[name]:
+            raise InputError(f"{name} must be 1 to {_LONGEST[name]} characters, got {len(text)}")
+    for name, number in (("per_day", per_day), ("finals", finals)):
+        if number is not None and number < 1:
+            raise InputError(f"{name} must be at least 1, got {number}")
+    given = {"title": title, "rules": rules, "per_day": per_day, "finals": finals}
+    given = {name: value for name, value in given.items() if value is not None}
+    with writing(engine) as connection:
+        if board_row(connection) is None:
+            raise InputError("the database holds no board yet: start the server first")
+        if given:
+            connection.execute(update(BOARD).values(given))
+
+
+def set_phase(engine: Engine, name: str, opens: str, closes: str) -> None:
+    """Take submissions between two moments in ISO 8601, UTC where no zone is given.
+
+    A phase of this name is replaced. With one phase or more nothing is taken outside of them.
+    """
+    moments = [_moment(opens, "opens"), _moment(closes, "closes")]
+    if moments[0] >= moments[1]:
+        raise InputError(f"closes must be after opens, got {opens} and {closes}")
+    row = {"name": checked_name(name), "opens": moments[0], "closes": moments[1]}
+    with writing(engine) as connection:
+        connection.execute(delete(PHASE).where(PHASE.c.name == name))
+        connection.execute(insert(PHASE).values(row))
+
+
+def phases(connection: Connection) -> list[RowMapping]:
+    """Return the phases in the order in which they open."""
+    return list(connection.execute(select(PHASE).order_by(PHASE.c.opens)).mappings())
+
+
+def ended(connection: Connection, now: str) -> bool:
+    """Return whether there were phases, and all are over."""
+    found = phases(connection)
+    return bool(found) and all(phase["closes"] <= now for phase in found)
+
+
+def check_open(connection: Connection, now: str) -> None:
+    """Raise `ClosedError` where no phase takes submissions at this moment."""
+    found = phases(connection)
+    if not found or any(phase["opens"] <= now < phase["closes"] for phase in found):
+        return
+    coming = [phase for phase in found if phase["opens"] > now]
+    if coming:
+        opens = coming[0]
+        raise ClosedError(f"the phase {opens['name']} opens at {opens['opens']}: come back then")
+    last = max(found, key=lambda phase: str(phase["closes"]))
+    raise ClosedError(f"the last phase, {last['name']}, closed at {last['closes']}")
+
+
+def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now: str) -> None:
+    """Raise `ClosedError` where an account has made all submissions of this day."""
+    limits = [each["per_day"] for each in (board, holder) if each["per_day"] is not None]
+    if not limits:
+        return
+    most = min(limits)
+    today = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.time >= now[:10]
+    made = connection.execute(select(func.count()).select_from(SUBMISSION).where(*today)).scalar()
+    if made is not None and made >= most:
+        raise ClosedError(
+            f"{holder['name']} may make {most} submissions a day, and has made them: the next day "
+            "begins at midnight UTC"
+        )
+
+
+def invite(engine: Engine, number: int) -> list[str]:
+    """Return so many codes; whoever has one may make one account. They are kept nowhere."""
+    if not 1 <= number <= _MOST_INVITED:
+        raise InputError(f"invitations must be 1 to {_MOST_INVITED}, got {number}")
+    codes = [secrets.token_urlsafe(24) for _ in range(number)]
+    with writing(engine) as connection:
+        connection.execute(insert(INVITATION), [{"digest": _digest(code)} for code in codes])
+    return codes
+
+
+def sign_up(engine: Engine, code: str, name: str) -> str:
+    """Return the token of a new account for who has an invitation, which is then used up.
+
+    Raises
+    ------
+    InputError
+        If the code is wrong or used, or the name is taken or breaks a rule.
+    """
+    row = INVITATION.c.digest == _digest(code)
+    free = update(INVITATION).where(row, INVITATION.c.account_id.is_(None))
+    with reading(engine) as connection:
+        found = connection.execute(select(INVITATION).where(row)).mappings().one_or_none()
+    if found is None or found["account_id"] is not None:
+        raise InputError("the invitation is wrong, or was used: ask the board's owner")
+    token = add_account(engine, name)
+    with writing(engine) as connection:
+        account = known_account(connection, name)["id"]
+        if connection.execute(free.values(account_id=account)).rowcount == 1:
+            return token
+        # Two at the same time with one code: the later account goes again.
+        connection.execute(delete(ACCOUNT).where(ACCOUNT.c.id == account))
+    raise InputError("the invitation is wrong, or was used: ask the board's owner")
+
+
+def choose(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
+    """Return the submissions by which an account is judged in the end, as it chose them now.
+
+    Raises
+    ------
+    InputError
+        If there are too many, or one is not the account's own.
+    ClosedError
+        If the contest has ended.
+    """
+    chosen = sorted(set(numbers))
+    with writing(engine) as connection:
+        board = board_row(connection)
+        holder = known_account(connection, account)
+        most = 1 if board is None else board["finals"]
+        if len(chosen) > most:
+            raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
+        if ended(connection, now):
+            raise ClosedError("the contest has ended: the choice stands")
+        own = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.number.in_(chosen)
+        found = set(connection.execute(select(SUBMISSION.c.number).where(*own)).scalars())
+        if missing := [number for number in chosen if number not in found]:
+            raise InputError(f"submission {missing[0]} is not one of {account}: see its receipts")
+        connection.execute(delete(FINAL).where(FINAL.c.account_id == holder["id"]))
+        rows = [{"account_id": holder["id"], "number": number} for number in chosen]
+        if rows:
+            connection.execute(insert(FINAL), rows)
+    return chosen
+
+
+def _moment(text: str, name: str) -> str:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(f"{name} must be ISO 8601 (2026-01-31T12:00), got {text!r}") from error
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.isoformat(timespec="microseconds")
+
+
+def _digest(code: str) -> bytes:
+    return hashlib.sha256(code.encode("utf-8", "surrogatepass")).digest()

@@ -1,0 +1,178 @@
+"""How a contest ends: each team's chosen submission on the points that no answer was about."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import norm, spearmanr
+from sqlalchemy import Connection, Engine, RowMapping, false, select
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate.rates import less, wilson
+from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.server.database import reading
+from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
+
+_PERFECT_TIES = 1e-12
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one team ends with."""
+
+    place: int
+    """By the private score, from 1; of equal ones the earlier submission first."""
+    account: str
+    """The team."""
+    submission: int
+    """Which one it is judged by: of those it chose the best on the private points; without a
+    choice the one that the board showed as its best, or its last."""
+    private: float
+    """Its exact score on the points that no answer was about."""
+    public: float
+    """On those that answers were about."""
+    public_place: int
+    """By `public`."""
+    difference: float
+    """`public` less `private`: what it was overfitted by, and luck."""
+    low: float
+    """Lower limit of the difference."""
+    high: float
+    """Upper limit."""
+    p_value: float
+    """Of "both parts are equally easy for it", two-sided, after Holm's correction over teams."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """All teams' results."""
+
+    results: tuple[Result, ...]
+    """By place."""
+    level: float
+    """Of each interval."""
+
+    @property
+    def mean_difference(self) -> float:
+        """Public less private score, averaged over teams. They share the points: no interval."""
+        return float(np.mean([each.difference for each in self.results]))
+
+    @property
+    def ranks(self) -> float:
+        """The rank correlation of public and private scores; not a number for one team."""
+        if len(self.results) < 2:
+            return math.nan
+        public, private = zip(*((x.public, x.private) for x in self.results), strict=True)
+        if len({*public}) == 1 or len({*private}) == 1:
+            return math.nan
+        return float(spearmanr(public, private).statistic)
+
+
+def ending(engine: Engine, *, level: float = 0.95) -> Ending:
+    """Return every team's public and private score, and the interval of their difference.
+
+    The two parts share no points, so that their errors are independent. Of an accuracy each has a
+    Wilson interval, combined as Newcombe does; of another metric the standard deviation is taken
+    to be as large as it can be (`Metric.points`), so that the interval is rather too wide.
+
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+        Of a board that was begun with a public share.
+    level : float
+        In (0, 1), of each team's interval.
+
+    Raises
+    ------
+    InputError
+        If no points were kept for the end.
+
+    Sources
+    -------
+    Roelofs et al., "A Meta-Analysis of Overfitting in Machine Learning" (2019), which compares
+    the public and the private accuracy of each submission; Newcombe (1998), method 10.
+    """
+    with reading(engine) as connection:
+        return ending_of(connection, level)
+
+
+def ending_of(connection: Connection, level: float = 0.95) -> Ending:
+    """Return `ending` within a transaction."""
+    board = connection.execute(select(BOARD)).mappings().one_or_none()
+    if board is None or board["public"] is None:
+        raise InputError(
+            "the board keeps no points for the end: begin one with --public, such as --public 0.3"
+        )
+    rows = _judged(connection)
+    # Of equal ones the earlier: sorting is stable, and rows are in the order of submissions.
+    private = sorted(rows, key=lambda row: -row["private"])
+    public = sorted(rows, key=lambda row: -row["public"])
+    gaps = [_gap(board, row, level) for row in private]
+    p_values = holm(np.array([p for _, p in gaps])) if gaps else np.empty(0)
+    found = [
+        Result(
+            place,
+            row["name"],
+            row["number"],
+            row["private"],
+            public=row["public"],
+            public_place=public.index(row) + 1,
+            difference=gap.value,
+            low=gap.low,
+            high=gap.high,
+            p_value=float(p),
+        )
+        for place, (row, (gap, _), p) in enumerate(zip(private, gaps, p_values, strict=True), 1)
+    ]
+    return Ending(tuple(found), level)
+
+
+def _judged(connection: Connection) -> list[RowMapping]:
+    """Return the submission that each team is judged by, in the order of submissions."""
+    teams = select(ACCOUNT).where(ACCOUNT.c.used > 0, ACCOUNT.c.hidden == false())
+    chosen: dict[int, list[int]] = {}
+    for row in connection.execute(select(FINAL)):
+        chosen.setdefault(row.account_id, []).append(row.number)
+    rows: list[RowMapping] = []
+    for team in connection.execute(teams).mappings().all():
+        numbers = chosen.get(team["id"]) or [_shown_or_last(connection, team)]
+        query = (
+            select(EXACT, ACCOUNT.c.name)
+            .join(SUBMISSION, SUBMISSION.c.number == EXACT.c.number)
+            .join(ACCOUNT)
+            .where(EXACT.c.number.in_(numbers))
+            .order_by(EXACT.c.private.desc(), EXACT.c.number)
+        )
+        rows += connection.execute(query.limit(1)).mappings().all()
+    return sorted(rows, key=lambda row: int(row["number"]))
+
+
+def _wilson(value: float, n: int, level: float) -> Estimate:
+    return Estimate(value, *wilson(value * n, n, level), level, n, "Wilson")
+
+
+def _shown_or_last(connection: Connection, team: RowMapping) -> int:
+    if team["best_number"] is not None:
+        return int(team["best_number"])
+    last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id == team["id"])
+    return int(connection.execute(last.order_by(SUBMISSION.c.number.desc())).scalars().first() or 0)
+
+
+def _gap(board: RowMapping, row: RowMapping, level: float) -> tuple[Estimate, float]:
+    """Return public less private score, and the p-value of "there is none"."""
+    parts = [(row["public"], board["points"]), (row["private"], board["private_points"])]
+    (a, n), (b, m) = parts
+    if board["metric"] == "accuracy":
+        first, second = (_wilson(value, int(size), level) for value, size in parts)
+        gap = less(first, second)
+        pooled = (a * n + b * m) / (n + m)
+        deviation = math.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
+    else:
+        deviation = math.sqrt(1 / n + 1 / m) / 2
+        half = deviation * float(norm.isf((1 - level) / 2))
+        gap = Estimate(a - b, a - b - half, a - b + half, level, int(n + m), "largest variance")
+    z = abs(gap.value) / deviation if deviation > _PERFECT_TIES else 0.0
+    return gap, float(2 * norm.sf(z))

@@ -1,0 +1,153 @@
+"""The detectors at work while a contest runs: alerts in the log, and fewer submissions a day."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sqlalchemy import Engine, RowMapping, func, insert, select, update
+
+from privacygauge.core import checks
+from privacygauge.core.seeds import stream
+from privacygauge.errors import InputError
+from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.history.detectors import detector_named
+from privacygauge.holdout.history.inspection import inspect
+from privacygauge.holdout.history.record import History, in_time
+from privacygauge.holdout.metrics import metric_named
+from privacygauge.holdout.server.board import now, unpacked
+from privacygauge.holdout.server.database import board_row, reading, writing
+from privacygauge.holdout.server.opening import public_of
+from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
+
+ALERT = "alert"
+_FEWEST, _GROWTH = 20, 1.1
+"""Submissions before the first look, and how many more there are at the next."""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """An account that stands out for the first time."""
+
+    account: str
+    """Whose submissions they are."""
+    reason: str
+    """What was found, as it stands in the log of actions."""
+    p_value: float
+    """How likely that is at most for honest work, after Holm's correction over this look."""
+
+
+def look(
+    engine: Engine,
+    *,
+    labels: ArrayLike | None = None,
+    throttle: int | None = None,
+    level: float = 0.95,
+) -> tuple[Alert, ...]:
+    """Return the accounts that newly stand out in a board's log, and write them down.
+
+    Nothing is looked at before the log has grown by a tenth since the last look. Look number j
+    spends 6/(pi j)^2 of 1 - `level`, which adds up to all of it: an honest contest has no alert,
+    however long it is watched, with at least the probability `level`.
+
+    Parameters
+    ----------
+    engine : sqlalchemy.Engine
+        Of a board's database.
+    labels : array_like of shape (n,), optional
+        The hidden labels: with them, and submissions that are kept, more is found.
+    throttle : int, optional
+        Submissions a day that are left to an account that stands out, at least 0; by default as
+        many as before. `actions.show_account` lifts it.
+    level : float
+        In (0, 1).
+
+    Raises
+    ------
+    InputError
+        If there is no board.
+    """
+    if throttle is not None and throttle < 0:
+        raise InputError(f"throttle must be at least 0, got {throttle}")
+    alpha = 1 - checks.level(level)
+    with writing(engine) as connection:
+        board = board_row(connection)
+        if board is None:
+            raise InputError("the database holds no board yet: start the server first")
+        if board["used"] < max(_FEWEST, math.ceil(_GROWTH * board["looked_at"])):
+            return ()
+        number = board["looks"] + 1
+        connection.execute(update(BOARD).values(looks=number, looked_at=board["used"]))
+    history = recorded(engine, board, labels)
+    found = inspect(history, stream(number, "points")).evidence
+    if not found:
+        return ()
+    most = alpha * 6 / (math.pi * number) ** 2
+    adjusted = holm(np.array([each.p_value for each in found]))
+    alerts: dict[str, Alert] = {}
+    for place in np.argsort(adjusted, kind="stable"):
+        if adjusted[place] <= most:
+            title = detector_named(found[place].detector).title
+            for name in found[place].accounts:
+                reason = f"{title}: {found[place].says}"[:500]
+                alerts.setdefault(name, Alert(name, reason, float(adjusted[place])))
+    return tuple(each for each in alerts.values() if _raised(engine, each, throttle))
+
+
+def recorded(engine: Engine, board: RowMapping, labels: ArrayLike | None) -> History:
+    """Return a board's log as a history: exact scores, and the answers where they were kept.
+
+    Answers and labels are those of the points that the guard answers about.
+    """
+    metric, public = metric_named(board["metric"]), public_of(board)
+    kept = board["keep"] and metric.form == "i" and metric.width(board["n_classes"]) == 1
+    query = (
+        select(SUBMISSION.c.number, SUBMISSION.c.score, ACCOUNT.c.name, EXACT.c.public)
+        .join(ACCOUNT)
+        .join(EXACT, EXACT.c.number == SUBMISSION.c.number)
+        .where(SUBMISSION.c.number <= board["used"])
+        .order_by(SUBMISSION.c.number)
+    )
+    if kept:
+        query = query.add_columns(KEPT.c.content).join(KEPT, KEPT.c.number == SUBMISSION.c.number)
+    with reading(engine) as connection:
+        rows = connection.execute(query).mappings().all()
+    seen = slice(None) if public is None else public
+    answers = None
+    if kept:
+        n, m = board["n"], board["n_classes"]
+        answers = np.stack([unpacked(bytes(row["content"]), n, m)[seen] for row in rows])
+    truth = None if labels is None or not kept else metric.truth(labels, None)[0][seen]
+    return in_time(
+        None,
+        [row["name"] for row in rows],
+        [row["public"] for row in rows],
+        n=board["n"] if public is None else int(public.sum()),
+        n_classes=board["n_classes"] or None,
+        answers=answers,
+        labels=truth,
+        guard=board["guard"],
+        shown=[row["score"] for row in rows],
+        metric=board["metric"],
+    )
+
+
+def _raised(engine: Engine, alert: Alert, throttle: int | None) -> bool:
+    """Write an alert down, unless there is one of this account, and return whether it was new."""
+    with writing(engine) as connection:
+        board_row(connection)
+        account = connection.execute(
+            select(ACCOUNT.c.id).where(ACCOUNT.c.name == alert.account)
+        ).scalar_one()
+        same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
+        if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
+            return False
+        last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
+        row = {"number": last + 1, "time": now(), "kind": ALERT, "account_id": account}
+        connection.execute(insert(ACTION).values(**row, reason=alert.reason))
+        if throttle is not None:
+            changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
+            connection.execute(changed.values(per_day=throttle))
+    return True

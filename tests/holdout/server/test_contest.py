@@ -1,0 +1,405 @@
+"""A contest: metrics, a public and a private part, dates, invitations, CSV, finals and the end."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sklearn.metrics import roc_auc_score
+
+from privacygauge.audits.leaderboard.play import audit_leaderboard
+from privacygauge.errors import InputError
+from privacygauge.holdout.guards import default_guard
+from privacygauge.holdout.history.made import attacked_history
+from privacygauge.holdout.history.reading import read_history
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import board as boards
+from privacygauge.holdout.server import contest, open_board
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.actions import hide_account
+from privacygauge.holdout.server.ending import ending
+from privacygauge.holdout.server.hidden import read_hidden
+from privacygauge.holdout.server.rescoring import rescore
+from privacygauge.holdout.server.standings import as_csv, entries, standings
+from privacygauge.holdout.server.web import application
+from tests.holdout.server.serving import bearer, labels_of, npy
+from tests.thorough import times
+
+RNG = np.random.default_rng
+N, M = 400, 4
+TRUTH = labels_of(0, N, M)
+CSV = {"Content-Type": "text/csv"}
+
+
+@pytest.fixture
+def opened(tmp_path):
+    found = []
+
+    def made(labels=TRUTH, name="board.sqlite", **options):
+        found.append(open_board(tmp_path / name, labels, **options))
+        return found[-1]
+
+    yield made
+    for board in found:
+        board.close()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    def at(time: str) -> None:
+        moment = f"{time}:00.000000+00:00"
+        for module in ("board", "web", "standings"):
+            monkeypatch.setattr(f"privacygauge.holdout.server.{module}.now", lambda: moment)
+
+    return at
+
+
+def guess(rng, accuracy, truth=TRUTH, m=M):
+    right = rng.random(len(truth)) < accuracy
+    return np.where(right, truth, (truth + rng.integers(1, m, len(truth))) % m)
+
+
+@pytest.mark.parametrize(
+    "metric", ["auc", "f1", "rmse:0:10", "brier", "top:2", "balanced-accuracy"]
+)
+def test_a_board_of_another_metric(opened, metric):
+    rng = RNG(0)
+    truth = rng.uniform(0, 10, N) if metric.startswith("rmse") else labels_of(1, N, 2)
+    sent = {
+        "auc": rng.normal(size=N) + truth,
+        "f1": truth,
+        "rmse:0:10": rng.uniform(0, 10, N),
+        "brier": rng.random(N),
+        "top:2": np.tile([0, 1], (N, 1)),
+        "balanced-accuracy": truth,
+    }[metric]
+    board = opened(truth, metric=metric, keep=True)
+    board.admit("ann")
+    receipt = board.submit("ann", sent, key="one")
+    step = board.guard.step
+    exact = board.holdout.metric.score(board.holdout.metric.submission(sent, N, 2), truth)
+    assert board.guard == default_guard(board.holdout.metric.points(truth))
+    assert abs(receipt.score - exact) <= step / 2 + 1 / N
+    assert board.submit("ann", sent, key="one") == receipt
+    again = opened(truth)  # the metric is that of the database
+    assert again.holdout.metric == board.holdout.metric
+    with pytest.raises(InputError, match=r"belongs to the metric .*, got accuracy"):
+        opened(truth if truth.dtype.kind == "i" else np.zeros(N, int), metric="accuracy")
+    rescored = Path(str(board.engine.url.database)).with_name("again.sqlite")
+    assert rescore(board.engine, rescored, truth).changed == 0
+
+
+def test_over_http_a_metric_takes_scores_and_matrices(opened):
+    truth, rng = labels_of(2, 30, 3), RNG(1)
+    board = opened(truth, metric="brier", guard="exact")
+    token = add_account(board.engine, "ann")
+    p = rng.dirichlet(np.ones(3), 30)
+    with TestClient(application(board)) as client:
+        head = bearer(token) | {"Content-Type": "application/octet-stream"}
+        sent = [
+            client.post("/submissions", content=npy(x), headers=head) for x in (p, p.T.copy().T)
+        ]
+        wrong = client.post("/submissions", content=npy(p * 2), headers=head)
+        lines = "\n".join(f"{i},{','.join(map(repr, row.tolist()))}" for i, row in enumerate(p))
+        text = client.post(
+            "/submissions", content=f"id,a,b,c\n{lines}\n", headers=bearer(token) | CSV
+        )
+        assert client.get("/board").json()["metric"] == "brier"
+    assert {each.json()["score"] for each in (*sent, text)} == {sent[0].json()["score"]}
+    assert wrong.status_code == 422
+    assert "must be in [0, 1]" in wrong.json()["detail"]
+
+
+def test_csv_in_any_order_of_ids(opened, tmp_path):
+    names = [f"p{i:03}" for i in range(N)]
+    rows = "".join(f"{name},{label}\n" for name, label in zip(names, TRUTH, strict=True))
+    (tmp_path / "labels.csv").write_text(f"id,label\n{rows}")
+    values, ids = read_hidden(tmp_path / "labels.csv")
+    assert values.tolist() == TRUTH.tolist()
+    assert ids == tuple(names)
+    board = opened(guard="exact")
+    object.__setattr__(board, "ids", ids)
+    token = add_account(board.engine, "ann")
+    order = RNG(3).permutation(N)
+    lines = [f"{names[i]},{TRUTH[i]}" for i in order]
+    with TestClient(application(board)) as client:
+
+        def send(text):
+            answer = client.post("/submissions", content=text, headers=bearer(token) | CSV)
+            return answer.status_code, answer.json()
+
+        status, receipt = send("\n".join(["id,label", *lines]))
+        assert (status, receipt["score"]) == (200, 1.0)
+        assert receipt["digest"] == board.submit("ann", TRUTH).digest
+        for text, says in [
+            ("", "begin with the line id,label"),
+            ("\n".join(lines), "begin with the line id,label"),
+            ("\n".join(["id,label", *lines[1:]]), "1 ids are missing"),
+            ("\n".join(["id,label", *lines, lines[0]]), "is unknown, or given twice"),
+            ("\n".join(["id,label", *lines[1:], "zzz,1"]), "the id 'zzz' is unknown"),
+            ("\n".join(["id,label", f"{names[0]},x", *lines[1:]]), "line 2 must have 1 numbers"),
+            (b"\xff\xfe\x00", "CSV in UTF-8"),
+        ]:
+            status, found = send(text)
+            assert (status, says in found["detail"]) == (422, True), found
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "auc"])
+def test_no_answer_depends_on_the_private_points(opened, metric):
+    """Whatever is changed there, every guard's answers stay, and so does the page."""
+    truth = labels_of(4, N, 2)
+    for guard in ("exact", "noise:0.05", "ladder:0.05", "calibrated"):
+        board = opened(truth, f"{guard[:5]}.sqlite", guard=guard, public=0.3, metric=metric)
+        assert (len(board.holdout), board.n) == (pytest.approx(0.3 * N, abs=1), N)
+        for name in ("ann", "bea"):
+            board.admit(name)
+        rng = RNG(5)
+        for _ in range(6):
+            sent = rng.integers(0, 2, N)
+            other = np.where(board.public, sent, 1 - sent)
+            assert board.submit("ann", sent).score == board.submit("bea", other).score
+        ann, bea = standings(board).places
+        assert ann.score == bea.score
+        assert standings(board).ending is None
+        assert "private" not in str([vars(each) for each in (ann, bea)])
+
+
+def test_the_public_points_are_of_every_class_and_stay_the_same(opened):
+    board = opened(public=0.25)
+    share = np.bincount(TRUTH[board.public]) / np.bincount(TRUTH)
+    assert abs(share - 0.25).max() < 0.02
+    assert (opened().public == board.public).all()
+    with pytest.raises(InputError, match=r"public must be a share in \(0, 1\), got 1"):
+        opened(name="other.sqlite", public=1.0)
+    plain = opened(name="plain.sqlite")
+    with pytest.raises(InputError, match="keeps no points for the end"):
+        ending(plain.engine)
+    with pytest.raises(InputError, match="was begun without a private part"):
+        opened(name="plain.sqlite", public=0.5)
+
+
+def overfit(board, name, rounds, rng):
+    """Submit random files, and then the majority of those that scored better than the median."""
+    board.admit(name)
+    rows = rng.integers(0, 2, (rounds, board.n))
+    scores = np.array([board.submit(name, row).score for row in rows])
+    better = rows[scores > np.median(scores)]
+    worse = rows[scores <= np.median(scores)]
+    return board.submit(name, (better.mean(axis=0) > worse.mean(axis=0)).astype(int)).number
+
+
+def test_the_end_shows_who_overfitted(opened):
+    truth = labels_of(6, 2_000, 2)
+    board = opened(truth, public=0.5, guard="exact", keep=True)
+    rng = RNG(6)
+    for team in range(5):
+        board.admit(f"team-{team}")
+        for _ in range(3):
+            board.submit(f"team-{team}", guess(rng, 0.8 - 0.04 * team, truth, 2))
+    overfit(board, "tuner", 300, rng)
+    board.admit("gone")
+    board.submit("gone", truth)
+    hide_account(board.engine, "gone", "two accounts")
+    found = ending(board.engine)
+    assert [each.place for each in found.results] == [1, 2, 3, 4, 5, 6]
+    assert [each.account for each in found.results[:2]] == ["team-0", "team-1"]
+    tuner = next(each for each in found.results if each.account == "tuner")
+    assert tuner.low > 0.05
+    assert tuner.p_value < 0.001
+    assert tuner.public_place < 6 or tuner.public > 0.6
+    for each in found.results:
+        if each.account != "tuner":
+            assert each.p_value > 0.05
+            assert each.low < each.difference < each.high
+    assert found.mean_difference == pytest.approx(np.mean([x.difference for x in found.results]))
+    assert 0 < found.ranks <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", ["accuracy", "auc"])
+def test_the_interval_of_the_difference_covers_and_honest_teams_are_not_accused(opened, metric):
+    """Submissions that owe nothing to answers: the truth is no difference, but for luck."""
+    covered, accused, rounds = 0, 0, times(100)
+    for i in range(rounds):
+        rng = RNG(i)
+        truth = labels_of(i, 300, 2)
+        board = opened(truth, f"{i}.sqlite", public=0.5, guard="calibrated", metric=metric)
+        for team in range(3):
+            board.admit(f"team-{team}")
+            board.submit(f"team-{team}", guess(rng, 0.8, truth, 2))
+        found = ending(board.engine).results
+        covered += sum(each.low <= 0 <= each.high for each in found)
+        accused += min(each.p_value for each in found) < 0.05
+        board.close()
+    assert covered >= 0.9 * 3 * rounds
+    assert accused <= 0.1 * rounds
+
+
+def test_private_scores_are_those_of_the_chosen_submission(opened):
+    truth = labels_of(7, N, 2)
+    board = opened(truth, public=0.5, metric="auc", guard="exact")
+    board.admit("ann")
+    board.admit("bea")
+    sent = [RNG(i).normal(size=N) + truth * s for i, s in enumerate((0.5, 2.0, 1.0))]
+    numbers = [board.submit("ann", each).number for each in sent]
+    other = board.submit("bea", sent[0]).number
+    contest.describe(board.engine, finals=2)
+    for chosen, judged in ([], 1), ([numbers[0]], 0), ([numbers[0], numbers[2]], 2):
+        assert contest.choose(board.engine, "ann", chosen, boards.now()) == chosen
+        ann = next(x for x in ending(board.engine).results if x.account == "ann")
+        hidden = ~board.public
+        assert ann.submission == numbers[judged]
+        assert ann.private == pytest.approx(roc_auc_score(truth[hidden], sent[judged][hidden]))
+    with pytest.raises(InputError, match="at most 2 submissions can be chosen, got 3"):
+        contest.choose(board.engine, "ann", numbers, boards.now())
+    with pytest.raises(InputError, match=f"submission {other} is not one of ann"):
+        contest.choose(board.engine, "ann", [other], boards.now())
+
+
+def test_phases_and_a_limit_a_day(opened, clock):
+    board = opened(public=0.5, guard="exact", budget=Budget(per_account=100))
+    token = add_account(board.engine, "ann")
+    contest.set_phase(board.engine, "first", "2026-03-01", "2026-03-10T12:00")
+    contest.set_phase(board.engine, "second", "2026-03-20T01:00+01:00", "2026-03-25")
+    contest.describe(
+        board.engine, title="Autumn <contest>", rules="Be fair.\nOne team, one account.", per_day=2
+    )
+    with TestClient(application(board)) as client:
+
+        def send():
+            answer = client.post("/submissions", json=TRUTH.tolist(), headers=bearer(token))
+            return answer.status_code, answer.json().get("detail", "")
+
+        clock("2026-02-28T23:59")
+        assert send() == (403, "the phase first opens at 2026-03-01T00:00:00.000000+00:00: come "
+                          "back then")  # fmt: skip
+        clock("2026-03-01T00:00")
+        assert [send()[0] for _ in range(3)] == [200, 200, 403]
+        assert "ann may make 2 submissions a day, and has made them" in send()[1]
+        clock("2026-03-02T00:00")
+        assert send()[0] == 200
+        clock("2026-03-15T00:00")
+        assert "second opens at 2026-03-20T00:00" in send()[1]
+        assert client.get("/board").json()["ending"] is None
+        clock("2026-03-25T00:00")
+        assert "the last phase, second, closed at" in send()[1]
+        closed = client.put("/account/finals?number=1", headers=bearer(token))
+        assert (closed.status_code, "has ended" in closed.json()["detail"]) == (403, True)
+        seen = client.get("/board").json()
+        assert [each["account"] for each in seen["ending"]["results"]] == ["ann"]
+        page = client.get("/").text
+    for text in ("Autumn &lt;contest&gt;", "One team, one account.", "Final standings", "first"):
+        assert text in page
+    assert "<contest>" not in page
+
+
+def test_who_has_an_invitation_makes_one_account(opened):
+    board = opened(guard="exact")
+    codes = contest.invite(board.engine, 2)
+    with TestClient(application(board)) as client:
+
+        def sign_up(code, name):
+            return client.post("/accounts", params={"invitation": code, "name": name})
+
+        made = sign_up(codes[0], "ann")
+        assert made.status_code == 200
+        head = bearer(made.json()["token"])
+        assert client.post("/submissions", json=TRUTH.tolist(), headers=head).status_code == 200
+        taken = sign_up(codes[1], "ann")
+        assert (taken.status_code, "an account ann already" in taken.json()["detail"]) == (
+            422,
+            True,
+        )
+        for code in (codes[0], "wrong"):
+            assert "was used" in sign_up(code, "bea").json()["detail"]
+        assert sign_up(codes[1], "bea").status_code == 200
+        number = client.get("/submissions", headers=head).json()[0]["number"]
+        assert client.put(f"/account/finals?number={number}", headers=head).json() == [number]
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda e: contest.describe(e, per_day=0), "per_day must be at least 1, got 0"),
+        (lambda e: contest.describe(e, title=""), "title must be 1 to 200 characters"),
+        (lambda e: contest.set_phase(e, "a", "soon", "2026-01-01"), "opens must be ISO 8601"),
+        (lambda e: contest.set_phase(e, "a", "2026-02-01", "2026-01-01"), "closes must be after"),
+        (lambda e: contest.invite(e, 0), "invitations must be 1 to 10000, got 0"),
+    ],
+)
+def test_what_is_wrong(opened, call, says):
+    with pytest.raises(InputError, match=says):
+        call(opened().engine)
+
+
+def test_a_database_of_the_version_before_goes_on(opened, tmp_path):
+    board = opened(guard="exact")
+    board.admit("ann")
+    first = board.submit("ann", TRUTH)
+    board.close()
+    with sqlite3.connect(tmp_path / "board.sqlite") as old:
+        for name in ("exact", "final", "phase", "invitation"):
+            old.execute(f"DROP TABLE {name}")
+        added = ("metric", "public", "points", "private_points", "per_day", "finals", "title")
+        for name in (*added, "rules", "looks", "looked_at"):
+            old.execute(f"ALTER TABLE board DROP COLUMN {name}")
+        old.execute("ALTER TABLE account DROP COLUMN per_day")
+        old.execute("UPDATE privacygauge_schema SET version = 2")
+    old.close()
+    again = opened()
+    assert again.submit("ann", TRUTH).number == first.number + 1
+    assert standings(again).metric == "accuracy"
+    assert [row["exact"] for row in entries(again.engine, exact=True)] == [None, 1.0]
+
+
+def attacked_board(opened, tmp_path, guard):
+    """Return the log, as a file, of a board that honest teams and an attack submitted to."""
+    history = attacked_history(RNG(8), "nb", n=400, m=2, teams=4, submissions=10, queries=80)
+    board = opened(history.labels, guard=guard)
+    for account, row in zip(history.accounts, history.answers, strict=True):
+        board.admit(account)
+        board.submit(account, row)
+    found = {}
+    for exact in (False, True):
+        file = tmp_path / f"{exact}.csv"
+        file.write_text(as_csv(entries(board.engine, exact=exact)), encoding="utf-8")
+        found[exact] = read_history(file, n=400, n_classes=2)
+    return history, found
+
+
+def test_the_log_behind_a_guard_shows_what_its_answers_hide(opened, tmp_path):
+    history, found = attacked_board(opened, tmp_path, None)
+    hidden, exact = (audit_leaderboard(found[behind]) for behind in (False, True))
+    assert hidden.suspects == ()
+    assert exact.suspects == ("attacker-0",)
+    assert exact.evidence == "exact scores behind the guard ladder:0.05"
+    assert exact.submissions.scores.tolist() == history.scores.tolist()
+    assert not any("recorded answers" in warning for warning in exact.origin.warnings)
+
+
+@pytest.mark.parametrize("guard", ["exact", "round:2", "calibrated", "ladder:0.05"])
+def test_a_log_that_was_changed_does_not_fit_its_guard(opened, tmp_path, guard):
+    _, found = attacked_board(opened, tmp_path, guard)
+    shown = found[True].shown.copy()
+    shown[7] += 0.25
+    object.__setattr__(found[True], "shown", shown)
+    (warning,) = [w for w in audit_leaderboard(found[True]).origin.warnings if "recorded" in w]
+    assert warning.startswith("1 of ")
+
+
+def test_the_log_of_another_metric_leaves_accuracies_out(opened, tmp_path):
+    truth = labels_of(9, N, 2)
+    board = opened(truth, metric="auc", guard="exact")
+    board.admit("ann")
+    for i in range(30):
+        board.submit("ann", RNG(i).normal(size=N) + truth)
+    (tmp_path / "log.csv").write_text(as_csv(entries(board.engine)))
+    history = read_history(tmp_path / "log.csv", n=N, n_classes=2)
+    assert (history.metric, history.exact, history.counted) == ("auc", False, False)
+    audit = audit_leaderboard(history)
+    assert audit.findings == ()
+    assert any("The scores are auc" in warning for warning in audit.origin.warnings)
+    assert any("auc, not right answers" in each.reason for each in audit.origin.skipped)

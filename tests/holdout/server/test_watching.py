@@ -1,0 +1,89 @@
+"""A board that is watched: attacks are stopped on their way, honest teams are left alone."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout.history.made import attacked_history, honest_history
+from privacygauge.holdout.server import open_board
+from privacygauge.holdout.server.actions import action_rows, show_account
+from privacygauge.holdout.server.watching import look
+from tests.thorough import times
+
+RNG = np.random.default_rng
+
+
+def watched(folder, history, *, keep, labels, throttle=0):
+    """Return a board after a history, its alerts, and how many submissions were refused."""
+    board = open_board(folder / "board.sqlite", history.labels, keep=keep)
+    alerts, refused = [], 0
+    for account, row in zip(history.accounts, history.answers, strict=True):
+        board.admit(account)
+        try:
+            board.submit(account, row)
+        except BudgetError:
+            refused += 1
+        alerts += look(board.engine, labels=history.labels if labels else None, throttle=throttle)
+    return board, alerts, refused
+
+
+@pytest.mark.parametrize(
+    ("attack", "keep", "labels"),
+    [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
+)
+def test_an_attack_is_stopped_on_its_way(tmp_path, attack, keep, labels):
+    history = attacked_history(RNG(1), attack, n=300, m=2, teams=2, submissions=8, queries=100)
+    board, alerts, refused = watched(tmp_path, history, keep=keep, labels=labels)
+    assert [alert.account for alert in alerts] == ["attacker-0"]
+    assert refused > 25
+    (row,) = action_rows(board.engine)
+    assert (row["action"], row["account"], row["reason"]) == ("alert", "attacker-0",
+                                                              alerts[0].reason)  # fmt: skip
+    with pytest.raises(BudgetError, match="attacker-0 may make 0 submissions a day"):
+        board.submit("attacker-0", history.answers[0])
+    show_account(board.engine, "attacker-0", "they explained it")
+    board.submit("attacker-0", history.answers[0])
+    board.close()
+
+
+@pytest.mark.slow
+def test_honest_contests_are_watched_without_an_alert(tmp_path):
+    found = 0
+    for i in range(times(40)):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        history = honest_history(RNG(i), n=200, m=2, teams=4, submissions=12)
+        board, alerts, _ = watched(folder, history, keep=True, labels=True)
+        found += bool(alerts)
+        board.close()
+    assert found <= times(40) * 0.05
+
+
+def test_looks_are_few_and_share_the_level(tmp_path):
+    board = open_board(tmp_path / "board.sqlite", np.arange(100) % 2)
+    board.admit("ann")
+    rng, looks = RNG(0), 0
+    for _ in range(100):
+        board.submit("ann", rng.integers(0, 2, 100))
+        with suppress(InputError):
+            look(board.engine, level=1 - 1e-12)
+        with board.engine.connect() as connection:
+            looks = connection.exec_driver_sql("SELECT looks FROM board").scalar()
+    # 20, 22, 25, 28, ...: one more with each tenth.
+    assert 10 < looks < 20
+    board.close()
+
+
+def test_there_must_be_a_board(tmp_path):
+    from privacygauge.holdout.server.database import connect
+
+    engine = connect(tmp_path / "empty.sqlite")
+    with pytest.raises(InputError, match="holds no board yet"):
+        look(engine)
+    with pytest.raises(InputError, match="throttle must be at least 0, got -1"):
+        look(engine, throttle=-1)
+    engine.dispose()

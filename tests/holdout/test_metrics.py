@@ -1,0 +1,259 @@
+"""Metrics: scikit-learn's numbers, the chance in them, and what nobody gains without knowledge."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn import metrics as naive
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.bounds import transcript_nats
+from privacygauge.holdout.guards import Calibrated, default_guard, guard_for, guard_named
+from privacygauge.holdout.ladder import Ladder
+from privacygauge.holdout.metrics import metric_bias, metric_named
+from privacygauge.holdout.names import GUARDS, METRICS
+from privacygauge.holdout.oracle import Holdout
+from tests.thorough import times
+
+RNG = np.random.default_rng
+PLAIN = tuple(name for name in METRICS if ":" not in name)
+NAMES = (*PLAIN, "top:2", "mae:-1:3", "mse:-1:3", "rmse:-1:3")
+TWO = ("f1", "auc")
+
+
+def drawn_truth(name, n, rng, m=3):
+    """Return hidden values with classes of unequal frequency."""
+    if name.startswith("m") or name.startswith("r"):
+        return rng.uniform(-1, 3, n)
+    if name in TWO:
+        return (rng.permutation(n) < max(1, round(n * 0.3))).astype(int)
+    return rng.choice(m, n, p=np.array([0.6, 0.3, 0.1]))
+
+
+def drawn_submission(name, truth, rng, skill=0.0, m=3):
+    """Return what a model submits; each example's error is independent of the others'."""
+    n = len(truth)
+    if ":" in name and not name.startswith("top"):
+        guess = rng.uniform(-1, 3, n)
+        return skill * truth + (1 - skill) * guess
+    logits = rng.normal(size=(n, m))
+    logits[np.arange(n), truth] += 3 * skill
+    if name == "f1":
+        return (logits[:, 1] > logits[:, 0]).astype(int)
+    if name == "auc":
+        return np.round(logits[:, 1] - logits[:, 0], 1)  # ties
+    if name.startswith("top"):
+        return np.argsort(-logits, axis=1)[:, : int(name[4:])]
+    if name == "brier":
+        return np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return logits.argmax(axis=1)
+
+
+def by_sklearn(name, submitted, truth):
+    """Return what scikit-learn makes of it."""
+    with_range = {
+        "mae": naive.mean_absolute_error,
+        "mse": lambda t, s: naive.mean_squared_error(t, s) / 4,
+        "rmse": naive.root_mean_squared_error,
+    }
+    if name == "accuracy":
+        return naive.accuracy_score(truth, submitted)
+    if name == "balanced-accuracy":
+        return naive.balanced_accuracy_score(truth, submitted)
+    if name == "f1":
+        return naive.f1_score(truth, submitted)
+    if name == "auc":
+        return naive.roc_auc_score(truth, submitted)
+    if name == "brier":
+        hidden = np.eye(3)[truth]
+        return 1 - naive.mean_squared_error(hidden, submitted) * 3 / 2
+    if name.startswith("top"):
+        ranked = np.zeros((len(truth), 3))
+        np.put_along_axis(ranked, submitted, 1.0, axis=1)
+        ranked += 1e-3 * RNG(0).random(ranked.shape)
+        return naive.top_k_accuracy_score(truth, ranked, k=submitted.shape[1], labels=range(3))
+    return 1 - with_range[name.split(":")[0]](truth, submitted) / 4
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(seed=st.integers(0, 10**6), n=st.integers(10, 60), skill=st.sampled_from([0.0, 0.5, 1.0]))
+@settings(max_examples=times(40), deadline=None)
+def test_scores_are_those_of_scikit_learn(name, seed, n, skill):
+    rng = RNG(seed)
+    truth = drawn_truth(name, n, rng)
+    if name == "balanced-accuracy":
+        truth[:3] = np.arange(3)
+    metric = metric_named(name)
+    m = 2 if name in TWO else 3 if metric.truth(truth, None)[1] else 0
+    sent = metric.submission(drawn_submission(name, truth, rng, skill), n, m)
+    assert metric.score(sent, truth) == pytest.approx(by_sklearn(name, sent, truth), abs=1e-12)
+
+
+def test_a_brier_score_of_two_classes_takes_one_probability():
+    truth, p = RNG(0).integers(0, 2, 30), RNG(1).random(30)
+    metric = metric_named("brier")
+    both = metric.submission(np.column_stack([1 - p, p]), 30, 2)
+    alone = metric.submission(p, 30, 2)
+    assert metric.score(alone, truth) == pytest.approx(1 - naive.brier_score_loss(truth, p))
+    assert metric.score(both, truth) == pytest.approx(metric.score(alone, truth))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("skill", [0.0, 0.4, 0.8])
+def test_a_score_varies_no_more_than_its_points_say(name, skill):
+    rng = RNG(5)
+    truth, metric = drawn_truth(name, 300, rng), metric_named(name)
+    scores = [
+        metric.score(drawn_submission(name, truth, rng, skill), truth) for _ in range(times(800))
+    ]
+    # A standard deviation from 400 draws is off by 3.5% itself.
+    assert np.std(scores) <= 1.1 / (2 * math.sqrt(metric.points(truth)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_knows_nothing_exceeds_chance_as_seldom_as_the_tail_says(name):
+    """For the best constant and for a random submission, the hidden values drawn again."""
+    rng, metric, n = RNG(6), metric_named(name), 60
+    fixed = drawn_truth(name, n, rng)
+    sent = [drawn_submission(name, drawn_truth(name, n, rng), rng) for _ in range(3)]
+    above = np.empty((times(2_000), len(sent)))
+    exact = name in ("balanced-accuracy", *TWO)
+    for row in above:
+        # In random order where the theory is about the order, else independent draws.
+        truth = rng.permutation(fixed) if exact else rng.choice(fixed, n)
+        row[:] = [metric.score(each, truth) - metric.chance(fixed) for each in sent]
+    for e in (0.05, 0.1, 0.2):
+        allowed = math.exp(-2 * metric.tail(fixed) * e**2)
+        noise = 4 * math.sqrt(allowed * (1 - allowed) / len(above)) + 4 / len(above)
+        assert (above >= e).mean(axis=0).max() <= allowed + noise
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("guard", ["exact", "calibrated", "noise:0.05", "default"])
+def test_the_best_of_honest_submissions_without_skill_keeps_to_the_bound(name, guard):
+    """Null histories: what the guard shows best, scored on hidden values that are drawn alike."""
+    metric, n, k, over = metric_named(name), 120, 20, 0
+    for seed in range(times(60)):
+        rng = RNG(seed)
+        truth = drawn_truth(name, n, rng)
+        chosen = (
+            default_guard(metric.points(truth))
+            if guard == "default"
+            else guard_for(guard_named(guard), metric, truth)
+        )
+        m = metric.truth(truth, None)[1]
+        oracle = Holdout(truth, m, metric).open(rng, guard=chosen)
+        sent = [drawn_submission(name, drawn_truth(name, n, rng), rng) for _ in range(k)]
+        best = sent[int(np.argmax([oracle.submit(each) for each in sent]))]
+        bound = metric_bias(metric, truth, transcript_nats(chosen, k, n, max(m, 2)))
+        over += metric.score(best, truth) > metric.chance(truth) + bound
+    assert over <= times(60) * 0.05
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_ladder_of_the_default_step_follows_nobody_s_luck(name):
+    """Submissions of equal skill: what is shown is hardly ever more than a step too high."""
+    metric, rng, far = metric_named(name), RNG(7), 0
+    for _ in range(times(40)):
+        truth = drawn_truth(name, 200, rng)
+        step = default_guard(metric.points(truth)).step
+        oracle = Holdout(truth, metric.truth(truth, None)[1], metric).open(rng, guard=Ladder(step))
+        shown = max(oracle.submit(drawn_submission(name, truth, rng, 0.4)) for _ in range(15))
+        usual = np.median([
+            metric.score(drawn_submission(name, truth, rng, 0.4), truth) for _ in range(15)
+        ])  # fmt: skip
+        far += shown > usual + 2 * step
+    assert far <= times(40) * 0.1
+
+
+def test_answers_are_multiples_of_one_in_n():
+    """With all of its digits one squared error would tell the labels of a crafted submission."""
+    truth = RNG(8).integers(0, 2, 20).astype(float)
+    metric = metric_named("mse:0:1")
+    crafted = 0.5 - 0.5 * 2.0 ** -np.arange(1, 21)
+    tells = metric.score(crafted, truth)
+    oracle = Holdout(truth, 0, metric).open(RNG(0))
+    answer = oracle.submit(crafted)
+    assert answer * 20 == pytest.approx(round(answer * 20))
+    assert answer != tells
+
+
+@pytest.mark.parametrize("guard", GUARDS)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_guard_takes_every_metric_or_says_why_not(name, guard):
+    truth = drawn_truth(name, 80, RNG(9))
+    metric = metric_named(name)
+    holdout = Holdout(truth, metric.truth(truth, None)[1], metric)
+    if guard == "ladder" and name != "accuracy":
+        with pytest.raises(
+            InputError, match=r"^guard ladder counts right answers, .*: name a step"
+        ):
+            holdout.open(RNG(0), guard=guard_named(guard))
+        return
+    oracle = holdout.open(RNG(0), guard=guard_named(guard))
+    sent = np.stack([drawn_submission(name, truth, RNG(i), 0.5) for i in range(3)])
+    answers = oracle.submit_all(sent)
+    assert ((answers >= 0) & (answers <= 1)).all()
+    again = holdout.open(RNG(0), guard=guard_named(guard)).submit_all(sent)
+    assert (answers == again).all()
+
+
+def test_calibrated_is_as_coarse_as_the_chance_in_a_metric():
+    truth = drawn_truth("auc", 400, RNG(0))
+    guard = guard_for(Calibrated(), metric_named("auc"), truth)
+    assert guard.name == f"calibrated:{min(np.bincount(truth))}"
+    assert guard_named(guard.name) == guard
+    assert guard.nats(1, 400, 2) == pytest.approx(math.log(math.isqrt(guard.points) + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("loss", "metric must be one of accuracy, .*, got 'loss'"),
+        ("top", "metric must be one of"),
+        ("top:0", "top must be at least 1"),
+        ("rmse", "metric must be one of"),
+        ("rmse:3:1", "rmse needs a range of values, got 3 to 1"),
+        ("mae:0:inf", "mae needs a range"),
+        ("auc:1", "metric must be one of"),
+    ],
+)
+def test_what_names_no_metric(text, says):
+    with pytest.raises(InputError, match=says):
+        metric_named(text)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_name_names_its_metric(name):
+    assert metric_named(name).name == name
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "says"),
+    [
+        ("f1", [0, 2, 0, 0], r"labels must be in 0\.\.1, got 2 in row 1"),
+        ("auc", [0.1, np.nan, 0, 0], "predictions must be finite, got nan in row 1"),
+        ("auc", [0.1, 0.2], "4 rows, got 2"),
+        ("brier", [0.1, 1.2, 0, 0], r"predictions must be in \[0, 1\], got 1.2 in row 1"),
+        ("brier", [[0.5, 0.6]] * 4, "probabilities must sum to 1 in every row"),
+        ("top:2", [0, 1, 0, 1], r"a submission must have the shape \(4, 2\), got \(4,\)"),
+        ("rmse:0:1", [0, 1, 2, 0], r"predictions must be in \[0, 1\], got 2 in row 2"),
+    ],
+)
+def test_submissions_that_break_a_rule(name, sent, says):
+    metric = metric_named(name)
+    with pytest.raises(InputError, match=says):
+        metric.submission(sent, 4, 0 if name.startswith("rmse") else 2)
+
+
+def test_hidden_values_that_do_not_fit():
+    with pytest.raises(InputError, match="labels must be 0 and 1, and both must occur"):
+        metric_named("auc").truth([1, 1, 1], None)
+    with pytest.raises(InputError, match=r"labels must be in \[0, 1\], got 5 in row 1"):
+        metric_named("mae:0:1").truth([0, 5], None)
+    with pytest.raises(InputError, match="has no classes"):
+        metric_named("mae:0:1").truth([0, 1], 2)
