@@ -60,7 +60,7 @@ app.add_typer(language, rich_help_panel=Group.LANGUAGE)
 app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
 for found in COMMANDS:
     if found.name != language.info.name:
-        add(holdout if found.name.startswith("holdout ") else app, found)
+        add({"holdout": holdout, "language": language}.get(found.name.split()[0], app), found)
 app.command(rich_help_panel=Group.REPORTS)(register)
 app.command(rich_help_panel=Group.PAPERS)(reproduce)
 app.command(rich_help_panel=Group.REPORTS)(resume)
