@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from privacygauge.errors import InputError
 from privacygauge.language.extraction import (
+    Suffixes,
     Writing,
     edit_distance,
     edits,
@@ -18,6 +19,7 @@ from privacygauge.language.extraction import (
     tries_needed,
     written,
 )
+from privacygauge.language.tokens import Tokens
 from tests.language.tiny_models import byte_pairs, made_texts
 
 TEXTS = made_texts(30, 6, least=5)
@@ -83,9 +85,7 @@ def test_a_text_is_answered_alone_as_among_others(gpt):
     assert together[-1] == together[0]
     for row in (0, 7, 21):
         [alone], _ = suffixes_of([TEXTS[row]], [gpt], how)
-        assert written(gpt, alone, how).log_probability[0] == pytest.approx(
-            together[row], abs=1e-4
-        )
+        assert written(gpt, alone, how).log_probability[0] == pytest.approx(together[row], abs=1e-4)
 
 
 @pytest.mark.torch
@@ -165,22 +165,33 @@ def test_as_often_as_sampling_says(gpt):
     how = Writing(4, 2, temperature=1.5, top_k=8)
     [suffixes], _ = suffixes_of(TEXTS, [gpt], how)
     before, _ = suffixes.of(0)
-    wrote = [before]
     rng = torch.Generator().manual_seed(0)
-    n = 4000
-    ids = torch.as_tensor(before).repeat(n, 1)
+    n, width = 4000, len(before)
+    ids = torch.tensor(before).repeat(n, 1)
     with torch.inference_mode():
         for _ in range(2):
-            logits = gpt.module(input_ids=ids).logits[:, -1] / 1.5
-            kept = logits.topk(8)
+            logits = gpt.module(input_ids=ids).logits[:, -1] / how.temperature
+            kept = logits.topk(how.top_k)
             drawn = torch.multinomial(kept.values.softmax(1), 1, generator=rng)
             ids = torch.cat([ids, kept.indices.gather(1, drawn)], 1)
-    pairs, counts = np.unique(ids[:, -2:].numpy(), axis=0, return_counts=True)
-    common = np.argsort(-counts)[:8]
-    for pair, count in zip(pairs[common], counts[common], strict=True):
-        expected, _ = step_by_step(gpt, wrote[0].tolist(), pair.tolist(), how)
-        share = math.exp(expected)
-        assert abs(count / n - share) < 4.5 * math.sqrt(share * (1 - share) / n)
+    rows, counts = np.unique(ids.numpy(), axis=0, return_counts=True)
+    ones = np.ones(len(rows), np.int64)
+    found = written(gpt, as_suffixes(rows, width, ones), how)
+    share = np.exp(found.log_probability)
+    assert len(rows) > 8
+    # What was never drawn is left: all shares together are at most 1.
+    assert share.sum() <= 1 + 1e-6
+    error = np.sqrt(share * (1 - share) / n) + 1 / n
+    assert (np.abs(counts / n - share) < 4.5 * error).all()
+
+
+def as_suffixes(rows, width, ones):
+    """Return rows of tokens as texts whose suffix begins at `width`."""
+    size = rows.shape[1]
+    keys = tuple(str(row) for row in rows.tolist())
+    units, starts = np.tile(np.arange(size), len(rows)), np.arange(len(rows) + 1) * size
+    tokens = Tokens(keys, rows.ravel(), units, starts, size * ones, 0 * ones, 0 * ones)
+    return Suffixes(tokens, width * ones, width * ones, (size - width) * ones)
 
 
 @given(st.floats(-40, -1e-6), st.floats(1e-3, 1 - 1e-3))

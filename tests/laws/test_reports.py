@@ -34,6 +34,7 @@ from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Origin, Plot, Report, Severity
 from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
+from tests.audits import example_extraction as extraction
 from tests.audits import example_generator as generator
 from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
@@ -164,6 +165,11 @@ REPORTS: dict[str, Callable[[], Report]] = {
         released_report.audited()
     ).report(),
     "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "extraction": lambda: extraction.example(show_texts=True).report(),
+    "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
+    "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
+    "extraction without a reference": lambda: extraction.example(reference=False).report(),
+    "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
     "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
     "vulnerable records, two of them": lambda: pg.vulnerable_records(
         hostile_table(2), k=1

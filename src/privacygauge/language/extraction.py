@@ -237,7 +237,7 @@ def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
     import torch
 
     with torch.inference_mode():
-        given, chosen, kept = torch.as_tensor(ids, device=model.source.device), [], None
+        given, chosen, kept = torch.tensor(ids, device=model.source.device), [], None
         for _ in range(n):
             out = model.module(input_ids=given, past_key_values=kept, use_cache=True)
             given, kept = out.logits[:, -1].argmax(-1, keepdim=True), out.past_key_values

@@ -25,7 +25,7 @@ _FORMS = {
 _PATTERNS = {kind: re.compile(form) for kind, form in _FORMS.items()}
 _FEWEST_DIGITS = 7
 """Of a phone number."""
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _BEGINS = re.compile(r"(?:^|[.!?:]\s+|\n\s*)[\"'(]*$")
 """What stands before the first word of a sentence."""
 _TITLES = ("Dr", "Mr", "Mrs", "Ms", "Prof")
@@ -86,9 +86,10 @@ def _names(text: str) -> Iterator[tuple[int, int]]:
     for match in _WORD.finditer(text):
         word, before = match.group(), text[max(0, match.start() - 8) : match.start()]
         begins = _BEGINS.search(before) and not before.rstrip(". ").endswith(_TITLES)
-        if not word.istitle() or len(word) == 1 or word in _TITLES or begins:
+        capital = word[0].isupper() and any(letter.islower() for letter in word)
+        if not capital or word in _TITLES or begins:
             continue
-        if span is not None and text[span[1] : match.start()] in (" ", "-", "'", "\u2019"):
+        if span is not None and text[span[1] : match.start()] in (" ", "-"):
             span = span[0], match.end()
             continue
         if span is not None:
