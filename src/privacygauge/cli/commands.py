@@ -7,6 +7,7 @@ from typing import Any
 
 from privacygauge.audits.asking import Command
 from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
+from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
 from privacygauge.audits.classifier.demo import COMMAND as DEMO
 from privacygauge.audits.defences.asks import COMMAND as DEFEND
@@ -32,6 +33,7 @@ COMMANDS: tuple[Command[Any], ...] = (
     SYNTHETIC,
     LANGUAGE,
     EXTRACT,
+    MEASURE,
     HOLDOUT_BOUND,
     HOLDOUT_ATTACK,
     HOLDOUT_LOG,

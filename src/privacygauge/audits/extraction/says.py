@@ -113,8 +113,9 @@ def verdict(a: ExtractionAudit) -> Verdict:
     f, level = a.found, a.level
     found, rates = f.share(f.hits[SAMPLED], level), _rates(a, f.hits[SAMPLED])
     beyond = rates.difference
+    alone = "" if f.reference is None else ", and the reference does not give it"
     told = (
-        f"The reference does not give them. Of people whom the model never saw, "
+        f"Of people whom the model never saw, "
         f"{percent_estimate(rates.others)} have such a text: a difference of "
         f"{percent_estimate(beyond)} ({rate(level)} interval)."
     )
@@ -140,7 +141,7 @@ def verdict(a: ExtractionAudit) -> Verdict:
             "Look at the texts that come first, and audit again.",
         ),
     }
-    sentences = (f"Extracted means: the suffix is among {n_tries}{which}. {told}",)
+    sentences = (f"Extracted means: the suffix is among {n_tries}{which}{alone}. {told}",)
     gauge = Gauge(
         "People with an extracted text, beyond those among others",
         percent_estimate(beyond),
