@@ -22,12 +22,14 @@ from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
+from privacygauge.audits.canaries import canary_audit
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
+from privacygauge.language.canaries import made_canaries
 from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded, held
@@ -92,6 +94,13 @@ def of_swapped_sides() -> Report:
     return pg.audit_classifier(swapped, shadow, seed=0).report()
 
 
+def of_canaries(leak: float) -> Report:
+    made = made_canaries("The code is {digits:9}.", 200, compared=100)
+    loss = np.random.default_rng(0).normal(30.0, 5.0, 300)
+    loss[:200] -= leak * made.inside
+    return canary_audit(made, -loss[:200], loss).report()
+
+
 def of_candidates(measurements: int) -> Report:
     x, y = records(n=24, k=2)
     model = DecisionTreeClassifier(max_depth=2)
@@ -124,6 +133,8 @@ REPORTS: dict[str, Callable[[], Report]] = {
     ).report(),
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
     "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
+    "canaries that a model knows": lambda: of_canaries(20.0),
+    "canaries that a model does not know": lambda: of_canaries(0.0),
     "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),

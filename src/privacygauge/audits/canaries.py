@@ -5,6 +5,7 @@ Not in the folder of a kind: what is measured is the audit of a privacy claim, w
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -15,6 +16,7 @@ from privacygauge.report.reported import Reported
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
     from privacygauge.audits.work import Work
+    from privacygauge.core.checks import Floats
     from privacygauge.evaluate.exposure import CanaryFindings
     from privacygauge.language.canaries import MadeCanaries
     from privacygauge.language.precision import Precision
@@ -146,9 +148,7 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     """Return the audit of the canaries in a model."""
     import numpy as np
 
-    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
     from privacygauge.audits.provenance import file_hashes
-    from privacygauge.evaluate.exposure import canary_findings
     from privacygauge.language.canaries import canary_losses, read_canaries
     from privacygauge.language.kinds import model_kind
     from privacygauge.language.model import load_causal, load_masked
@@ -168,14 +168,55 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
             "was drawn; train with canaries of other letters"
         )
     score = -loss[:n] if len(models) == 1 else canary_losses(models[1], made.text) - loss[:n]
-    findings = canary_findings(made.inside, score, loss[:n], loss[n:], asked.seed, asked.level)
-    claim = audit_privacy_claim(
-        {"score": score, "member": made.inside, "id": np.arange(n)},
+    return canary_audit(
+        made,
+        score,
+        loss,
         asked.epsilon,
         seed=asked.seed,
         level=asked.level,
-        command=MEASURE.name,
         provenance=file_hashes(asked.files()),
+    )
+
+
+def canary_audit(
+    made: MadeCanaries,
+    score: Floats,
+    loss: Floats,
+    epsilon: float = 0.0,
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    provenance: Mapping[str, str] | None = None,
+) -> CanaryAudit:
+    """Return what scores and losses of canaries say of a training.
+
+    Parameters
+    ----------
+    made : MadeCanaries
+    score : ndarray of float, shape (n,)
+        Of the canaries that coins decided about; higher means more likely put in.
+    loss : ndarray of float, shape (n + m,)
+        Of these, and of those that are never trained on.
+    epsilon : float
+        Claimed, of adding or removing one canary with all its copies.
+    seed, level, provenance
+        As in `audit_privacy_claim`.
+    """
+    import numpy as np
+
+    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.evaluate.exposure import canary_findings
+
+    n = len(made.text)
+    findings = canary_findings(made.inside, score, loss[:n], loss[n:], seed, level)
+    claim = audit_privacy_claim(
+        {"score": score, "member": made.inside, "id": np.arange(n)},
+        epsilon,
+        seed=seed,
+        level=level,
+        command=MEASURE.name,
+        provenance=provenance,
     )
     return CanaryAudit(claim.origin, claim, findings, made)
 
