@@ -46,7 +46,7 @@ class MakeRequest(Request):
 
     template: str = argument(
         "TEMPLATE",
-        "Form of the canaries, in which {digits:N}, {letters:N} and {name} are drawn anew for "
+        "Form of the canaries, in which {digits:N}, {letters:N} and {name} are drawn again for "
         "each.",
         role=Role.PLAIN,
     )
