@@ -136,8 +136,8 @@ def verdict(a: ExtractionAudit) -> Verdict:
         NOTHING: ("Audit with more tries and longer prefixes, and play membership inference.",),
         FEW: ("Give more texts, or more tries: the sides do not differ significantly.",),
         EXTRACTED: (
-            "Do not release the model as it is: leave out repeated texts, mask identifiers, and "
-            "train with differential privacy or for fewer epochs.",
+            "Train again before a release: leave out repeated texts, mask identifiers, and take "
+            "fewer epochs or differential privacy.",
             "Look at the texts that come first, and audit again.",
         ),
     }
