@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from privacygauge.core.checks import Floats
     from privacygauge.evaluate.exposure import CanaryFindings
     from privacygauge.language.canaries import MadeCanaries
-    from privacygauge.language.precision import Precision
     from privacygauge.report.values import Measure, Origin, Report, Section
 
 NAME = "make"
@@ -80,38 +80,16 @@ def make(asked: MakeRequest, work: Work) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeasureRequest(Request):
+class MeasureRequest(ModelsRequest):
     """What was asked of canaries and a model."""
 
     canaries: str = argument("CANARIES", "Folder of language canaries make.")
-    target: str = option(
-        "--target",
-        "DIR",
-        "Model that was trained: a folder of this machine with safetensors and tokenizer.",
-        role=Role.FILE,
-    )
-    reference: str | None = option(
-        "--reference",
-        "DIR",
-        "Model of the same kind that saw none of them, such as the one that the training started "
-        "from.",
-        default=None,
-        role=Role.FILE,
-    )
     epsilon: float = option(
         "--epsilon",
         "E",
         "The claimed epsilon of adding or removing one canary with all its copies; 0: that nothing "
         "at all is learnt of it.",
         default=0.0,
-    )
-    device: str = option("--device", "NAME", "Where models run, such as cuda.", default="cpu")
-    precision: str = option(
-        "--precision",
-        "NAME",
-        "Precision of models: float32 or bfloat16.",
-        default="float32",
-        offers=("float32", "bfloat16"),
     )
 
 
@@ -156,10 +134,7 @@ def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
     made = read_canaries(asked.canaries)
     load = load_causal if model_kind(asked.target) == "causal" else load_masked
     folders = [path for path in (asked.target, asked.reference) if path is not None]
-    models = [
-        load(path, device=asked.device, precision=cast("Precision", asked.precision))
-        for path in folders
-    ]
+    models = [load(path, device=asked.device, precision=asked.computed_in) for path in folders]
     n = len(made.text)
     loss = canary_losses(models[0], (*made.text, *made.compared))
     if np.all(loss == loss[0]):

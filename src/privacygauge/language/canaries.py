@@ -91,7 +91,7 @@ def made_canaries(
     Examples
     --------
     >>> made = made_canaries("The code of {name} is {digits:6}.", 100)
-    >>> len(made.text), 30 < made.inside.sum() < 70
+    >>> len(made.text), bool(30 < made.inside.sum() < 70)
     (100, True)
     """
     for name, value, least in (("n", n, 4), ("copies", copies, 1), ("compared", compared, 0)):

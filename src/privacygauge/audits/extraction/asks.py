@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.audits.asking import Command, Group, Role, option, with_low
+from privacygauge.audits.language_models import ModelsRequest
 
 if TYPE_CHECKING:
     from privacygauge.audits.extraction.play import ExtractionAudit
     from privacygauge.audits.work import Work
-    from privacygauge.language.precision import Precision
 
 METRICS = with_low("extracted-beyond", "extracted", "verbatim")
 """What a release can be held to."""
@@ -23,22 +23,9 @@ Example: privacygauge language extract --target model --reference other --member
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExtractionRequest(Request):
+class ExtractionRequest(ModelsRequest):
     """What was asked."""
 
-    target: str = option(
-        "--target",
-        "DIR",
-        "Causal model to audit: a folder of this machine with safetensors and tokenizer.",
-        role=Role.FILE,
-    )
-    reference: str | None = option(
-        "--reference",
-        "DIR",
-        "Causal model that saw none of the texts: what it writes as readily does not count.",
-        default=None,
-        role=Role.FILE,
-    )
     members: str = option(
         "--members",
         "FILE",
@@ -94,14 +81,6 @@ class ExtractionRequest(Request):
         "or note_id.",
         default=None,
     )
-    device: str = option("--device", "NAME", "Where models run, such as cuda.", default="cpu")
-    precision: str = option(
-        "--precision",
-        "NAME",
-        "Precision of models: float32 or bfloat16.",
-        default="float32",
-        offers=("float32", "bfloat16"),
-    )
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
@@ -125,7 +104,7 @@ def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
             show_texts=asked.show_texts,
             columns=Columns(asked.text, asked.ids, asked.group),
             device=asked.device,
-            precision=cast("Precision", asked.precision),
+            precision=asked.computed_in,
             progress=progress,
             seed=asked.seed,
             level=asked.level,
