@@ -46,7 +46,9 @@ def test_what_was_inserted_is_known_and_what_was_not_is_not(made, tmp_path, caps
     assert found["measures"]["exposure"] > 4
     assert found["measures"]["epsilon"] > 0.5
     page = (tmp_path / "out" / "report.html").read_text()
-    assert "trained on 8 times" in page
+    assert "each 8 times" in page
+    assert "The model knows its canaries" in page
+    assert "claim is refuted" not in page
     assert read_canaries(made).text[0] not in page
     never = measured(made, start, tmp_path / "never", capsys)
     assert never["measures"]["exposure"] < 2.5

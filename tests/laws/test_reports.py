@@ -94,11 +94,11 @@ def of_swapped_sides() -> Report:
     return pg.audit_classifier(swapped, shadow, seed=0).report()
 
 
-def of_canaries(leak: float) -> Report:
+def of_canaries(leak: float, epsilon: float = 0.0) -> Report:
     made = made_canaries("The code is {digits:9}.", 200, compared=100)
     loss = np.random.default_rng(0).normal(30.0, 5.0, 300)
     loss[:200] -= leak * made.inside
-    return canary_audit(made, -loss[:200], loss).report()
+    return canary_audit(made, -loss[:200], loss, epsilon).report()
 
 
 def of_candidates(measurements: int) -> Report:
@@ -135,6 +135,8 @@ REPORTS: dict[str, Callable[[], Report]] = {
     "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
     "canaries that a model knows": lambda: of_canaries(20.0),
     "canaries that a model does not know": lambda: of_canaries(0.0),
+    "canaries, beside a claim": lambda: of_canaries(20.0, 1.0),
+    "canaries, reversed": lambda: of_canaries(-20.0),
     "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from privacygauge.core.checks import Floats
     from privacygauge.evaluate.exposure import CanaryFindings
     from privacygauge.language.canaries import MadeCanaries
-    from privacygauge.report.values import Measure, Origin, Report, Section
+    from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
 
 NAME = "make"
 """The command that makes canaries, below ``language canaries``."""
@@ -110,16 +110,63 @@ class CanaryAudit(Reported):
         """Return everything that the audit says, as plain values."""
         claim = self.claim.report()
         first, *others = claim.measures
-        k = self.made.copies
-        told = f"Each that was put in was trained on {'once' if k == 1 else f'{k} times'}. "
+        k, n, n_in = self.made.copies, len(self.made.text), int(self.made.inside.sum())
+        told = (
+            f"{n_in} of {n} canaries were put in by fair coins, each {k} time"
+            f"{'' if k == 1 else 's'}. A bound says that epsilon is at least this large; no attack "
+            "can say that it is small."
+        )
+        claimed = self.claim.claim.epsilon > 0
         return replace(
             claim,
             title="Audit of canaries in a language model",
-            intro=f"{told}{claim.intro}",
-            measures=(*others, first, _exposure(self.findings)),
+            intro=told,
+            verdict=claim.verdict if claimed else _unclaimed(self, claim.verdict),
+            measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
             sections=(_exposures(self), *claim.sections),
             sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
         )
+
+
+def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
+    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    from privacygauge.report.numbers import fixed, rate, rounded_down
+    from privacygauge.report.values import Grade, Severity, Verdict
+
+    if found.grade.severity is Severity.UNTOLD or found.gauge is None:
+        return found
+    low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
+    scale = Grade("not known", Severity.NOTHING), Grade("known", Severity.GRAVE)
+    median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
+    gauge = replace(found.gauge, zones=("Nothing to be seen", "Canaries are known"))
+    unsaid = "Another attack, or canaries of another form, may show more."
+    if low <= 0:
+        return Verdict(
+            scale[0],
+            scale,
+            f"The model is not seen to know its canaries: {median}",
+            (f"The guesses about the coins do not show an epsilon above 0 at {rate(a.level)}.",),
+            unsaid,
+            ("Audit with more canaries and more copies, which can show a smaller leak.",),
+            gauge,
+        )
+    return Verdict(
+        scale[1],
+        scale,
+        f"The model knows its canaries: epsilon is at least {rounded_down(low)}",
+        (
+            f"Of the canaries that were put in, {median}. The bound on epsilon holds with "
+            f"{rate(a.level)} confidence, of adding or removing one canary with all its copies.",
+            "It holds whatever the training is, if the coins were fair and nothing else was "
+            "trained on the canaries.",
+        ),
+        unsaid,
+        (
+            "Train for fewer epochs, leave out repeated texts, or train with differential privacy.",
+            "Measure again with new canaries.",
+        ),
+        gauge,
+    )
 
 
 def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:

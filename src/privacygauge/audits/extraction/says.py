@@ -201,9 +201,8 @@ def _ways(a: ExtractionAudit) -> Table:
         VERBATIM: "Target alone, verbatim",
         NEAR: f"Target alone, at most {several(f.asked.edits, 'edit')}",
     }
-    hits = {f"Target, {_tries(n)}": f.by(f.target, n)}
-    if f.reference is not None:
-        hits[f"Reference, {_tries(n)}"] = f.by(f.reference, n)
+    both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
+    hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
     hits |= {names[way]: hit for way, hit in f.hits.items()}
     rates = {name: _rates(a, hit) for name, hit in hits.items()}
     return Table(
