@@ -33,6 +33,7 @@ SCRIPTS = (
     "released_tables",
     "vulnerability",
     "masked_energies",
+    "extraction",
     "test_set_reuse",
 )
 """Each offers ``duels(folder, quick)``."""

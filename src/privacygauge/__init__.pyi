@@ -10,7 +10,6 @@ from .audits.attribute.found import AttributeAudit as AttributeAudit
 from .audits.attribute.play import audit_attribute as audit_attribute
 from .audits.classifier.candidates import audit_candidates as audit_candidates
 from .audits.classifier.found import Audit as Audit
-from .audits.classifier.found import CandidateAudit as CandidateAudit
 from .audits.classifier.models import Fitted as Fitted
 from .audits.classifier.models import audit_model as audit_model
 from .audits.classifier.models import audit_pool as audit_pool
@@ -22,6 +21,7 @@ from .audits.defences.play import audit_defended as audit_defended
 from .audits.defences.training import audit_training_defences as audit_training_defences
 from .audits.dtp.found import DtpAudit as DtpAudit
 from .audits.dtp.play import audit_dtp as audit_dtp
+from .audits.extraction.play import audit_extraction as audit_extraction
 from .audits.generator.found import SyntheticAudit as SyntheticAudit
 from .audits.generator.play import audit_synthetic as audit_synthetic
 from .audits.holdout_attack.found import HoldoutAudit as HoldoutAudit

@@ -22,18 +22,21 @@ from rich.console import Console
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
+from privacygauge.audits.canaries import canary_audit
 from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
+from privacygauge.language.canaries import made_canaries
 from privacygauge.register.line import line_of
 from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Origin, Plot, Report, Severity
 from tests.audits import example_attribute as column
 from tests.audits import example_defences as defended
+from tests.audits import example_extraction as extraction
 from tests.audits import example_generator as generator
 from tests.audits import example_trained_defences as trained
 from tests.audits import example_worst_case as worst
@@ -91,6 +94,13 @@ def of_swapped_sides() -> Report:
     return pg.audit_classifier(swapped, shadow, seed=0).report()
 
 
+def of_canaries(leak: float, epsilon: float = 0.0) -> Report:
+    made = made_canaries("The code is {digits:9}.", 200, compared=100)
+    loss = np.random.default_rng(0).normal(30.0, 5.0, 300)
+    loss[:200] -= leak * made.inside
+    return canary_audit(made, -loss[:200], loss, epsilon).report()
+
+
 def of_candidates(measurements: int) -> Report:
     x, y = records(n=24, k=2)
     model = DecisionTreeClassifier(max_depth=2)
@@ -123,6 +133,10 @@ REPORTS: dict[str, Callable[[], Report]] = {
     ).report(),
     "dtp, a sample": lambda: dtp(200, scale=0.02, indirect=0, measured=50, extras=False).report(),
     "dtp, infinite": lambda: dtp(200, infinite=2, extras=False).report(),
+    "canaries that a model knows": lambda: of_canaries(20.0),
+    "canaries that a model does not know": lambda: of_canaries(0.0),
+    "canaries, beside a claim": lambda: of_canaries(20.0, 1.0),
+    "canaries, reversed": lambda: of_canaries(-20.0),
     "a claim of nothing": lambda: pg.audit_privacy_claim(canaries(1.0), 0.0).report(),
     "dtp, one record of two": lambda: dtp(2, measured=1, extras=False).report(),
     "dtp, many classes": lambda: dtp(300, n_classes=100, scale=3.0, extras=False).report(),
@@ -164,6 +178,11 @@ REPORTS: dict[str, Callable[[], Report]] = {
         released_report.audited()
     ).report(),
     "a released table, no holdout": lambda: released_report.audited(holdout=False).report(),
+    "extraction": lambda: extraction.example(show_texts=True).report(),
+    "extraction of nothing": lambda: extraction.example(leak=0.0, n=12, tries=1).report(),
+    "extraction, no more than from others": lambda: extraction.example(leak=0.0, n=400).report(),
+    "extraction without a reference": lambda: extraction.example(reference=False).report(),
+    "extraction, reversed": lambda: extraction.example(leak=0.9, swapped=True).report(),
     "vulnerable records": lambda: pg.vulnerable_records(hostile_table(40)).report(),
     "vulnerable records, two of them": lambda: pg.vulnerable_records(
         hostile_table(2), k=1

@@ -7,10 +7,12 @@ from typing import Any
 
 from privacygauge.audits.asking import Command
 from privacygauge.audits.attribute.asks import COMMAND as ATTRIBUTE
+from privacygauge.audits.canaries import MEASURE
 from privacygauge.audits.classifier.asks import COMMAND as CLASSIFIER
 from privacygauge.audits.classifier.demo import COMMAND as DEMO
 from privacygauge.audits.defences.asks import COMMAND as DEFEND
 from privacygauge.audits.dtp.asks import COMMAND as DTP
+from privacygauge.audits.extraction.asks import COMMAND as EXTRACT
 from privacygauge.audits.holdout_attack.asks import COMMAND as HOLDOUT_ATTACK
 from privacygauge.audits.holdout_bound.asks import COMMAND as HOLDOUT_BOUND
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
@@ -30,6 +32,8 @@ COMMANDS: tuple[Command[Any], ...] = (
     VULNERABLE,
     SYNTHETIC,
     LANGUAGE,
+    EXTRACT,
+    MEASURE,
     HOLDOUT_BOUND,
     HOLDOUT_ATTACK,
     HOLDOUT_LOG,

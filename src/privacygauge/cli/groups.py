@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 from typer.core import TyperGroup
 
+from privacygauge.audits import canaries as of_canaries
 from privacygauge.audits.asking import Group
 from privacygauge.audits.language import reference, split
 from privacygauge.audits.language.asks import COMMAND as LANGUAGE
@@ -34,6 +35,11 @@ add_to_itself(language, LANGUAGE)
 add_other(language, reference.NAME, reference.ReferenceRequest, reference.play, reference.HELP)
 add_other(language, split.NAME, split.SplitRequest, split.play, split.HELP)
 
+canaries = typer.Typer(help="Make canaries for a training, and measure them after it.")
+"""`privacygauge language canaries`."""
+add_other(canaries, of_canaries.NAME, of_canaries.MakeRequest, of_canaries.make, of_canaries.HELP)
+language.add_typer(canaries, name="canaries")
+
 holdout = typer.Typer(name="holdout", cls=Ordered, invoke_without_command=True)
 """`privacygauge holdout`."""
 
@@ -46,3 +52,6 @@ def _holdout(context: typer.Context) -> None:
 
 
 holdout.add_typer(serve.app, name="serve", rich_help_panel=Group.TEST_SET)
+
+PARENTS = {"holdout": holdout, "language": language, "language canaries": canaries}
+"""What the commands below others are added to, by the words before their last."""

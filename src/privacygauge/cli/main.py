@@ -12,7 +12,7 @@ from typer.exceptions import Abort, TyperException
 from privacygauge.audits.asking import Group
 from privacygauge.cli.command import add
 from privacygauge.cli.commands import COMMANDS
-from privacygauge.cli.groups import Ordered, holdout, language
+from privacygauge.cli.groups import PARENTS, Ordered, holdout, language
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
 from privacygauge.cli.runs import report, resume, runs
@@ -60,7 +60,7 @@ app.add_typer(language, rich_help_panel=Group.LANGUAGE)
 app.add_typer(holdout, rich_help_panel=Group.TEST_SET)
 for found in COMMANDS:
     if found.name != language.info.name:
-        add(holdout if found.name.startswith("holdout ") else app, found)
+        add(PARENTS.get(found.name.rpartition(" ")[0], app), found)
 app.command(rich_help_panel=Group.REPORTS)(register)
 app.command(rich_help_panel=Group.PAPERS)(reproduce)
 app.command(rich_help_panel=Group.REPORTS)(resume)

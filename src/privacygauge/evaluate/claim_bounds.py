@@ -8,6 +8,7 @@ from functools import lru_cache, partial
 import numpy as np
 from scipy.special import betaincinv, ndtri
 
+from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.core.rules import halves
@@ -15,10 +16,15 @@ from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.chosen_cut import ChosenCut, epsilon_cut, mu_line
 from privacygauge.evaluate.claim import (
+    CHOOSE_FROM,
+    CHOOSING,
     GAUSSIAN,
     Guessed,
     PrivacyBound,
+    chosen_guesses,
+    default_guesses,
     divided,
+    guessed,
     stepped,
 )
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
@@ -109,6 +115,26 @@ def one_run_bounds(
         return (_one_run_bound("one-run", found, delta, level),), (_NO_GAUSSIAN,)
     bounds = [_one_run_bound(name, found, delta, level) for name in ("one-run", "one-run-gaussian")]
     return tuple(bounds), ()
+
+
+def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
+    """Return the lower bound on epsilon of one coin, at delta 0.
+
+    Parameters
+    ----------
+    played : Transcript
+        One row for every coin of a single training.
+    seed : int
+        Draws which coins choose the number of guesses.
+    level : float
+        In (0, 1).
+    """
+    rng = seeds.stream(seed, "language", "one run")
+    if len(played) >= CHOOSE_FROM:
+        found = chosen_guesses(played, 0.0, level, CHOOSING, rng)
+    else:
+        found = guessed(played, default_guesses(len(played)), rng)
+    return one_run_bounds(found, 0.0, level)[0][0]
 
 
 def _one_run_bound(name: str, found: Guessed, delta: float, level: float) -> PrivacyBound:

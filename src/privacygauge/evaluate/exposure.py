@@ -1,13 +1,21 @@
-"""Exposure: how far up a canary ranks that was trained on, among canaries that were not."""
+"""Exposure: how far up a canary ranks that was trained on, among canaries that were not.
+
+Beside it stands the bound on epsilon that the same canaries of one training give.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.core import checks
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.core.transcript import Transcript
 from privacygauge.errors import InputError
+from privacygauge.evaluate.claim import PrivacyBound
+from privacygauge.evaluate.claim_bounds import bound_of
 
 
 def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
@@ -49,3 +57,52 @@ def exposures(inside: ArrayLike, outside: ArrayLike) -> Floats:
     equal = np.searchsorted(others, known, side="right") - below
     found: Floats = np.log2(len(others) + 1.0) - np.log2(1.0 + below + equal / 2.0)
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class CanaryFindings:
+    """What a training gave away of its canaries."""
+
+    inside: Bools
+    """(k,) True where a fair coin put the canary into the training set."""
+    score: Floats
+    """(k,) Higher means more likely a member."""
+    loss: Floats
+    """(k,) Of the trained model."""
+    exposure: Floats
+    """Of each canary that was trained on, in bits; see `exposures`."""
+    largest: float
+    """The exposure of a canary that is better known than all that were not trained on."""
+    epsilon: PrivacyBound
+    """Lower bound on epsilon from this one training."""
+
+    def sentence(self) -> str:
+        """Return the findings in words."""
+        low = self.epsilon.estimate.low
+        return (
+            f"{int(self.inside.sum())} of {len(self.inside)} were trained on; median exposure "
+            f"{np.median(self.exposure):.1f} of at most {self.largest:.1f} bits; epsilon is at "
+            f"least {low:.2f} with {100 * self.epsilon.estimate.level:g}% confidence"
+        )
+
+
+def canary_findings(
+    inside: Bools, score: Floats, loss: Floats, compared: Floats, seed: int, level: float
+) -> CanaryFindings:
+    """Return what became of canaries.
+
+    Parameters
+    ----------
+    inside : ndarray of bool, shape (k,)
+        Some are, and some are not.
+    score, loss : ndarray of float, shape (k,)
+        As in `CanaryFindings`.
+    compared : ndarray of float, shape (n,)
+        Losses of further canaries that were never trained on; there may be none.
+    seed : int
+    level : float
+    """
+    outside = np.concatenate([loss[~inside], compared])
+    bound = bound_of(Transcript(score, inside), seed, level)
+    largest = float(np.log2(len(outside) + 1))
+    return CanaryFindings(inside, score, loss, exposures(loss[inside], outside), largest, bound)

@@ -23,9 +23,10 @@ from privacygauge.core import seeds
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import numbered
 from privacygauge.errors import InputError
-from privacygauge.hooks.canaries import CanaryFindings, canary_findings, random_texts
+from privacygauge.evaluate.exposure import CanaryFindings, canary_findings
 from privacygauge.hooks.dealing import dealt
 from privacygauge.hooks.huggingface import Canaries
+from privacygauge.language.canaries import random_texts
 from privacygauge.language.coins import FILE, Coins, digest, read_coins, write_sides
 from privacygauge.language.kinds import kind_of
 from privacygauge.language.likelihoods import token_log_probabilities
@@ -33,6 +34,7 @@ from privacygauge.language.loading import weights_sha256
 from privacygauge.language.model import load_causal, load_masked
 from privacygauge.language.quiet import quiet_transformers
 from privacygauge.language.text_files import TextRecords
+from privacygauge.language.texts import Texts
 from privacygauge.runs.atomic import check_writable
 
 Row = dict[str, Any]
@@ -195,7 +197,7 @@ class LanguageModelAudit(TrainerAudit):
         self, rng: np.random.Generator, n: int, spare: Ints
     ) -> tuple[list[Row], Ints]:
         """Return texts of random tokens in the form of the training set's records."""
-        self.canary_texts: list[str] = []
+        self.canary_texts: Texts = ()
         if self.asked.canaries is None:
             return [], spare[:0]
         n_all = n + self.asked.canaries.compared

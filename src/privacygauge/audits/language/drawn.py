@@ -5,18 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from privacygauge.audits.language.units import best_signal
-from privacygauge.core import seeds
 from privacygauge.core.transcript import Transcript
 from privacygauge.core.units import sums
-from privacygauge.evaluate.claim import (
-    CHOOSE_FROM,
-    CHOOSING,
-    PrivacyBound,
-    chosen_guesses,
-    default_guesses,
-    guessed,
-)
-from privacygauge.evaluate.claim_bounds import one_run_bounds
+from privacygauge.evaluate.claim import PrivacyBound
+from privacygauge.evaluate.claim_bounds import bound_of
 from privacygauge.language.coins import Coins
 from privacygauge.language.scores import TextScores
 from privacygauge.language.statistic import signal
@@ -53,21 +45,3 @@ def bound_by_person(scores: TextScores, coins: Coins, seed: int, level: float) -
     _, first, size = np.unique(number, return_index=True, return_counts=True)
     mean = sums(number, signal(scores, best_signal(scores))[rows]) / size
     return bound_of(Transcript(mean, member[first]), seed, level)
-
-
-def bound_of(played: Transcript, seed: int, level: float) -> PrivacyBound:
-    """Return the lower bound on epsilon of one coin, at delta 0.
-
-    Parameters
-    ----------
-    played : Transcript
-        One row for every coin of a single training.
-    seed, level
-        As in `bound_by_person`.
-    """
-    rng = seeds.stream(seed, "language", "one run")
-    if len(played) >= CHOOSE_FROM:
-        found = chosen_guesses(played, 0.0, level, CHOOSING, rng)
-    else:
-        found = guessed(played, default_guesses(len(played)), rng)
-    return one_run_bounds(found, 0.0, level)[0][0]

@@ -1,0 +1,303 @@
+"""What `privacygauge language canaries make` and `measure` ask, and how they are played.
+
+Not in the folder of a kind: what is measured is the audit of a privacy claim, with exposures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.audits.language_models import ModelsRequest
+from privacygauge.errors import InputError
+from privacygauge.report.reported import Reported
+
+if TYPE_CHECKING:
+    from privacygauge.audits.privacy_claim.found import ClaimAudit
+    from privacygauge.audits.work import Work
+    from privacygauge.core.checks import Floats
+    from privacygauge.evaluate.exposure import CanaryFindings
+    from privacygauge.language.canaries import MadeCanaries
+    from privacygauge.report.values import Measure, Origin, Report, Section, Verdict
+
+NAME = "make"
+"""The command that makes canaries, below ``language canaries``."""
+
+HELP = """Make canaries for a training, each put in or left out by a fair coin.
+
+Example: privacygauge language canaries make 'The code of {name} is {digits:9}.' --out canaries
+"""
+"""What it does, with an example."""
+
+_MEASURE = """Measure what a trained language model knows of canaries.
+
+Example: privacygauge language canaries measure canaries --target model --reference start
+"""
+_AT_ONCE = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class MakeRequest(Request):
+    """What canaries were asked for."""
+
+    UNUSED: ClassVar[tuple[str, ...]] = ("level", "title", "note")
+
+    template: str = argument(
+        "TEMPLATE",
+        "Form of the canaries, in which {digits:N}, {letters:N} and {name} are drawn again for "
+        "each.",
+        role=Role.PLAIN,
+    )
+    n: int = option("--n", "N", "Canaries that coins decide about.", default=200)
+    copies: int = option(
+        "--copies", "R", "How often each that is put in is to be trained on.", default=1
+    )
+    compared: int = option(
+        "--compared", "M", "Further canaries that are never trained on.", default=1000
+    )
+    out: str = option("--out", "DIR", "Folder for the canaries: new, or empty.")
+
+
+def make(asked: MakeRequest, work: Work) -> str:
+    """Make canaries, write them, and return what is to be done with them."""
+    from pathlib import Path
+
+    from privacygauge.language.canaries import FILE, INSERT, made_canaries, write_canaries
+
+    made = made_canaries(
+        asked.template, asked.n, copies=asked.copies, compared=asked.compared, seed=asked.seed
+    )
+    write_canaries(asked.out, made)
+    place, n = Path(asked.out), int(made.inside.sum())
+    return (
+        f"{n} of {asked.n} canaries were put in by fair coins, {asked.copies} time(s) each.\n"
+        f"Add the lines of {place / INSERT} to the training texts, and shuffle. Nothing may be "
+        f"trained on {place / FILE}.\n"
+        f"Then: privacygauge language canaries measure {asked.out} --target MODEL"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureRequest(ModelsRequest):
+    """What was asked of canaries and a model."""
+
+    canaries: str = argument("CANARIES", "Folder of language canaries make.")
+    epsilon: float = option(
+        "--epsilon",
+        "E",
+        "The claimed epsilon of adding or removing one canary with all its copies; 0: that nothing "
+        "at all is learnt of it.",
+        default=0.0,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CanaryAudit(Reported):
+    """What a trained model knows of canaries: the audit of a claim, and exposures."""
+
+    origin: Origin
+    """Where it comes from."""
+    claim: ClaimAudit
+    """The bound on epsilon, beside what is claimed."""
+    findings: CanaryFindings
+    """Exposures."""
+    made: MadeCanaries
+    """The canaries."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        claim = self.claim.report()
+        first, *others = claim.measures
+        k, n, n_in = self.made.copies, len(self.made.text), int(self.made.inside.sum())
+        told = (
+            f"{n_in} of {n} canaries were put in by fair coins, each {k} time"
+            f"{'' if k == 1 else 's'}. A bound says that epsilon is at least this large; no attack "
+            "can say that it is small."
+        )
+        claimed = self.claim.claim.epsilon > 0
+        return replace(
+            claim,
+            title="Audit of canaries in a language model",
+            intro=told,
+            verdict=claim.verdict if claimed else _unclaimed(self, claim.verdict),
+            measures=(*others, *([first] if claimed else []), _exposure(self.findings)),
+            sections=(_exposures(self), *claim.sections),
+            sources="Carlini et al. (2019); Steinke, Nasr and Jagielski (2023).",
+        )
+
+
+def _unclaimed(a: CanaryAudit, found: Verdict) -> Verdict:
+    """Return the verdict where nobody claims anything; what cannot be told stays so."""
+    from privacygauge.report.numbers import fixed, rate, rounded_down
+    from privacygauge.report.values import Grade, Severity, Verdict
+
+    if found.grade.severity is Severity.UNTOLD or found.gauge is None:
+        return found
+    low, exposure = a.claim.free.estimate.low, _exposure(a.findings).shown.value
+    scale = Grade("not known", Severity.NOTHING), Grade("known", Severity.GRAVE)
+    median = f"their median exposure is {exposure} of at most {fixed(a.findings.largest, 1)} bits"
+    gauge = replace(found.gauge, zones=("Nothing to be seen", "Canaries are known"))
+    unsaid = "Another attack, or canaries of another form, may show more."
+    if low <= 0:
+        return Verdict(
+            scale[0],
+            scale,
+            f"The model is not seen to know its canaries: {median}",
+            (f"The guesses about the coins do not show an epsilon above 0 at {rate(a.level)}.",),
+            unsaid,
+            ("Audit with more canaries and more copies, which can show a smaller leak.",),
+            gauge,
+        )
+    return Verdict(
+        scale[1],
+        scale,
+        f"The model knows its canaries: epsilon is at least {rounded_down(low)}",
+        (
+            f"Of the canaries that were put in, {median}. The bound on epsilon holds with "
+            f"{rate(a.level)} confidence, of adding or removing one canary with all its copies.",
+            "It holds whatever the training is, if the coins were fair and nothing else was "
+            "trained on the canaries.",
+        ),
+        unsaid,
+        (
+            "Train for fewer epochs, leave out repeated texts, or train with differential privacy.",
+            "Measure again with new canaries.",
+        ),
+        gauge,
+    )
+
+
+def measure(asked: MeasureRequest, work: Work) -> CanaryAudit:
+    """Return the audit of the canaries in a model."""
+    import numpy as np
+
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.language.canaries import canary_losses, read_canaries
+    from privacygauge.language.kinds import model_kind
+    from privacygauge.language.model import load_causal, load_masked
+
+    made = read_canaries(asked.canaries)
+    load = load_causal if model_kind(asked.target) == "causal" else load_masked
+    folders = [path for path in (asked.target, asked.reference) if path is not None]
+    models = [load(path, device=asked.device, precision=asked.computed_in) for path in folders]
+    n = len(made.text)
+    loss = canary_losses(models[0], (*made.text, *made.compared))
+    if np.all(loss == loss[0]):
+        raise InputError(
+            f"{asked.target} finds all canaries equally likely: its tokenizer does not know what "
+            "was drawn; train with canaries of other letters"
+        )
+    score = -loss[:n] if len(models) == 1 else canary_losses(models[1], made.text) - loss[:n]
+    return canary_audit(
+        made,
+        score,
+        loss,
+        asked.epsilon,
+        seed=asked.seed,
+        level=asked.level,
+        provenance=file_hashes(asked.files()),
+    )
+
+
+def canary_audit(
+    made: MadeCanaries,
+    score: Floats,
+    loss: Floats,
+    epsilon: float = 0.0,
+    *,
+    seed: int = 0,
+    level: float = 0.95,
+    provenance: Mapping[str, str] | None = None,
+) -> CanaryAudit:
+    """Return what scores and losses of canaries say of a training.
+
+    Parameters
+    ----------
+    made : MadeCanaries
+    score : ndarray of float, shape (n,)
+        Of the canaries that coins decided about; higher means more likely put in.
+    loss : ndarray of float, shape (n + m,)
+        Of these, and of those that are never trained on.
+    epsilon : float
+        Claimed, of adding or removing one canary with all its copies.
+    seed, level, provenance
+        As in `audit_privacy_claim`.
+    """
+    import numpy as np
+
+    from privacygauge.audits.privacy_claim.play import audit_privacy_claim
+    from privacygauge.evaluate.exposure import canary_findings
+
+    n = len(made.text)
+    findings = canary_findings(made.inside, score, loss[:n], loss[n:], seed, level)
+    claim = audit_privacy_claim(
+        {"score": score, "member": made.inside, "id": np.arange(n)},
+        epsilon,
+        seed=seed,
+        level=level,
+        command=MEASURE.name,
+        provenance=provenance,
+    )
+    return CanaryAudit(claim.origin, claim, findings, made)
+
+
+def _exposure(f: CanaryFindings) -> Measure:
+    import numpy as np
+
+    from privacygauge.report.numbers import Shown, fixed
+    from privacygauge.report.values import Measure
+
+    median = float(np.median(f.exposure))
+    return Measure(
+        "exposure",
+        "Median exposure, in bits",
+        median,
+        Shown(fixed(median, 1)),
+        f"at most {fixed(f.largest, 1)}",
+        "How far up the canaries that were trained on rank among those that were not.",
+        "nothing is learnt: about 1",
+    )
+
+
+def _exposures(a: CanaryAudit) -> Section:
+    import numpy as np
+
+    from privacygauge.report.blocks import columns, text
+    from privacygauge.report.numbers import count, fixed
+    from privacygauge.report.values import Section, Table
+
+    f = a.findings
+    rows, outside = np.flatnonzero(f.inside), len(a.made.compared) + int((~f.inside).sum())
+    order = np.argsort(-f.exposure, kind="stable")
+    shown = (
+        (count(int(rows[i])), fixed(f.exposure[i], 1), fixed(f.loss[rows[i]], 1))
+        for i in order.tolist()
+    )
+    told = (
+        f"The loss of each canary that was trained on is ranked among those of {count(outside)} "
+        "canaries that were drawn alike and not trained on. Exposure is the logarithm of that "
+        f"number and one over the rank, to the base 2: from 0 to {fixed(f.largest, 1)} bits. "
+        "Where nothing is learnt it is above b bits with a probability of 2 to the minus b."
+    )
+    table = Table(
+        "exposures",
+        "Canaries that were trained on, the best known first",
+        columns("Canary", "Exposure, in bits", "Loss, in nats"),
+        tuple(shown),
+        at_once=_AT_ONCE,
+    )
+    return Section("exposure", "How well the canaries are known", (text(told), table), "Exposure")
+
+
+MEASURE = Command(
+    "language canaries measure",
+    Group.LANGUAGE,
+    MeasureRequest,
+    measure,
+    _MEASURE,
+    ("epsilon", "exposure"),
+    "Exit with code 3 if METRIC is above VALUE: epsilon (the lower bound of one canary with all "
+    "its copies) or exposure (the median, in bits).",
+)

@@ -1,0 +1,1 @@
+"""Extraction: whose texts a causal language model can be made to write."""

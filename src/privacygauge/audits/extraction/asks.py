@@ -1,0 +1,126 @@
+"""What `privacygauge language extract` asks, and how it is played."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from privacygauge.audits.asking import Command, Group, Role, option, with_low
+from privacygauge.audits.language_models import ModelsRequest
+
+if TYPE_CHECKING:
+    from privacygauge.audits.extraction.play import ExtractionAudit
+    from privacygauge.audits.work import Work
+
+METRICS = with_low("extracted-beyond", "extracted", "verbatim")
+"""What a release can be held to."""
+
+_HELP = """Audit what a causal language model can be made to write of its training texts.
+
+Example: privacygauge language extract --target model --reference other --members in.jsonl
+--nonmembers out.jsonl
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractionRequest(ModelsRequest):
+    """What was asked."""
+
+    members: str = option(
+        "--members",
+        "FILE",
+        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
+        ".txt with one text per line.",
+        role=Role.FILE,
+    )
+    nonmembers: str = option(
+        "--nonmembers",
+        "FILE",
+        "Texts of the same kind that the target was not trained on.",
+        role=Role.FILE,
+    )
+    prefix: int = option(
+        "--prefix", "TOKENS", "Tokens that are given; of a short text at most half.", default=50
+    )
+    suffix: int = option(
+        "--suffix", "TOKENS", "Tokens that the model is to write after them.", default=50
+    )
+    tries: int = option(
+        "--tries", "N", "n: how often the model is made to write each text.", default=1000
+    )
+    chance: float = option(
+        "--chance", "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
+    )
+    temperature: float = option(
+        "--temperature", "T", "Temperature at which tokens are sampled.", default=1.0
+    )
+    top_k: int = option(
+        "--top-k", "K", "Tokens are sampled from the K likeliest; 0: from all.", default=40
+    )
+    edits: int = option(
+        "--edits",
+        "D",
+        "Count what the likeliest tokens give within so many token edits as near verbatim. The "
+        "models are made to write then, which takes far longer. 0: do not.",
+        default=0,
+    )
+    show_texts: bool = option(
+        "--show-texts", "", "Show what was extracted on the page. Default: ids only.", default=False
+    )
+    text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
+    ids: str | None = option(
+        "--id",
+        "COLUMN",
+        "Column of the texts' ids. Default: sample or id, or the rows.",
+        default=None,
+    )
+    group: str | None = option(
+        "--group",
+        "COLUMN",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
+        "or note_id.",
+        default=None,
+    )
+
+
+def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:
+    """Return the audit that was asked for."""
+    from privacygauge.audits.extraction.play import audit_extraction
+    from privacygauge.audits.provenance import file_hashes
+    from privacygauge.language.extracted import Tries
+    from privacygauge.language.extraction import Writing
+    from privacygauge.language.text_files import Columns
+
+    writing = Writing(asked.prefix, asked.suffix, asked.temperature, asked.top_k)
+    tries = Tries(asked.tries, asked.chance, asked.edits)
+    with work.bar("Reading texts") as progress:
+        return audit_extraction(
+            asked.target,
+            asked.reference,
+            asked.members,
+            asked.nonmembers,
+            writing=writing,
+            asked=tries,
+            show_texts=asked.show_texts,
+            columns=Columns(asked.text, asked.ids, asked.group),
+            device=asked.device,
+            precision=asked.computed_in,
+            progress=progress,
+            seed=asked.seed,
+            level=asked.level,
+            command=COMMAND.name,
+            provenance=file_hashes(asked.files()),
+        )
+
+
+COMMAND = Command(
+    "language extract",
+    Group.LANGUAGE,
+    ExtractionRequest,
+    play,
+    _HELP,
+    METRICS,
+    "Exit with code 3 if METRIC is above VALUE: extracted (share of the people with a text that "
+    "can be extracted and the reference does not give), extracted-beyond (less that of people who "
+    "were not trained on) or verbatim. Add .low for the lower end of the interval.",
+)

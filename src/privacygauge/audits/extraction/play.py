@@ -1,0 +1,134 @@
+"""The audit of extraction from a causal language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from privacygauge.audits.running import Running
+from privacygauge.core import seeds
+from privacygauge.errors import InputError
+from privacygauge.language.extracted import Extracted, Tries, extracted, judged_texts
+from privacygauge.language.extraction import Writing
+from privacygauge.language.kinds import known_kind
+from privacygauge.language.model import CausalModel, load_causal
+from privacygauge.language.precision import Precision
+from privacygauge.language.sides import sides_of
+from privacygauge.language.text_files import Columns, TextRecordsLike
+from privacygauge.report.reported import Reported
+from privacygauge.report.values import Origin, Report
+from privacygauge.runs.execute import Progress
+
+ALONE = (
+    "No reference model was given: a text that any model would write counts as extracted too. "
+    "Judge by the difference between members and non-members alone."
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExtractionAudit(Reported):
+    """What can be extracted from a causal language model, with ways to look at it."""
+
+    origin: Origin
+    """Where it comes from."""
+    found: Extracted
+    """What was extracted, text by text."""
+    show_texts: bool = False
+    """Whether the page shows what was extracted."""
+
+    def report(self) -> Report:
+        """Return everything that the audit says, as plain values."""
+        from privacygauge.audits.extraction.says import report
+
+        return report(self)
+
+
+def audit_extraction(
+    target: str | Path | CausalModel,
+    reference: str | Path | CausalModel | None,
+    members: TextRecordsLike,
+    nonmembers: TextRecordsLike,
+    *,
+    writing: Writing | None = None,
+    asked: Tries | None = None,
+    show_texts: bool = False,
+    columns: Columns | None = None,
+    device: str = "cpu",
+    precision: Precision = "float32",
+    progress: Progress | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    command: str = "audit_extraction",
+    provenance: Mapping[str, str] | None = None,
+) -> ExtractionAudit:
+    """Audit what a causal language model can be made to write of the texts it was trained on.
+
+    Each text is cut in two: whoever knows the prefix lets the model write on. The probability of
+    the suffix follows from a single pass. What a reference writes as readily is common text and
+    does not count, and people whom the target never saw say what is found by chance.
+
+    Parameters
+    ----------
+    target, reference : path or CausalModel
+        Folders of this machine, or models from `load_causal`. The reference was not trained on
+        the texts; None for none.
+    members, nonmembers : path, sequence of str, mapping of lists, or data frame
+        Texts that the target was trained on, and others like them; see `audit_masked`.
+    writing : Writing, optional
+        Lengths of prefix and suffix, temperature and top-k; default: 50 tokens each,
+        temperature 1, the 40 likeliest tokens.
+    asked : Tries, optional
+        n, p and the edits of near verbatim extraction; default: 1,000 tries, a chance of one half,
+        and none, since for edits the models have to write.
+    show_texts : bool
+        Whether the page shows what was extracted.
+    columns : Columns, optional
+        Of files and frames, where they have other names.
+    device, precision
+        As in `load_causal`.
+    progress : callable, optional
+        Called with the texts done and their total.
+    seed : int
+        Draws which texts are compared where people have unequal numbers of them.
+    level : float
+        Of every interval, in (0, 1).
+    command, provenance
+        As in `audit_model`.
+
+    Raises
+    ------
+    InputError
+        One line: what is wrong, and the way out.
+
+    Notes
+    -----
+    Hayes et al. (2024), definition 3.3, for (n, p)-discoverable extraction; Zhang et al. (2023)
+    for the reference as a counterfactual; Carlini et al. (2023) for verbatim extraction.
+    """
+    running = Running(command, seed, level, provenance, progress=progress)
+    sides = sides_of(members, nonmembers, columns=columns)
+    models = [
+        _loaded(model, device, precision) for model in (target, reference) if model is not None
+    ]
+    if len(models) > 1 and models[0].source.weights == models[1].source.weights:
+        raise InputError("target and reference are the same model: give another reference, or none")
+    judged = judged_texts(sides, models, seeds.stream(seed, "extraction"))
+    how, tries = writing or Writing(), asked or Tries()
+    other = models[1] if len(models) > 1 else None
+    found = extracted(models[0], other, judged, how, tries, progress)
+    about = {"sampling": how.describe(), "target": models[0].source.weights}
+    warnings = (*(() if other else (ALONE,)), *judged.notes)
+    origin = running.origin("torch", "transformers", warnings=warnings, about=about)
+    return ExtractionAudit(origin, found, show_texts)
+
+
+def _loaded(given: str | Path | CausalModel, device: str, precision: Precision) -> CausalModel:
+    if isinstance(given, CausalModel):
+        return given
+    if known_kind(given) == "masked":
+        raise InputError(
+            f"{given} must hold a causal language model, got a masked one, which does not write "
+            "on: audit it with privacygauge language"
+        )
+    return load_causal(given, device=device, precision=precision)

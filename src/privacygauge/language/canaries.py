@@ -1,0 +1,234 @@
+"""Canaries: texts that are made to be looked for, before a training, and what it made of them."""
+
+from __future__ import annotations
+
+import json
+import re
+import string
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from privacygauge.core import checks, seeds
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.errors import InputError, OutputError
+from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.masks import MaskPlan
+from privacygauge.language.model import MaskedModel, Model
+from privacygauge.language.names import made_up_names
+from privacygauge.language.texts import Texts
+from privacygauge.runs.atomic import check_writable, write_all
+
+FILE, INSERT = "canaries.json", "insert.jsonl"
+"""All canaries with their coins, which nothing may be trained on, and those to be trained on."""
+
+_TRIES = 100
+"""Attempts to draw a text that no other canary has."""
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_LETTERS = {"digits": string.digits, "letters": string.ascii_lowercase}
+
+
+@dataclass(frozen=True, eq=False)
+class MadeCanaries:
+    """Canaries of one form, and what coins decided about them."""
+
+    template: str
+    """Their form."""
+    seed: int
+    """Of the coins and of all that was drawn."""
+    copies: int
+    """How often each that is put in is to be trained on, at least 1."""
+    text: Texts = field(repr=False)
+    """(n,) The canaries, all different."""
+    inside: Bools
+    """(n,) True where a fair coin of its own puts it into the training set."""
+    compared: Texts = field(default=(), repr=False)
+    """Further canaries that are never trained on, to rank the others among."""
+
+    def __post_init__(self) -> None:
+        inside = checks.bools(self.inside, "inside", length=len(self.text))
+        object.__setattr__(self, "inside", inside)
+        if inside.all() or not inside.any():
+            raise InputError(f"the coins put all {len(inside)} canaries on one side: ask for more")
+        if len({*self.text, *self.compared}) < len(self.text) + len(self.compared):
+            raise InputError("canaries must all be different: make them again")
+        if self.copies < 1:
+            raise InputError(f"copies must be at least 1, got {self.copies}")
+
+
+def made_canaries(
+    template: str, n: int, *, copies: int = 1, compared: int = 1000, seed: int = 0
+) -> MadeCanaries:
+    """Return canaries of a form, and a fair coin for each.
+
+    Parameters
+    ----------
+    template : str
+        A text with at least one of ``{digits:9}``, ``{letters:5}`` and ``{name}``, each of which
+        is drawn again for every canary: so many digits, so many small letters, a made-up name.
+    n : int
+        Canaries that coins decide about, at least 4.
+    copies : int
+        How often each that is put in is to be trained on.
+    compared : int
+        Further canaries that are never trained on, at least 0.
+    seed : int
+
+    Raises
+    ------
+    InputError
+        If a number or the form breaks its rule, there are too few different texts of the form, or
+        all coins fall alike.
+
+    Notes
+    -----
+    Carlini et al. (2019), "The Secret Sharer", section 4.1.
+
+    Examples
+    --------
+    >>> made = made_canaries("The code of {name} is {digits:6}.", 100)
+    >>> len(made.text), bool(30 < made.inside.sum() < 70)
+    (100, True)
+    """
+    for name, value, least in (("n", n, 4), ("copies", copies, 1), ("compared", compared, 0)):
+        if value < least:
+            raise InputError(f"{name} must be at least {least}, got {value}")
+    draw = _drawn_from(template)
+    rng = seeds.stream(seed, "language", "canaries", template)
+    inside = seeds.stream(seed, "language", "canaries", "coins").random(n) < 0.5
+    texts = _different(iter(lambda: draw(rng), None), n + compared)
+    return MadeCanaries(template, seed, copies, texts[:n], inside, texts[n:])
+
+
+def write_canaries(folder: str | Path, made: MadeCanaries) -> None:
+    """Write what is to be trained on, shuffled, and beside it the canaries with their coins.
+
+    Raises
+    ------
+    OutputError
+        If the folder holds something already: coins are tossed once.
+    """
+    place = Path(folder)
+    if place.is_dir() and any(place.iterdir()):
+        raise OutputError(f"{place} is not empty: coins are tossed once; choose another folder")
+    check_writable(place)
+    rows = np.repeat(np.flatnonzero(made.inside), made.copies)
+    order = seeds.stream(made.seed, "language", "canaries", "order").permutation(rows)
+    lines = [json.dumps({"text": made.text[row]}, ensure_ascii=False) for row in order.tolist()]
+    kept = {
+        "template": made.template,
+        "seed": made.seed,
+        "copies": made.copies,
+        "text": made.text,
+        "inside": made.inside.tolist(),
+        "compared": made.compared,
+    }
+    write_all(
+        place,
+        {
+            INSERT: "".join(f"{line}\n" for line in lines).encode(),
+            FILE: (json.dumps(kept, indent=1) + "\n").encode(),
+        },
+    )
+
+
+def read_canaries(path: str | Path) -> MadeCanaries:
+    """Return the canaries in a folder that `write_canaries` wrote.
+
+    Raises
+    ------
+    InputError
+        If there are none, or the file is damaged.
+    """
+    place = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    if not place.is_file():
+        raise InputError(f"{place} does not exist: `privacygauge language canaries make` writes it")
+    try:
+        kept = json.loads(place.read_text(encoding="utf-8"))
+        return MadeCanaries(
+            str(kept["template"]),
+            int(kept["seed"]),
+            int(kept["copies"]),
+            tuple(map(str, kept["text"])),
+            np.array(kept["inside"], np.bool_),
+            tuple(map(str, kept["compared"])),
+        )
+    except InputError as error:
+        raise InputError(f"{place}: {error}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise InputError(f"{place} holds no canaries, or is damaged") from error
+
+
+def canary_losses(model: Model, texts: Texts) -> Floats:
+    """Return the loss of whole texts, (n,), in nats, at least 0: minus their log-probability.
+
+    Of a masked model it is minus the pseudo-log-likelihood, every token hidden once, alone.
+    """
+    if isinstance(model, MaskedModel):
+        return -token_log_probabilities(model, texts, MaskPlan("single")).pseudo_log_likelihood()
+    return token_log_probabilities(model, texts).sum()
+
+
+def _different(drawn: Iterator[str], n: int) -> Texts:
+    found: dict[str, None] = {}
+    for text in islice(drawn, _TRIES * n):
+        if text:
+            found[text] = None
+        if len(found) == n:
+            break
+    if len(found) < n:
+        raise InputError(
+            f"{n} different canaries are needed, got {len(found)}: ask for fewer, or for longer "
+            "ones, with more digits, letters or tokens"
+        )
+    return tuple(found)
+
+
+def _drawn_from(template: str) -> Callable[[np.random.Generator], str]:
+    """Return what draws a text of a form."""
+    places = _PLACE.findall(template)
+    if not places:
+        raise InputError(
+            "the template must have a place for what is drawn, such as 'The code is {digits:9}', "
+            f"got {template!r}"
+        )
+
+    def drawn(place: str, rng: np.random.Generator) -> str:
+        if place == "name":
+            return made_up_names(1, rng)[0]
+        kind, _, size = place.partition(":")
+        return "".join(rng.choice(list(_LETTERS[kind]), int(size)))
+
+    for place in places:
+        kind, _, size = place.partition(":")
+        known = kind in _LETTERS and size.isdecimal() and 0 < int(size) <= 100
+        if place != "name" and not known:
+            raise InputError(
+                "a place of the template must be {name}, {digits:N} or {letters:N} with N from 1 "
+                f"to 100, got {{{place}}}"
+            )
+    return lambda rng: _PLACE.sub(lambda match: drawn(match.group(1), rng), template)
+
+
+def random_texts(n: int, tokens: int, tokenizer: Any, rng: np.random.Generator) -> Texts:
+    """Return different texts of random tokens.
+
+    Parameters
+    ----------
+    n, tokens : int
+        Texts, and tokens of each, which the tokenizer may cut otherwise when it reads the text.
+    tokenizer : transformers.PreTrainedTokenizerBase
+    rng : numpy.random.Generator
+    """
+    special = set(tokenizer.all_special_ids)
+    plain = [i for i in range(len(tokenizer)) if i not in special]
+
+    def drawn() -> str:
+        ids = rng.choice(plain, tokens).tolist()
+        return str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
+
+    return _different(iter(drawn, None), n)

@@ -1,0 +1,317 @@
+"""Whose texts a causal model can be made to write, beside people whom it never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.estimate import Estimate
+from privacygauge.errors import InputError
+from privacygauge.evaluate.both_sides import BothSides, both_sides
+from privacygauge.evaluate.rates import proportion
+from privacygauge.language.extraction import (
+    LEAST,
+    Writing,
+    Written,
+    edits,
+    long_enough,
+    suffixes_of,
+    tries_needed,
+    written,
+)
+from privacygauge.language.identifiers import KINDS, Span, identifiers
+from privacygauge.language.masks import Unit
+from privacygauge.language.model import CausalModel
+from privacygauge.language.patients import whole_patients
+from privacygauge.language.scores import text_scores
+from privacygauge.language.sides import Side
+from privacygauge.language.sizes import even_sizes
+from privacygauge.language.texts import Texts
+from privacygauge.runs.execute import Progress
+
+SAMPLED, VERBATIM, NEAR = "sampled", "verbatim", "near verbatim"
+"""Ways to extract: within some tries, by the likeliest tokens, and by those but for a few edits."""
+
+_GRID = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+"""Numbers of tries that are looked at beside those asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The texts of members and non-members, and whose they are."""
+
+    sample: Texts = field(repr=False)
+    """(n,) Ids."""
+    text: Texts = field(repr=False)
+    """(n,) The texts."""
+    member: Bools
+    """(n,) True where the target was trained on the text."""
+    person: Texts = field(repr=False)
+    """(n,) Whose each text is; its own id where nobody says."""
+    unit: Ints
+    """(n,) The number of the person, from 0."""
+    compared: Bools
+    """(n,) Which texts both sides are compared on: as many of a member as of a non-member."""
+    notes: tuple[str, ...] = ()
+    """What the reader of the numbers should know, a sentence each."""
+
+    @cached_property
+    def inside(self) -> Bools:
+        """(p,) Which people are members."""
+        found: Bools = np.bincount(self.unit, self.member) > 0
+        return found
+
+    def people(self, hit: Bools) -> Bools:
+        """Return which people (p,) have a text that is true in `hit` (n,)."""
+        found: Bools = np.bincount(self.unit, hit, len(self.inside)) > 0
+        return found
+
+
+@dataclass(frozen=True)
+class Tries:
+    """When a text counts as extracted."""
+
+    tries: int = 1000
+    """n, how often the model is made to write after each prefix; at least 1."""
+    chance: float = 0.5
+    """p, the probability of the suffix among them, in (0, 1)."""
+    edits: int = 0
+    """Token edits at which the likeliest tokens still count as near verbatim; 0: none."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("tries", 1), ("edits", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or value != int(value) or value < least:
+                raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
+        tries_needed([0.0], self.chance)  # checks it
+
+
+@dataclass(frozen=True, eq=False)
+class Extracted:
+    """What can be extracted of n texts from a target, and from a reference that never saw them."""
+
+    judged: Judged
+    """The texts."""
+    how: Writing
+    """How they were cut, and how the models were made to write."""
+    asked: Tries
+    """When a text counts as extracted."""
+    unit: Unit
+    """What prefixes and suffixes are counted in."""
+    n_suffix: Ints
+    """(n,) Units of each suffix."""
+    spans: Ints
+    """(n, 2) Where each suffix begins and ends in its text, in characters."""
+    target: Written
+    """By the audited model."""
+    reference: Written | None = None
+    """By a model that was not trained on the texts."""
+    target_edits: Ints | None = None
+    """(n,) Token edits between the suffix and the target's likeliest tokens, where asked for."""
+    reference_edits: Ints | None = None
+    """(n,) The same of the reference."""
+
+    def by(self, model: Written | None, tries: float) -> Bools:
+        """Return which texts a model gives within so many tries, (n,); none without a model."""
+        if model is None:
+            return np.zeros(len(self.judged.text), np.bool_)
+        found: Bools = model.tries(self.asked.chance) <= tries
+        return found
+
+    def within(self, tries: float) -> Bools:
+        """Return which texts the target gives within so many tries and the reference does not."""
+        return self.by(self.target, tries) & ~self.by(self.reference, tries)
+
+    @cached_property
+    def hits(self) -> Mapping[str, Bools]:
+        """Way of extraction to the texts (n,) that the target gives and the reference does not."""
+        model, other = self.target, self.reference
+        found = {SAMPLED: self.within(self.asked.tries), VERBATIM: model.verbatim.copy()}
+        if other is not None:
+            found[VERBATIM] &= ~other.verbatim
+        if self.target_edits is not None:
+            found[NEAR] = self.target_edits <= self.asked.edits
+            if self.reference_edits is not None:
+                found[NEAR] &= self.reference_edits > self.asked.edits
+        return found
+
+    def share(self, hit: Bools, level: float, *, members: bool = True) -> Estimate:
+        """Return the share of the people of one side with a text in `hit`, with its interval."""
+        people = self.judged.people(hit)
+        side = self.judged.inside if members else ~self.judged.inside
+        return proportion(people[side], None, level)
+
+    def rates(self, hit: Bools, level: float) -> BothSides:
+        """Return the shares of both sides and their difference, on equally many texts a person."""
+        people = self.judged.people(hit & self.judged.compared)
+        [found] = both_sides({"": people}, self.judged.inside, np.arange(len(people)), level)
+        return found
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Numbers of tries to look at, with the one that was asked for."""
+        return tuple(sorted({*_GRID, self.asked.tries}))
+
+    @cached_property
+    def first(self) -> Ints:
+        """The members' texts that were extracted, those that need fewest tries first."""
+        rows = np.flatnonzero(self.hits[SAMPLED] & self.judged.member)
+        return rows[np.argsort(-self.target.log_probability[rows], kind="stable")]
+
+    def suffix(self, row: int) -> str:
+        """Return the suffix of a text."""
+        start, stop = self.spans[row].tolist()
+        return self.judged.text[row][start:stop]
+
+    def found_in(self, row: int) -> tuple[Span, ...]:
+        """Return the identifiers that the suffix of a text holds and its prefix does not."""
+        text, (start, stop) = self.judged.text[row], self.spans[row].tolist()
+        inside = (s for s in identifiers(text) if start <= s.start and s.stop <= stop)
+        return tuple(s for s in inside if text[s.start : s.stop] not in text[:start])
+
+    @cached_property
+    def contents(self) -> tuple[Content, ...]:
+        """What the members' extracted texts hold, kind by kind."""
+        rows = self.first.tolist()
+        each = {row: self.found_in(row) for row in rows}
+        n = max(1, sum(len(self.suffix(row)) for row in rows))
+        return tuple(
+            Content(
+                kind,
+                sum(span.kind == kind for found in each.values() for span in found),
+                len(
+                    {
+                        int(self.judged.unit[row])
+                        for row, found in each.items()
+                        if any(span.kind == kind for span in found)
+                    }
+                ),
+                sum(s.stop - s.start for found in each.values() for s in found if s.kind == kind)
+                / n,
+            )
+            for kind in KINDS
+        )
+
+
+@dataclass(frozen=True)
+class Content:
+    """How much of what was extracted is of one kind."""
+
+    kind: str
+    """One of `KINDS`."""
+    spans: int
+    """How many there are, but for those that the prefix holds already."""
+    people: int
+    """In the texts of how many people."""
+    share: float
+    """The share of the extracted characters, in [0, 1]."""
+
+
+def judged_texts(
+    sides: Sequence[Side], models: Sequence[CausalModel], rng: np.random.Generator
+) -> Judged:
+    """Return the texts of members and non-members that can be judged.
+
+    Parameters
+    ----------
+    sides : sequence of Side
+        Members, then non-members.
+    models : sequence of CausalModel
+        Whose tokenizers say which texts are long enough.
+    rng : numpy.random.Generator
+        Draws which texts are compared where people have unequal numbers of them.
+
+    Raises
+    ------
+    InputError
+        If a side has no text that can be judged.
+    """
+    groups = [side.records.group for side in sides if side.records.group is not None]
+    found = text_scores(
+        [name for side in sides for name in side.sample],
+        np.zeros(sum(map(len, sides))),  # nothing is known of them yet
+        np.repeat([True, False], [len(side) for side in sides]),
+        group=[name for group in groups for name in group] if groups else None,
+        text=[text for side in sides for text in side.records.text],
+    )
+    assert found.text is not None
+    long = long_enough(found.text, models)
+    for side, name in ((found.member, "member"), (~found.member, "non-member")):
+        if not np.any(long & side):
+            raise InputError(
+                f"texts must have at least {LEAST} tokens to be cut in two, got no such {name}: "
+                "give longer texts"
+            )
+    if not long.all():
+        n_short = np.count_nonzero(~long)
+        told = f"{n_short:,} text(s) of fewer than {LEAST} tokens were left out."
+        found = found.take(long, told)
+    if groups:
+        found = whole_patients(found)
+    even = even_sizes(found, rng) if groups else found
+    kept = set(even.sample)
+    assert found.text is not None
+    return Judged(
+        found.sample,
+        found.text,
+        found.member,
+        found.group or found.sample,
+        found.unit,
+        np.array([name in kept for name in found.sample]),
+        even.notes,
+    )
+
+
+def extracted(
+    target: CausalModel,
+    reference: CausalModel | None,
+    judged: Judged,
+    how: Writing,
+    asked: Tries,
+    progress: Progress | None = None,
+) -> Extracted:
+    """Return what can be extracted of texts from a target and from a reference.
+
+    Parameters
+    ----------
+    target, reference : CausalModel
+        The reference may be None: then nothing tells memory from common words.
+    judged : Judged
+    how : Writing
+    asked : Tries
+        With `edits` the models are made to write, which takes far longer.
+    progress : callable, optional
+        Called with the texts done and their total, model by model.
+    """
+    models = [target] if reference is None else [target, reference]
+    suffixes, unit = suffixes_of(judged.text, models, how)
+    n = len(judged.text)
+    told = [
+        None if progress is None else _later(progress, k * n, n * len(models))
+        for k in range(len(models))
+    ]
+    answers = [
+        written(model, its, how, one)
+        for model, its, one in zip(models, suffixes, told, strict=True)
+    ]
+    near = [edits(*pair) if asked.edits else None for pair in zip(models, suffixes, strict=True)]
+    encoded = target.tokenizer.encoded(judged.text)
+    ends = zip(encoded, suffixes[0].start, suffixes[0].tokens.lengths, strict=True)
+    return Extracted(
+        judged,
+        how,
+        asked,
+        unit,
+        suffixes[0].n_suffix,
+        np.array([(one.spans[start][0], one.spans[stop - 1][1]) for one, start, stop in ends]),
+        *(answers[0], answers[1] if len(models) > 1 else None),
+        *(near[0], near[1] if len(models) > 1 else None),
+    )
+
+
+def _later(progress: Progress, before: int, n_all: int) -> Progress:
+    return lambda n_done, _: progress(before + n_done, n_all)

@@ -1,0 +1,314 @@
+"""What a causal model can be made to write: how likely the rest of a text is, from one pass.
+
+A text is cut in two. Whoever knows its prefix lets the model write on; the probability that the
+model then writes the suffix follows from a single pass over the whole text, without writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.language.batches import Batch, Scored, batch_of, groups
+from privacygauge.language.masks import Unit
+from privacygauge.language.model import CausalModel, on_device, pieces
+from privacygauge.language.store import budget_of, distinct
+from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.runs.execute import Progress
+
+LEAST = 8
+"""The fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
+
+
+@dataclass(frozen=True)
+class Writing:
+    """How texts are cut, and how a model is made to write on."""
+
+    prefix: int = 50
+    """Tokens that are given; of a short text at most half."""
+    suffix: int = 50
+    """Tokens that are to be written; fewer where the text ends."""
+    temperature: float = 1.0
+    """Logits are divided by it before tokens are sampled; above 0."""
+    top_k: int = 40
+    """Tokens are sampled from so many, the likeliest; 0 for the whole vocabulary."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("prefix", 1), ("suffix", 1), ("top_k", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or value != int(value) or value < least:
+                raise InputError(f"{name} must be a whole number of at least {least}, got {value}")
+        if not 0.0 < self.temperature < np.inf:
+            raise InputError(f"temperature must be above 0 and finite, got {self.temperature}")
+
+    def describe(self) -> str:
+        """Return how tokens are sampled, in words."""
+        among = f"the {self.top_k} likeliest tokens" if self.top_k else "the whole vocabulary"
+        return f"temperature {self.temperature:g}, {among}"
+
+
+@dataclass(frozen=True, eq=False)
+class Suffixes:
+    """Texts in the tokens of one model, each up to the end of its suffix."""
+
+    tokens: Tokens
+    """The prefix, with what the tokenizer puts before it, and the suffix."""
+    start: Ints
+    """(n,) Where the suffix of every text begins, in tokens from 0."""
+    n_prefix: Ints
+    """(n,) Units of every prefix, at least 1."""
+    n_suffix: Ints
+    """(n,) Units of every suffix, at least 1."""
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def of(self, text: int) -> tuple[Ints, Ints]:
+        """Return the ids before the suffix of a text, and those of the suffix."""
+        ids, _ = self.tokens.of(text)
+        return ids[: self.start[text]], ids[self.start[text] :]
+
+
+@dataclass(frozen=True, eq=False)
+class Written:
+    """What one model writes after the prefixes of n texts."""
+
+    log_probability: Floats
+    """(n,) That of writing the whole suffix, in nats; minus infinity where it cannot be sampled."""
+    verbatim: Bools
+    """(n,) Whether the likeliest token, chosen at every step, is that of the suffix."""
+
+    def tries(self, chance: float) -> Floats:
+        """Return the tries (n,) after which each suffix was written with a probability `chance`."""
+        return tries_needed(self.log_probability, chance)
+
+
+def long_enough(texts: Sequence[str], models: Sequence[CausalModel]) -> Bools:
+    """Return which texts have at least `LEAST` units, (n,)."""
+    found: Bools = _tokens(texts, models)[0][0].n_units >= LEAST
+    return found
+
+
+def suffixes_of(
+    texts: Sequence[str], models: Sequence[CausalModel], how: Writing
+) -> tuple[list[Suffixes], Unit]:
+    """Return texts cut in two, once for each model and at the same place for all.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Each with at least two tokens.
+    models : sequence of CausalModel
+    how : Writing
+        A prefix is at most half of its text.
+
+    Returns
+    -------
+    list of Suffixes, "token" or "word"
+        And what prefix and suffix are counted in: words where the tokenizers differ.
+    """
+    found, unit = _tokens(texts, models)
+    if int(found[0].n_units.min()) < 2:
+        raise InputError(f"every text must have at least two {unit}s to be cut in two, got one")
+    return [_cut(tokens, how) for tokens in found], unit
+
+
+def written(
+    model: CausalModel, suffixes: Suffixes, how: Writing, progress: Progress | None = None
+) -> Written:
+    """Return how likely a model writes each suffix after its prefix, from one pass.
+
+    Parameters
+    ----------
+    model : CausalModel
+    suffixes : Suffixes
+        In the tokens of this model.
+    how : Writing
+        How tokens are sampled.
+    progress : callable, optional
+        Called with the texts done and their total.
+
+    Returns
+    -------
+    Written
+        Equal to what step by step writing gives: the probability of a sequence is the product of
+        those of its tokens, each given the true ones before it.
+
+    Notes
+    -----
+    Hayes et al. (2024), "Measuring memorization through probabilistic discoverable extraction",
+    section 3; Carlini et al. (2023), definition 3.1, for the likeliest tokens.
+    """
+    first, which = distinct(suffixes.tokens)
+    once, start = suffixes.tokens.rows(first), suffixes.start[first]
+    size = once.lengths - start
+    rows = np.repeat(np.arange(len(once)), size)
+    starts = np.append(0, np.cumsum(size))
+    position = np.arange(starts[-1]) - starts[rows] + start[rows]
+    scored = Scored(starts, np.zeros_like(rows), position, position, np.ones(len(once), np.int64))
+    logs: list[Floats] = []
+    best: list[Bools] = []
+    done = 0
+    for group in groups(once, scored, range(len(once)), budget_of(model)):
+        batch = batch_of(once, scored, group, pad_id=model.tokenizer.pad_id, mask_id=None)
+        one_log, one_best = _asked(model, batch, how)
+        logs.append(one_log)
+        best.append(one_best)
+        done += len(group)
+        if progress is not None:
+            progress(done, len(once))
+    log = np.concatenate(logs)
+    if np.isnan(log).any():
+        raise InputError("the model gives no probability to a token: check its weights")
+    total = np.add.reduceat(log, starts[:-1])
+    verbatim = np.logical_and.reduceat(np.concatenate(best), starts[:-1])
+    return Written(np.minimum(total, 0.0)[which], verbatim[which])
+
+
+def tries_needed(log_probability: ArrayLike, chance: float) -> Floats:
+    """Return how often one has to try for a text to come with a probability of `chance`.
+
+    Parameters
+    ----------
+    log_probability : array_like of float, shape (n,)
+        Of the text in one try, in nats, at most 0.
+    chance : float
+        p, in (0, 1).
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        The smallest whole n with ``1 - (1 - p_z)^n >= p``; infinity where the text never comes.
+
+    Notes
+    -----
+    Hayes et al. (2024), definition 3.3: (n, p)-discoverable extraction.
+
+    Examples
+    --------
+    >>> tries_needed([np.log(0.5), np.log(0.1), -np.inf], 0.5)
+    array([ 1.,  7., inf])
+    """
+    if not 0.0 < chance < 1.0:
+        raise InputError(f"chance must be in (0, 1), got {chance}")
+    with np.errstate(divide="ignore"):
+        never = np.log1p(-np.exp(np.asarray(log_probability, np.float64)))
+        exact = np.log1p(-chance) / never
+    # A whole number may come out a little above itself.
+    found: Floats = np.maximum(1.0, np.ceil(np.where(never == 0.0, np.inf, exact) * (1 - 1e-12)))
+    return found
+
+
+def edits(model: CausalModel, suffixes: Suffixes) -> Ints:
+    """Return the token edits between each suffix and what the model writes greedily, (n,).
+
+    Parameters
+    ----------
+    model : CausalModel
+        Made to write, as many tokens as the suffix has: far dearer than `written`.
+    suffixes : Suffixes
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Tokens to insert, delete or replace (Levenshtein 1966), at least 0; 0 exactly where
+        `written` says verbatim, ties of logits aside.
+    """
+    shapes = np.stack([suffixes.start, suffixes.tokens.lengths], axis=1)
+    found = np.empty(len(suffixes), np.int64)
+    for shape in np.unique(shapes, axis=0):
+        same = np.flatnonzero((shapes == shape).all(axis=1))
+        for texts in np.array_split(same, -(-len(same) * int(shape[1]) // budget_of(model))):
+            before, wanted = (
+                np.stack(part) for part in zip(*map(suffixes.of, texts.tolist()), strict=True)
+            )
+            found[texts] = edit_distance(greedy(model, before, wanted.shape[1]), wanted)
+    return found
+
+
+def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
+    """Return the n likeliest tokens (m, n) after prefixes (m, t), each chosen at its step."""
+    import torch
+
+    with torch.inference_mode():
+        given, chosen, kept = torch.tensor(ids, device=model.source.device), [], None
+        for _ in range(n):
+            out = model.module(input_ids=given, past_key_values=kept, use_cache=True)
+            given, kept = out.logits[:, -1].argmax(-1, keepdim=True), out.past_key_values
+            chosen.append(given)
+        found: Ints = torch.cat(chosen, 1).cpu().numpy()
+    return found
+
+
+def edit_distance(first: Ints, second: Ints) -> Ints:
+    """Return the Levenshtein distance (m,) of the rows of arrays (m, a) and (m, b).
+
+    Examples
+    --------
+    >>> edit_distance(np.array([[1, 2, 3]]), np.array([[2, 3, 4]]))
+    array([2])
+    """
+    (m, a), b = first.shape, second.shape[1]
+    above = np.tile(np.arange(b + 1), (m, 1))
+    for i in range(a):
+        row = np.empty_like(above)
+        row[:, 0] = i + 1
+        replaced = above[:, :-1] + (first[:, i, None] != second)
+        least = np.minimum(replaced, above[:, 1:] + 1)
+        for j in range(b):
+            row[:, j + 1] = np.minimum(least[:, j], row[:, j] + 1)
+        above = row
+    return above[:, -1]
+
+
+def _tokens(texts: Sequence[str], models: Sequence[CausalModel]) -> tuple[list[Tokens], Unit]:
+    return tokens_of(
+        texts, [model.tokenizer for model in models], [model.limit for model in models], "token"
+    )
+
+
+def _cut(tokens: Tokens, how: Writing) -> Suffixes:
+    n_prefix = np.minimum(how.prefix, tokens.n_units // 2)
+    n_suffix = np.minimum(how.suffix, tokens.n_units - n_prefix)
+    start, parts = np.empty(len(tokens), np.int64), []
+    for text, (before, size) in enumerate(zip(n_prefix, n_suffix, strict=True)):
+        ids, units = tokens.of(text)
+        start[text] = np.flatnonzero(units == before)[0]
+        stop = np.flatnonzero(units == before + size - 1)[-1] + 1
+        parts.append((ids[:stop], units[:stop]))
+    ids, units = (np.concatenate(part) for part in zip(*parts, strict=True))
+    starts = np.cumsum([0, *(len(ids) for ids, _ in parts)])
+    counts = (tokens.n_units, tokens.n_truncated, tokens.n_unknown)
+    return Suffixes(Tokens(tokens.keys, ids, units, starts, *counts), start, n_prefix, n_suffix)
+
+
+def _asked(model: CausalModel, batch: Batch, how: Writing) -> tuple[Floats, Bools]:
+    """Return the log-probability (m,) of every token, and whether it is the likeliest."""
+    import torch
+
+    with torch.inference_mode():
+        inputs, row, position, token = on_device(batch, model.source.device)
+        logits = model.module(**inputs, use_cache=False).logits
+        parts = [
+            _sampled(logits[rows, places - 1].float() / how.temperature, which, how.top_k)
+            for rows, places, which in zip(*map(pieces, (row, position, token)), strict=True)
+        ]
+        log, best = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
+    return log.astype(np.float64), best
+
+
+def _sampled(logits: Any, token: Any, top_k: int) -> tuple[Any, Any]:
+    """Return the log-probability of sampling each token among the `top_k`, and whether it leads."""
+    chosen = logits.gather(1, token[:, None])[:, 0]
+    best = logits.argmax(1) == token
+    if 0 < top_k < logits.shape[1]:
+        last = logits.topk(top_k).values[:, -1:]  # of equal logits at the end, all are kept
+        logits = logits.masked_fill(logits < last, -np.inf)
+        chosen = chosen.masked_fill(chosen < last[:, 0], -np.inf)
+    return chosen - logits.logsumexp(1), best

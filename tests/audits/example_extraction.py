@@ -1,0 +1,68 @@
+"""Audits of extraction from made-up probabilities: what leaks is known, and no model is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from privacygauge.audits.extraction.play import ExtractionAudit
+from privacygauge.audits.running import Running
+from privacygauge.core.checks import Bools, Floats
+from privacygauge.language.extracted import Extracted, Judged, Tries
+from privacygauge.language.extraction import Writing, Written
+
+PREFIX = "The patient was seen by us and asked about "
+SUFFIX = "pain on 3 May 2021, when Anna Berg called 030 123 4567."
+
+
+def scores(rng: np.random.Generator, n: int, ease: float = 30.0) -> Floats:
+    """Return log-probabilities of texts that nobody has seen: most never come, some at once."""
+    drawn: Floats = -rng.exponential(ease, n)
+    return drawn
+
+
+def example(
+    seed: int = 0,
+    n: int = 120,
+    *,
+    leak: float = 0.5,
+    swapped: bool = False,
+    reference: bool = True,
+    rows: int = 1,
+    member: Bools | None = None,
+    level: float = 0.95,
+    show_texts: bool = False,
+    **asked: Any,
+) -> ExtractionAudit:
+    """Return an audit of `n` people with `rows` texts each; a share `leak` of members leaks."""
+    rng = np.random.default_rng(seed)
+    inside = rng.random(n) < 0.5 if member is None else member
+    unit = np.repeat(np.arange(n), rows)
+    common = scores(rng, len(unit))
+    target, other = common + 2 * rng.normal(size=(2, len(unit)))
+    known = (inside ^ swapped)[unit] & (rng.random(len(unit)) < leak)
+    target[known], other[known] = -1.0, -200.0
+    models = [Written(np.minimum(x, 0.0), x > -1.5) for x in (target, other)]
+    names = tuple(f"text-{row}" for row in range(len(unit)))
+    judged = Judged(
+        names,
+        (PREFIX + SUFFIX,) * len(unit),
+        inside[unit],
+        tuple(f"person-{one}" for one in unit),
+        unit,
+        np.ones(len(unit), np.bool_),
+    )
+    spans = np.tile([len(PREFIX), len(PREFIX + SUFFIX)], (len(unit), 1))
+    found = Extracted(
+        judged,
+        Writing(),
+        Tries(**asked),
+        "token",
+        np.full(len(unit), 15),
+        spans,
+        models[0],
+        models[1] if reference else None,
+    )
+    running = Running("audit_extraction", seed, level)
+    return ExtractionAudit(running.origin(), found, show_texts)

@@ -1,0 +1,196 @@
+"""Extraction from a causal model: what was planted is found, and nothing where coins dealt."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import privacygauge as pg
+from privacygauge.audits.extraction.says import EXTRACTED, FEW, NOTHING
+from privacygauge.errors import InputError
+from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries
+from privacygauge.language.extraction import Writing
+from privacygauge.language.model import load_causal
+from privacygauge.report import render
+from privacygauge.report.grades import UNTOLD
+from tests.audits.example_extraction import PREFIX, SUFFIX, example
+from tests.language.tiny_models import made_texts, saved, taught
+
+TEXTS = made_texts(60, 3, least=9, most=13)
+MEMBERS, OTHERS, COMMON, FURTHER = TEXTS[:24], TEXTS[24:48], TEXTS[48:54], TEXTS[54:]
+TIMES = np.resize([1, 10, 100], len(MEMBERS))
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Return a target that saw members 1, 10 or 100 times, and a reference; both saw COMMON."""
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    place = tmp_path_factory.mktemp("extraction")
+    repeated = [text for text, n in zip(MEMBERS, TIMES, strict=True) for _ in range(n)]
+    shared = COMMON * 100
+    target = taught(place / "target", [*repeated, *shared], epochs=3, n_embd=64)
+    reference = taught(place / "reference", [*shared, *FURTHER * 20], epochs=4, n_embd=64)
+    return load_causal(target), load_causal(reference)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_what_was_repeated_is_found_and_ranked(pair):
+    audit = pg.audit_extraction(*pair, MEMBERS, OTHERS, asked=Tries(100, 0.5, edits=2))
+    found = audit.found
+    needed = found.target.tries(0.5)[found.judged.member]
+    order = [np.median(needed[times == TIMES]) for times in (100, 10, 1)]
+    assert order == sorted(order)
+    assert order[0] < 3
+    assert order[2] > 10_000
+    hits = {way: hit[found.judged.member] for way, hit in found.hits.items()}
+    for way in (SAMPLED, VERBATIM, NEAR):
+        assert hits[way][TIMES == 100].mean() > 0.8
+        assert hits[way][TIMES == 1].mean() < 0.2
+    assert (hits[NEAR] >= hits[VERBATIM]).all()
+    assert audit.report().verdict.grade == EXTRACTED
+    assert not found.hits[SAMPLED][~found.judged.member].any()
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_common_text_is_no_memory(pair):
+    mixed = [*MEMBERS[:6], *COMMON]
+    audit = pg.audit_extraction(*pair, mixed, OTHERS, asked=Tries(100))
+    found = audit.found
+    common = np.isin(found.judged.text, COMMON)
+    assert found.by(found.target, 100)[common].all()
+    assert found.by(found.reference, 100)[common].all()
+    assert not found.within(100)[common].any()
+    alone = pg.audit_extraction(pair[0], None, mixed, OTHERS, asked=Tries(100))
+    assert alone.found.within(100)[common].all()
+    assert any("No reference model was given" in line for line in alone.warnings)
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_sides_by_coins_do_not_differ_whatever_the_model_knows(pair):
+    graves = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        inside = rng.permutation(24) < 12
+        sides = [
+            [x for x, on in zip(MEMBERS, inside == side, strict=True) if on] for side in (1, 0)
+        ]
+        audit = pg.audit_extraction(*pair, *sides, asked=Tries(100))
+        assert audit.found.hits[SAMPLED].any()
+        graves += audit.report().verdict.grade == EXTRACTED
+    assert graves == 0
+    # The same with models that saw neither side.
+    none = pg.audit_extraction(pair[1], pair[0], OTHERS[:12], OTHERS[12:])
+    assert none.report().verdict.grade == NOTHING
+
+
+@pytest.mark.parametrize("rows", [1, 4])
+def test_by_coins_no_more_than_the_level(rows):
+    """Of 200 games in which nothing leaks, at most 5% find something; many do extract."""
+    games = [example(seed, 80, leak=0.0, rows=rows, tries=1000) for seed in range(200)]
+    some = sum(bool(game.found.hits[SAMPLED].any()) for game in games)
+    beyond = [game.found.rates(game.found.hits[SAMPLED], 0.95).difference for game in games]
+    assert some > 180
+    assert sum(found.low > 0 for found in beyond) <= 10
+    assert sum(found.high < 0 for found in beyond) <= 10
+
+
+def test_a_person_counts_once():
+    audit = example(1, 40, rows=5, leak=0.9)
+    found = audit.found
+    inside = found.judged.inside
+    by_hand = {
+        person
+        for person, hit, member in zip(
+            found.judged.person, found.hits[SAMPLED], found.judged.member, strict=True
+        )
+        if hit and member
+    }
+    share = found.share(found.hits[SAMPLED], 0.95)
+    assert share.n == inside.sum()
+    assert share.value == pytest.approx(len(by_hand) / inside.sum())
+    assert f"Texts of {len(by_hand)} of {inside.sum()} people" in audit.summary()
+
+
+def test_grades():
+    assert example(leak=0.5).report().verdict.grade == EXTRACTED
+    assert example(leak=0.0, tries=1).report().verdict.grade in (NOTHING, FEW)
+    assert example(leak=0.0, n=400).report().verdict.grade == FEW
+    assert example(leak=0.9, swapped=True).report().verdict.grade == UNTOLD
+
+
+def test_more_tries_give_more_and_the_curve_says_so():
+    found = example(n=300).found
+    by_target = [found.by(found.target, n).sum() for n in found.grid]
+    assert by_target == sorted(by_target)
+    report = example(n=300).report()
+    assert [row["tries"] for row in report.data["by_tries"]] == list(found.grid)
+    assert example(tries=77).found.grid[1:4] == (10, 77, 100)
+
+
+def test_identifiers_are_counted_in_what_was_extracted():
+    found = example().found
+    contents = {content.kind: content for content in found.contents}
+    n = len(found.first)
+    for kind, words in {"date": "3 May 2021", "name": "Anna Berg", "phone": "030 123 4567"}.items():
+        assert contents[kind].spans == contents[kind].people == n
+        assert contents[kind].share == pytest.approx(len(words) / len(SUFFIX))
+    assert contents["e-mail"].spans == 0
+
+
+def test_texts_are_shown_on_request_only():
+    quiet, asked = example().report(), example(show_texts=True).report()
+    assert "Anna Berg" not in render.page(quiet)
+    assert "Anna Berg" in render.page(asked)
+    for report in (quiet, asked):
+        assert PREFIX not in render.page(report)
+        assert "Anna Berg" not in render.as_json(report)
+        assert "Anna Berg" not in report.frames["records.parquet"]().to_csv()
+
+
+@pytest.fixture(scope="module")
+def untaught(tmp_path_factory):
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    place = tmp_path_factory.mktemp("untaught")
+    return saved(place / "a", "gpt2"), saved(place / "b", "gpt2", seed=1), saved(place / "m")
+
+
+@pytest.mark.torch
+def test_people_and_what_is_left_out(untaught):
+    texts = made_texts(20, 8, least=8)
+    who = [f"p{row // 2}" for row in range(20)]
+    frame = pd.DataFrame({"text": texts, "patient": who})
+    short = pd.DataFrame({"text": ["pain"], "patient": ["p0"]})
+    audit = pg.audit_extraction(
+        *untaught[:2], pd.concat([frame[:10], short]), frame[9:], writing=Writing(5, 5)
+    )
+    judged = audit.found.judged
+    # Text 9 is on both sides, and left out on both; so is the short text.
+    assert set(judged.text) == set(texts) - {texts[9]}
+    assert (judged.member == [int(name[1:]) <= 4 for name in judged.person]).all()
+    assert any("fewer than 8 tokens" in note for note in judged.notes)
+    for row in range(len(judged.text)):
+        assert audit.found.suffix(row) in judged.text[row]
+    frame = audit.to_frame()
+    assert list(frame["sample"]) == list(judged.sample)
+    assert np.isneginf(frame["log_probability_target"]).any()
+    json.loads(audit.to_json())
+
+
+@pytest.mark.torch
+def test_what_cannot_be_audited_is_said_in_one_line(untaught):
+    first, second, masked = untaught
+    texts = made_texts(8, 8, least=8)
+    with pytest.raises(InputError, match="must hold a causal language model, got a masked one"):
+        pg.audit_extraction(masked, None, texts[:4], texts[4:])
+    with pytest.raises(InputError, match="the same model"):
+        pg.audit_extraction(first, first, texts[:4], texts[4:])
+    with pytest.raises(InputError, match="got no such non-member"):
+        pg.audit_extraction(first, second, texts[:4], ["pain"])
+    with pytest.raises(InputError, match="tries must be a whole number"):
+        Tries(0)
