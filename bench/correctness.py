@@ -85,6 +85,18 @@ def sides(folder: Path, made: ModuleType) -> Iterator[tuple[str, Side]]:
     texts.write_text(json.dumps(made.texts()))
     given = {"model": str(model), "texts": str(texts), "batch": 4}
     yield "energies by minicons", asked("minicons", "named_scores", **given)
+    causal = {"target": folder / "target", "reference": folder / "other"}
+    for seed, place in enumerate(causal.values()):
+        place.mkdir()
+        made.save_causal(place, seed)
+    texts = folder / "long.json"
+    texts.write_text(json.dumps(made.long_texts()))
+    prefix = folder / "prefix.json"
+    prefix.write_text(json.dumps(made.prefix()))
+    given = {"model": str(causal["target"]), "texts": str(texts)}
+    yield "next tokens by minicons", asked("minicons", "next_token_scores", **given)
+    given |= {"reference": str(causal["reference"]), "prefix": str(prefix)}
+    yield "signals by mimir", asked("mimir", "signals", **given)
 
 
 def answer(side: Side) -> Any:

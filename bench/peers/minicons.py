@@ -33,3 +33,17 @@ def named_scores(model: str, texts: str, batch: int) -> Callable:
     """Return a call that gives version and the same."""
     measure = scores(model, texts, batch)
     return lambda: {"version": version("minicons"), "mean": measure()}
+
+
+def next_token_scores(model: str, texts: str) -> Callable:
+    """Return a call that gives the mean log-probability of each text's tokens but the first."""
+    import torch
+    from minicons.scorer import IncrementalLMScorer
+
+    torch.set_num_threads(1)
+    asked = json.loads(Path(texts).read_text())
+    scorer = IncrementalLMScorer(model, "cpu")
+    return lambda: {
+        "version": version("minicons"),
+        "mean": scorer.sequence_score(asked, reduction=lambda x: x.mean(0).item()),
+    }

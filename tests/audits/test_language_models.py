@@ -193,7 +193,10 @@ def test_causal_models_too(tmp_path, texts):
     assert [model_kind(path) for path in (target, saved(tmp_path / "b"))] == ["causal", "masked"]
     audit = audit_causal(target, reference, *texts, energies=tmp_path / "energies.csv")
     further = ["zlib", "min-k", "min-k++"]
-    assert {found.name for found in audit.evaluations} == {"loss", "likelihood-ratio", *further}
+    compared = ["ez-mia", "wbc"]
+    names = {"loss", "likelihood-ratio", *further, *compared}
+    assert {found.name for found in audit.evaluations} == names
+    assert any("attack learned was not played: it needs 20 people" in w for w in audit.warnings)
     model = load_causal(target)
     alone = further_of(token_log_probabilities(model, texts[2]), texts[2], SHARE)
     again = load_text_scores(tmp_path / "energies.csv")

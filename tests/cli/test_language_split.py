@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from privacygauge.cli import main
+from privacygauge.language.text_files import load_texts
 from tests.cli.test_main import one_line, run_inside
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.language.tiny_models import saved, word_pieces
@@ -86,3 +87,22 @@ def test_what_is_wrong_is_said_in_one_line(dealt, tmp_path, capsys, more, told):
     asked = [*SPLIT, dealt / "members.jsonl", "--out", tmp_path / "x", *more]
     one_line(run_inside(asked, capsys), told)
     assert not (tmp_path / "x").exists()
+
+
+def test_people_are_dealt_anew_for_further_targets(dealt, tmp_path, capsys):
+    asked = (str(dealt.parent / "notes.jsonl"), "--out", str(tmp_path / "again"), "--targets", "3")
+    named = ("--text", "note", "--group", "who", "--reference", "0")
+    done = CliRunner().invoke(main.app, [*SPLIT, *asked, *named])
+    assert done.exit_code == 0, done.stderr
+    assert "Train 3 further models on target-0.jsonl and so on, one each." in done.stdout
+    folder = tmp_path / "again"
+    for name in ("members.jsonl", "nonmembers.jsonl", "population.jsonl"):
+        assert (folder / name).read_bytes() == (dealt / name).read_bytes()
+    judged = [load_texts(folder / f"{side}.jsonl") for side in ("members", "nonmembers")]
+    names = {name for records in judged for name in records.sample}
+    targets = [set(load_texts(folder / f"target-{k}.jsonl").sample) for k in range(3)]
+    assert all(target < names for target in targets)
+    assert len({frozenset(target) for target in targets}) == 3
+    assert not (folder / "target-3.jsonl").exists()
+    alone = (*SPLIT, *asked[:2], str(tmp_path / "one"), *named, "--targets", "1")
+    one_line(run_inside([*alone], capsys), "n_targets must be at least 2, got 1: one is dealt")

@@ -10,7 +10,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.coins import FILE, NAMES, people_of, read_coins, write_sides
 from privacygauge.language.near_duplicates import near_duplicates
 from privacygauge.language.overlap import plain_texts
-from privacygauge.language.splitting import BOILERPLATE, split_texts
+from privacygauge.language.splitting import BOILERPLATE, redealt, split_texts
 from privacygauge.language.text_files import TextRecords, load_texts
 from tests.language.notes import NotesDesign, made_up_notes
 from tests.thorough import times
@@ -198,3 +198,32 @@ def test_damaged_coins_are_one_line(tmp_path, content):
     (tmp_path / FILE).write_text(json.dumps(kept))
     with pytest.raises(InputError, match="must hold the sides"):
         read_coins(tmp_path)
+
+
+def test_people_are_dealt_anew_for_every_target():
+    """One fair coin for people who were bound together, of all who are judged and nobody else."""
+    records = made([3, 1, 2] * 40)
+    same = records.text[0]
+    shared = TextRecords((*records.text, same, same), None, (*records.group, "p1", "p2"))
+    found = split_texts(shared, seed=1)
+    again = redealt(found, 200, seed=3)
+    names = [name for side in ("member", "nonmember") for name in found.sides[side].group]
+    assert list(again.texts.group) == names
+    assert again.texts.text == tuple(
+        text for side in ("member", "nonmember") for text in found.sides[side].text
+    )
+    coin = np.array([found.coins.people[name][1] for name in names])
+    for number in np.unique(coin):
+        assert (
+            again.inside[:, coin == number] == again.inside[:, [np.argmax(coin == number)]]
+        ).all()
+    first = np.unique(coin, return_index=True)[1]
+    inside = again.inside[:, first]
+    # Independent fair coins, by person and by pair of people.
+    assert np.abs(inside.mean(axis=0) - 0.5).max() < 4.5 * 0.5 / np.sqrt(200)
+    agreeing = np.corrcoef(inside.T)[np.triu_indices(len(first), 1)]
+    assert np.abs(agreeing).max() < 5.5 / np.sqrt(200)
+    assert (redealt(found, 200, seed=3).inside == again.inside).all()
+    assert (redealt(found, 201, seed=4).inside[:200] != again.inside).any()
+    with pytest.raises(InputError, match="n_targets must be at least 2, got 1: one is dealt"):
+        redealt(found, 1)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from privacygauge.audits.attacks import audit
+from privacygauge.audits.language.targets import ATTACKS, audit_targets
 from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.lira import LiraOffline, LiraOnline
 from privacygauge.core.attacks.rmia import RmiaOffline, RmiaOnline
@@ -134,3 +135,21 @@ def test_what_cannot_be_played_is_said() -> None:
     message = f"model 0 was trained on some texts of patient {patient[text]} and not on others"
     with pytest.raises(InputError, match=message):
         rounds_of_patients(likelihood, some, patient)
+
+
+def test_all_attacks_are_played_by_text_and_by_patient() -> None:
+    likelihood, inside, patient = made(np.random.default_rng(0), 4.0)
+    found = audit_targets(likelihood, inside, patient)
+    assert (found.n_worlds, found.n_targets) == (8, 8)
+    for unit, rounds in (
+        (found.texts, rounds_of_texts(likelihood, inside, patient)),
+        (found.patients, rounds_of_patients(likelihood, inside, patient)),
+    ):
+        alone = [audit(rounds, [attack])[0][1] for attack in ATTACKS]
+        assert [e.auc for e in unit] == [e.auc for e in alone]
+    frame = found.to_frame()
+    assert len(frame) == 2 * len(ATTACKS)
+    assert (frame["auc.low"] > 0.8).all()
+    assert "8 targets, 8 models of the adversary's own" in found.summary()
+    assert not audit_targets(likelihood, inside).patients
+    assert not audit_targets(likelihood, inside, np.arange(len(patient))).patients

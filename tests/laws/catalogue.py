@@ -59,6 +59,20 @@ LEARNT: tuple[Attack, ...] = (*ON_SHADOW, *ON_WORLDS)
 
 ATTACKS: tuple[Attack, ...] = (*LEARNT, Coin())
 
+TEXT_SIGNALS = (
+    "likelihood-ratio",
+    "loss",
+    "zlib",
+    "min-k",
+    "min-k++",
+    "ez-mia",
+    "wbc",
+    "length-calibrated",
+    "dc-pdd",
+    "learned",
+)
+"""What token log-probabilities of a causal model and of a reference are made into."""
+
 
 def label(attack: object) -> str:
     """Return how pytest names an attack or an estimator."""

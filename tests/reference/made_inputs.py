@@ -5,6 +5,7 @@ What the others answered is recorded in ``peers.json``. Everything derives from 
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +160,47 @@ def save_model(folder: Path) -> None:
             weights.copy_(torch.from_numpy(drawn))
     model.save_pretrained(folder)
     transformers.BertTokenizer(str(folder / "vocab.txt")).save_pretrained(folder)
+
+
+def long_texts() -> list[str]:
+    """Return twelve texts of seven to eighteen words: a fifth of the tokens is one at least."""
+    rng = np.random.default_rng(9)
+    return [" ".join(rng.choice(WORDS, 7 + number)) for number in range(12)]
+
+
+def prefix() -> list[str]:
+    """Return two texts that others are put after; the second begins with a blank."""
+    rng = np.random.default_rng(10)
+    return [" ".join(rng.choice(WORDS, 5)), " " + " ".join(rng.choice(WORDS, 4))]
+
+
+def save_causal(folder: Path, seed: int) -> None:
+    """Save a causal language model whose weights do not depend on torch's generator."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    ids = {word: number for number, word in enumerate(("</s>", *WORDS))}
+    words = Tokenizer(models.WordLevel(ids, unk_token="</s>"))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    settings = transformers.GPT2Config(
+        vocab_size=len(ids),
+        n_embd=16,
+        n_layer=2,
+        n_head=2,
+        n_positions=64,
+        bos_token_id=0,
+        eos_token_id=0,
+    )
+    model = transformers.GPT2LMHeadModel(settings)
+    rng = np.random.default_rng(seed)
+    with torch.no_grad():
+        for _, weights in sorted(model.named_parameters()):
+            weights.copy_(torch.from_numpy(rng.normal(scale=0.5, size=tuple(weights.shape))))
+    model.save_pretrained(folder)
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>")
+    tokenizer.save_pretrained(folder)
+    settings_file = folder / "tokenizer_config.json"
+    # The class has another name in the versions of transformers that peers need.
+    told = json.loads(settings_file.read_text()) | {"tokenizer_class": "PreTrainedTokenizerFast"}
+    settings_file.write_text(json.dumps(told))

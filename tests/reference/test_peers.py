@@ -305,6 +305,54 @@ def test_pseudo_log_likelihoods(tmp_path):
     assert -found.mean() == pytest.approx(theirs, abs=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.torch
+def test_signals_of_causal_models(tmp_path):
+    """minicons, mimir and PrivacyGauge ask the same model: to 1e-5 of each, float32."""
+    pytest.importorskip("transformers")
+    from privacygauge.language.conditional import conditional_log_probabilities, recall_signal
+    from privacygauge.language.likelihoods import pair_log_probabilities
+    from privacygauge.language.model import load_causal
+    from privacygauge.language.token_signals import SideTokens, signals_alone
+
+    models = []
+    for seed, name in enumerate(("target", "other")):
+        (tmp_path / name).mkdir()
+        made_inputs.save_causal(tmp_path / name, seed)
+        models.append(load_causal(tmp_path / name))
+    texts = made_inputs.long_texts()
+    pair = pair_log_probabilities(*models, texts)
+    side = SideTokens(texts, pair.target, pair.reference)
+    after = conditional_log_probabilities(models[0], texts, made_inputs.prefix())
+    found = {
+        "loss": -pair.target.mean(),
+        "likelihood-ratio": side.first,
+        **signals_alone(side),
+    }
+    assert found["loss"] == pytest.approx(recorded()["next tokens by minicons"]["mean"], rel=1e-5)
+    theirs = dict(recorded()["signals by mimir"])
+    # mimir takes in the first token of a text after the prefix, and not without one; here the
+    # same tokens count in both.
+    first = first_after(models[0], made_inputs.prefix(), texts)
+    size = np.bincount(after.text)
+    with_first = (after.mean() * size - first) / (size + 1) / pair.target.mean()
+    assert -with_first == pytest.approx(theirs.pop("recall"), rel=2e-5)
+    assert recall_signal(pair.target, after) != pytest.approx(with_first, rel=1e-3)
+    assert set(theirs) == {"loss", "zlib", "min-k", "min-k++", "likelihood-ratio"}
+    for name, scores in theirs.items():
+        assert -found[name] == pytest.approx(scores, rel=2e-5, abs=2e-6), name
+
+
+def first_after(model, prefix, texts):
+    """Return the log-probability of the first token of every text after the prefix, (n,)."""
+    import torch
+
+    before = [x for one in model.tokenizer.encoded(prefix) for x in one.ids.tolist()]
+    with torch.no_grad():
+        logs = model.module(input_ids=torch.tensor([before])).logits[0, -1].log_softmax(-1)
+    return np.array([logs[one.ids[0]].item() for one in model.tokenizer.encoded(texts)])
+
+
 def test_every_peer_answered():
     failed = {name: found["error"] for name, found in recorded().items() if "error" in found}
     assert failed == {}

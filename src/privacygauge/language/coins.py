@@ -99,8 +99,21 @@ def people_of(records: TextRecords) -> Texts:
     return records.group or records.sample or tuple(f"text-{row}" for row in range(len(records)))
 
 
-def write_sides(folder: str | Path, sides: Mapping[str, TextRecords], coins: Coins) -> None:
+def write_sides(
+    folder: str | Path,
+    sides: Mapping[str, TextRecords],
+    coins: Coins,
+    targets: Mapping[str, TextRecords] | None = None,
+) -> None:
     """Write a file of texts for every side, and the coins last: they say that all is there.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+    sides : mapping of str to TextRecords
+    coins : Coins
+    targets : mapping of str to TextRecords, optional
+        File name to texts of further models.
 
     Raises
     ------
@@ -109,7 +122,8 @@ def write_sides(folder: str | Path, sides: Mapping[str, TextRecords], coins: Coi
     """
     place = Path(folder)
     check_writable(place)
-    files = {NAMES[side]: _lines(records) for side, records in sides.items()}
+    named = {NAMES[side]: records for side, records in sides.items()} | dict(targets or {})
+    files = {name: _lines(records) for name, records in named.items()}
     write_all(place, {**files, FILE: (json.dumps(asdict(coins), indent=1) + "\n").encode()})
 
 

@@ -144,7 +144,7 @@ def blind_scores(text: Sequence[str], secret: Bools, fold: Ints) -> Floats:
         before, held = fold < part, fold == part
         model = LogisticRegression(class_weight="balanced", max_iter=1000)
         model.fit(matrix[before], secret[before])
-        result[held] = _ranks(model.decision_function(matrix[held]))
+        result[held] = ranks(model.decision_function(matrix[held]))
     return result
 
 
@@ -213,8 +213,9 @@ def _typical(size: Ints) -> str:
     return f"{np.median(size[size > 0]):g}"
 
 
-def _ranks(values: Floats) -> Floats:
+def ranks(values: Floats) -> Floats:
+    """Return the share of the values that each is above, in (0, 1), half of itself included."""
     from scipy.stats import rankdata
 
-    ranks: Floats = (rankdata(values) - 0.5) / len(values)
-    return ranks
+    shares: Floats = (rankdata(values) - 0.5) / len(values)
+    return shares

@@ -42,7 +42,10 @@ class Energies:
     units: Unit = "token"
     """What a unit is."""
     further: Mapping[str, Floats] = field(default_factory=dict)
-    """(m,) each: `mean` and `sd` of the log-probability over the vocabulary, of causal models."""
+    """(m,) each: `mean`, `sd` and `highest` of the log-probability over the vocabulary, of causal
+    models."""
+    token: Ints | None = None
+    """(m,) Which token it is, a number of the tokenizer's; None where nobody knows."""
 
     def __post_init__(self) -> None:
         log_probability = np.asarray(self.log_probability, np.float64)
@@ -60,6 +63,9 @@ class Energies:
             object.__setattr__(self, name, values)
         rows = {name: checks.floats(part, name) for name, part in self.further.items()}
         object.__setattr__(self, "further", rows)
+        if self.token is not None:
+            token = checks.integers(self.token, "token", length=len(log_probability))
+            object.__setattr__(self, "token", token)
 
     def __len__(self) -> int:
         """Return the number of texts."""

@@ -138,7 +138,7 @@ def _asked(
     for number, (model, its) in enumerate(zip(models, tokens, strict=True)):
         rows, which = distinct(its)
         once = its.rows(rows)
-        scored, settings = _scored(model, once, plan, unit, _first_unit(tokens))
+        scored, settings = _scored(model, once, plan, unit, first_unit(tokens))
         answers = answers_of(
             model,
             once,
@@ -166,7 +166,7 @@ def _scored(
     }
 
 
-def _first_unit(tokens: Sequence[Tokens]) -> int:
+def first_unit(tokens: Sequence[Tokens]) -> int:
     """Return the first unit that causal models can score: 1 where one has nothing to its left."""
     return int(any((its.units[its.starts[:-1]] >= 0).any() for its in tokens))
 

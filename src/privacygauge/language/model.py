@@ -106,7 +106,7 @@ class CausalModel:
     module: Any
     """The torch module."""
 
-    answers = ("log_probability", "mean", "sd")
+    answers = ("log_probability", "mean", "sd", "highest")
     """What it says about every token."""
     mask_id = None
     """It hides nothing."""
@@ -125,8 +125,9 @@ class CausalModel:
         Returns
         -------
         dict of arrays
-            ``"log_probability"`` (m,) in nats, and ``"mean"`` and ``"sd"`` (m,) of the
-            log-probability over the vocabulary, weighted by the probabilities themselves.
+            ``"log_probability"`` (m,) in nats, ``"mean"`` and ``"sd"`` (m,) of the
+            log-probability over the vocabulary, weighted by the probabilities themselves, and
+            ``"highest"`` (m,), that of the likeliest token.
         """
         import torch
 
@@ -289,10 +290,10 @@ def _log_probability(logits: Any, token: Any) -> Any:
     return chosen - logits.logsumexp(1)
 
 
-def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any]:
+def _moments(logits: Any, token: Any) -> tuple[Any, Any, Any, Any]:
     logs = logits.log_softmax(1)
     weights = logs.exp()
     # A word of probability 0 adds nothing, where 0 times minus infinity would add no number.
     mean = (weights * logs).nan_to_num(0.0).sum(1)
     variance = (weights * (logs - mean[:, None]) ** 2).nan_to_num(0.0).sum(1)
-    return logs.gather(1, token[:, None])[:, 0], mean, variance.sqrt()
+    return logs.gather(1, token[:, None])[:, 0], mean, variance.sqrt(), logs.amax(1)

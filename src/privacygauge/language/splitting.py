@@ -12,6 +12,7 @@ from scipy.cluster.hierarchy import DisjointSet
 
 from privacygauge.core import checks, seeds
 from privacygauge.core.checks import Bools, Ints
+from privacygauge.core.release import coin_flips
 from privacygauge.errors import InputError
 from privacygauge.language.coins import NAMES, Coins, digest, people_of
 from privacygauge.language.near_duplicates import near_duplicates
@@ -105,7 +106,7 @@ def split_texts(
             f"{len(size)}: give texts of more people"
         )
     sides = {
-        name: _taken(records, side[bound] == number)
+        name: taken(records, side[bound] == number)
         for number, name in enumerate(SIDES)
         if (side == number).any()
     }
@@ -113,6 +114,48 @@ def split_texts(
     dealt = {name: (SIDES[side[coin]], coin) for name, coin in where}
     kept = {name: digest(one) for name, one in sides.items()}
     return Split(sides, Coins(seed, digest(records), kept, dealt), notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Redealt:
+    """The judged texts of a split, dealt anew for each of several target models."""
+
+    texts: TextRecords
+    """(n,) Texts of all who are judged, in the order of members and then non-members."""
+    inside: Bools
+    """(k, n) True where a model is to be trained on the text."""
+
+
+def redealt(found: Split, n_targets: int, seed: int = 0) -> Redealt:
+    """Return fair coins for each of several models over the people whom a split has judged.
+
+    Parameters
+    ----------
+    found : Split
+        Its population and reference stay as they are: no model is trained on them.
+    n_targets : int
+        k, the number of models to train, at least 2.
+    seed : int
+        All random draws derive from it.
+
+    Returns
+    -------
+    Redealt
+        As `rounds_of_texts` and `rounds_of_patients` need it: independent coins, one for all
+        texts of people who were bound together.
+    """
+    if n_targets < 2:
+        raise InputError(f"n_targets must be at least 2, got {n_targets}: one is dealt already")
+    sides = [found.sides[name] for name in SIDES[:2]]
+    people = [name for records in sides for name in people_of(records)]
+    coin = np.array([found.coins.people[name][1] for name in people])
+    rng = seeds.stream(seed, "language", "split", "targets")
+    texts = TextRecords(
+        tuple(text for records in sides for text in records.text),
+        tuple(name for records in sides for name in records.sample or ()),
+        tuple(name for records in sides for name in records.group or ()) or None,
+    )
+    return Redealt(texts, coin_flips(n_targets, len(coin), rng, coin))
 
 
 def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:
@@ -160,7 +203,8 @@ def _parts(size: Ints, shares: tuple[float, ...], seed: int) -> Ints:
     return part
 
 
-def _taken(records: TextRecords, rows: Bools) -> TextRecords:
+def taken(records: TextRecords, rows: Bools) -> TextRecords:
+    """Return some of the texts, in their order."""
     kept = np.flatnonzero(checks.frozen(rows))
     return TextRecords(
         picked(records.text, kept),

@@ -181,6 +181,7 @@ def energies_from(
     """
     sizes = np.diff(scored.starts)[which]
     rows = np.concatenate([np.arange(*scored.starts[one : one + 2]) for one in which])
+    place = np.repeat(tokens.starts[which], sizes) + scored.position[rows]
     return Energies(
         log_probability=answers["log_probability"][rows],
         text=np.repeat(np.arange(len(which)), sizes),
@@ -192,6 +193,7 @@ def energies_from(
         n_unknown=tokens.n_unknown[which],
         units=unit,
         further={name: part[rows] for name, part in answers.items() if name != "log_probability"},
+        token=tokens.ids[place],
     )
 
 

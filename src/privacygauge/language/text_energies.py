@@ -9,16 +9,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from privacygauge.core.checks import Floats, Ints
+from privacygauge.core import seeds
+from privacygauge.core.checks import Floats
 from privacygauge.errors import InputError
-from privacygauge.language.causal import further_of
 from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.model import CausalModel, MaskedModel, Model
+from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
 from privacygauge.language.text_files import TextRecordsLike
+from privacygauge.language.texts import numbered
+from privacygauge.language.token_signals import SideTokens, token_signals
 from privacygauge.language.tokens import tokens_of
 from privacygauge.runs.execute import Progress
 
@@ -39,11 +41,9 @@ _WORDS = (
 class _Answer:
     """What the models said about one side."""
 
-    target: Floats
-    reference: Floats | None
-    length: Ints
+    target: Energies
+    reference: Energies | None
     notes: tuple[str, ...]
-    further: Mapping[str, Floats]
 
 
 def text_energies(
@@ -69,7 +69,8 @@ def text_energies(
         Members, non-members and, where there is one, the population. Each is asked for apart, so
         that in the same `run` an audit with other members finds the non-members' energies.
     plan, form, run, n_jobs, progress, invocation
-        As in `audit_masked`.
+        As in `audit_masked`. A causal model takes the plan's unit, and its seed for the learned
+        attack.
     before : callable, optional
         Called when texts and tokens are checked, before a model is asked.
 
@@ -77,8 +78,8 @@ def text_energies(
     -------
     TextScores
         Ids are those given, or the side and the row, such as ``member-0``. Lengths are in tokens,
-        or in words where the tokenizers differ. Of a causal model with the further signals
-        ``zlib``, ``min-k`` and ``min-k++``.
+        or in words where the tokenizers differ. Of a causal model with the signals of
+        `token_signals`.
 
     Raises
     ------
@@ -97,8 +98,8 @@ def text_energies(
         _asked(
             models,
             part,
-            plan=asked,
-            form=form,
+            # What a causal model answers depends on no seed.
+            plan=asked if isinstance(target, MaskedModel) else replace(asked, seed=0),
             run=run,
             n_jobs=n_jobs,
             progress=told,
@@ -106,10 +107,11 @@ def text_energies(
         )
         for part, told in zip(parts, _shares(progress, parts, len(models)), strict=True)
     ]
-    found = _joined(parts, answers)
+    further, notes = _further(target, parts, answers, plan.seed)
+    found = _joined(parts, answers, form, further)
     changed = (_WORDS,) if asked.unit != plan.unit else ()
     alone = (NO_REFERENCE,) if reference is None else ()
-    return replace(found, notes=(*alone, *found.notes, *changed, *_notes(parts, answers)))
+    return replace(found, notes=(*alone, *found.notes, *changed, *notes, *_notes(parts, answers)))
 
 
 def _shared_plan(models: Sequence[Model], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
@@ -134,7 +136,6 @@ def _asked(
     models: Sequence[Model],
     part: Side,
     plan: MaskPlan,
-    form: Form,
     run: str | Path | None,
     n_jobs: int | None,
     progress: Progress | None,
@@ -151,8 +152,7 @@ def _asked(
             progress=progress,
             invocation=invocation,
         )
-        further = _further(models[0], alone, texts)
-        return _Answer(_in_form(alone, form), None, alone.lengths, _cut(alone), further)
+        return _Answer(alone, None, _cut(alone))
     pair = pair_log_probabilities(
         models[0],
         models[1],
@@ -163,13 +163,27 @@ def _asked(
         progress=progress,
         invocation=invocation,
     )
-    target, reference = (_in_form(energies, form) for energies in (pair.target, pair.reference))
-    further = _further(models[0], pair.target, texts)
-    return _Answer(target, reference, pair.target.lengths, pair.notes, further)
+    return _Answer(pair.target, pair.reference, pair.notes)
 
 
-def _further(model: Model, energies: Energies, texts: Sequence[str]) -> Mapping[str, Floats]:
-    return further_of(energies, texts) if isinstance(model, CausalModel) else {}
+def _further(
+    target: Model, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
+) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
+    """Return the signals of a causal model beside loss and likelihood ratio, and what to say."""
+    if isinstance(target, MaskedModel):
+        return {}, ()
+    sides = [
+        SideTokens(part.records.text, answer.target, answer.reference)
+        for part, answer in zip(parts, answers, strict=True)
+    ]
+    groups = _groups(parts)
+    found, skipped = token_signals(
+        sides,
+        np.arange(sum(map(len, parts))) if groups is None else numbered(groups),
+        target.tokenizer.n_tokens,
+        seeds.stream(seed, "language", "learned attack"),
+    )
+    return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
 
 
 def _in_form(energies: Energies, form: Form) -> Floats:
@@ -186,25 +200,33 @@ def _cut(energies: Energies) -> tuple[str, ...]:
     )
 
 
-def _joined(parts: Sequence[Side], answers: Sequence[_Answer]) -> TextScores:
+def _joined(
+    parts: Sequence[Side],
+    answers: Sequence[_Answer],
+    form: Form,
+    further: Mapping[str, Floats],
+) -> TextScores:
     side = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
     names = np.array([part.name for part in parts])[side]
-    references = [answer.reference for answer in answers if answer.reference is not None]
-    groups = [part.records.group for part in parts if part.records.group is not None]
+    references = [
+        _in_form(answer.reference, form) for answer in answers if answer.reference is not None
+    ]
     return text_scores(
         [name for part in parts for name in part.sample],
-        np.concatenate([answer.target for answer in answers]),
+        np.concatenate([_in_form(answer.target, form) for answer in answers]),
         names == SIDES[0],
         energy_reference=np.concatenate(references) if references else None,
-        group=[name for group in groups for name in group] if groups else None,
-        length=np.concatenate([answer.length for answer in answers]),
+        group=_groups(parts),
+        length=np.concatenate([answer.target.lengths for answer in answers]),
         population=names == SIDES[2],
         text=[text for part in parts for text in part.records.text],
-        further={
-            name: np.concatenate([answer.further[name] for answer in answers])
-            for name in answers[0].further
-        },
+        further=further,
     )
+
+
+def _groups(parts: Sequence[Side]) -> list[str] | None:
+    groups = [part.records.group for part in parts if part.records.group is not None]
+    return [name for group in groups for name in group] if groups else None
 
 
 def _notes(parts: Sequence[Side], answers: Sequence[_Answer]) -> list[str]:

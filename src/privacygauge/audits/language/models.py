@@ -185,8 +185,8 @@ def audit_causal(
     Returns
     -------
     LanguageAudit
-        Of the loss, with a reference of the likelihood ratio, and of ``zlib``, ``min-k`` and
-        ``min-k++``; see `privacygauge.language.causal`.
+        Of the loss, with a reference of the likelihood ratio, and of the signals of
+        `token_signals`.
 
     Raises
     ------
@@ -202,6 +202,7 @@ def audit_causal(
         models[0],
         models[1] if len(models) > 1 else None,
         sides,
+        plan=MaskPlan(seed=seed),
         form=form,
         run=run,
         n_jobs=n_jobs,

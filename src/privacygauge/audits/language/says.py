@@ -333,6 +333,31 @@ _OF_SIGNALS = {
         "The same, where every token is compared with what else the model might have said in its "
         "place.",
     ),
+    "ez-mia": (
+        "Ez-mia",
+        "Of the tokens that the model would not have guessed first: how much likelier some are to "
+        "it than to the reference, as a share of all such differences in either direction.",
+    ),
+    "wbc": (
+        "Wbc",
+        "The share of windows of 2 to 40 neighbouring tokens that are likelier to the model than "
+        "to the reference.",
+    ),
+    "length-calibrated": (
+        "Length-calibrated",
+        "The likelihood ratio, or the loss without a reference, beside what texts of such a length "
+        "have in the population.",
+    ),
+    "dc-pdd": (
+        "Dc-pdd",
+        "How likely the tokens of a text are to the model, where common tokens of the population "
+        "count little.",
+    ),
+    "learned": (
+        "Learned",
+        "A classifier on the token log-probabilities of a text, which has learnt from other "
+        "people's texts.",
+    ),
 }
 """Signals that only some audits have."""
 

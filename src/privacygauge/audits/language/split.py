@@ -38,6 +38,13 @@ class SplitRequest(Request):
     reference: float = option(
         "--reference", "SHARE", "Share of the people for a reference model, in [0, 1).", default=0.3
     )
+    targets: int = option(
+        "--targets",
+        "K",
+        "Deal the judged people anew for K further models, each by coins of its own: a file "
+        "target-0.jsonl, target-1.jsonl ... for each to be trained on. Default: none.",
+        default=0,
+    )
     text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
     ids: str | None = option(
         "--id",
@@ -60,7 +67,7 @@ def play(asked: SplitRequest, work: Work) -> str:
 
     from privacygauge.errors import OutputError
     from privacygauge.language.coins import write_sides
-    from privacygauge.language.splitting import split_texts
+    from privacygauge.language.splitting import redealt, split_texts, taken
     from privacygauge.language.text_files import Columns, load_texts
 
     folder = Path(asked.out)
@@ -72,6 +79,13 @@ def play(asked: SplitRequest, work: Work) -> str:
         reference=asked.reference,
         seed=asked.seed,
     )
-    write_sides(folder, found.sides, found.coins)
+    files = {}
+    if asked.targets:
+        further = redealt(found, asked.targets, asked.seed)
+        for k, inside in enumerate(further.inside):
+            files[f"target-{k}.jsonl"] = taken(further.texts, inside)
+    write_sides(folder, found.sides, found.coins, files)
     told = f"Train on {folder / 'members.jsonl'} alone: everything else is needed for the audit."
+    if files:
+        told += f"\nTrain {len(files)} further models on target-0.jsonl and so on, one each."
     return f"{found.summary()}\n{told}"

@@ -1,0 +1,209 @@
+"""A target beside a reference, token by token: one signal a way to compare them.
+
+Every signal is (n,), one value a text, and higher means more likely a member. With ``d_i`` the
+log-probability of unit i under the target less that under the reference, the likelihood ratio is
+the mean of all d_i; these look at some of them, or at no more than their signs. They need no pass
+beyond those of the likelihood ratio.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.errors import InputError
+from privacygauge.language.energies import Energies
+
+EZ = "ez-mia"
+"""Rises against falls where the target's first guess is wrong (Ilić et al. 2026)."""
+WINDOWS = "wbc"
+"""Votes of windows of many sizes (Chen et al. 2026)."""
+BY_LENGTH = "length-calibrated"
+"""How unusual the likelihood ratio is among texts of such a length."""
+
+SIZES = (2, 3, 4, 6, 9, 13, 18, 25, 32, 40)
+"""Units in a window: the published choice of Chen et al. (2026)."""
+FEWEST_TEXTS = 20
+"""Texts of the population that a calibration by length takes at least."""
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Differences:
+    """The units of n texts that both models scored, text by text, from left to right."""
+
+    text: Ints
+    """(u,) Which text a unit is in, ascending from 0."""
+    value: Floats
+    """(u,) Its log-probability under the target less that under the reference, in nats."""
+    n: int
+    """The number of texts."""
+    wrong: Bools | None = None
+    """(u,) True where the target's first guess is another token; None where nobody knows."""
+
+
+def differences(target: Energies, reference: Energies) -> Differences:
+    """Return how much likelier every unit is to the target than to the reference.
+
+    Parameters
+    ----------
+    target, reference : Energies
+        Of the same texts and units, as from `pair_log_probabilities`.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
+    text, unit, ours = target.of_unit()
+    other_text, other_unit, theirs = reference.of_unit()
+    if not (np.array_equal(text, other_text) and np.array_equal(unit, other_unit)):
+        raise InputError(
+            "target and reference must have the same texts and units: ask both at once "
+            "(pair_log_probabilities)"
+        )
+    highest = target.further.get("highest")
+    wrong = None
+    if highest is not None:
+        # A unit of several tokens is guessed only if all of them are.
+        missed = np.minimum(highest, 0.0) > target.log_probability
+        keys = np.stack([target.text[missed], target.unit[missed]], axis=1)
+        wrong = np.zeros(len(text), np.bool_)
+        wrong[_places(text, unit, keys)] = True
+    return Differences(text, ours - theirs, len(target), wrong)
+
+
+def ez_signal(found: Differences) -> Floats:
+    """Return the share that rises have of all changes where the target guesses wrong, (n,).
+
+    Parameters
+    ----------
+    found : Differences
+        With `wrong`, of a causal model.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        In [0, 1]; 1/2 where no such unit changes.
+
+    Raises
+    ------
+    InputError
+        If nobody knows where the target guesses wrong.
+
+    Notes
+    -----
+    Ilić, Stanojević & Cvejoski (2026), EZ-MIA: with P the sum of d_i over the wrongly guessed
+    units where d_i > 0, and N minus the sum where d_i < 0, their score is ``P / N``. This is
+    ``P / (P + N)``, which orders texts alike and is never infinite. Their code gives 0, the lowest
+    score, to texts with N = 0 or fewer than two wrong guesses; here the first have 1, the limit,
+    and the others what their units say.
+    """
+    if found.wrong is None:
+        raise InputError(
+            "ez-mia needs to know where the target's first guess is wrong, which masked models do "
+            "not tell: ask a model from load_causal"
+        )
+    text, value = found.text[found.wrong], found.value[found.wrong]
+    rise = np.bincount(text, np.maximum(value, 0.0), found.n)
+    both = np.bincount(text, np.abs(value), found.n)
+    share: Floats = np.divide(rise, both, out=np.full(found.n, 0.5), where=both > 0)
+    return share
+
+
+def windows_signal(found: Differences, sizes: tuple[int, ...] = SIZES) -> Floats:
+    """Return the share of windows that are likelier to the target than to the reference, (n,).
+
+    Parameters
+    ----------
+    found : Differences
+    sizes : tuple of int
+        Units in a window, each at least 1; a text with fewer is a single window.
+
+    Returns
+    -------
+    ndarray of float, shape (n,)
+        In [0, 1].
+
+    Notes
+    -----
+    Chen et al. (2026), WBC: the mean over sizes w of the share of the T - w + 1 windows of
+    neighbouring units in which the sum of d_i is above 0. A window counts the same however far
+    above it is, so that few units of large differences cannot outweigh many small ones.
+    """
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"sizes must be one or more numbers of at least 1, got {sizes}")
+    length = np.bincount(found.text, minlength=found.n)
+    whole = np.bincount(found.text, found.value, found.n) > 0
+    shares: Floats = np.mean([_votes(found, size, length, whole) for size in sizes], axis=0)
+    return shares
+
+
+def length_calibrated(signal: Floats, length: Ints, population: Bools) -> Floats:
+    """Return how far a signal is from what texts of such a length have, in their deviations, (n,).
+
+    Parameters
+    ----------
+    signal : ndarray of float, shape (n,)
+        Such as the likelihood ratio.
+    length : ndarray of int, shape (n,)
+        Units of each text, at least 1.
+    population : ndarray of bool, shape (n,)
+        True for the texts, known non-members that are not judged, that it is learnt from.
+
+    Raises
+    ------
+    InputError
+        If fewer than 20 texts are of the population.
+
+    Notes
+    -----
+    Ours: a mean over few tokens varies more, so that short non-members fill the top of a ranking.
+    On the population, least squares give the mean ``m(T) = a + b log T`` of the signal, and then
+    the mean ``v(T) = c + e log T`` of its distance from m(T), at least a tenth of the mean
+    distance; the result is ``(signal - m(T)) / v(T)``.
+    """
+    if np.count_nonzero(population) < FEWEST_TEXTS:
+        raise InputError(
+            f"calibration by length needs at least {FEWEST_TEXTS} texts of the population, got "
+            f"{np.count_nonzero(population)}"
+        )
+    columns = np.column_stack([np.ones(len(length)), np.log(length)])
+    away = signal - _line(columns, signal, population)
+    distance = np.abs(away)
+    typical = float(distance[population].mean())
+    if typical <= _ROUNDING * float(np.abs(signal).max()):
+        # All on a line: what is left is rounding.
+        return np.zeros_like(signal)
+    spread = np.maximum(_line(columns, distance, population), typical / 10)
+    calibrated: Floats = away / spread
+    return calibrated
+
+
+def _places(text: Ints, unit: Ints, keys: Ints) -> Ints:
+    """Return the row of each (text, unit) of `keys` among sorted ones."""
+    step = int(unit.max()) + 1
+    return np.searchsorted(text * step + unit, keys[:, 0] * step + keys[:, 1])
+
+
+def _votes(found: Differences, size: int, length: Ints, whole: Bools) -> Floats:
+    """Return the share of the windows of a size that are above 0, (n,)."""
+    votes = whole.astype(np.float64)
+    if size > len(found.value):
+        return votes
+    above = np.lib.stride_tricks.sliding_window_view(found.value, size).sum(axis=1) > 0
+    first, last = found.text[: len(above)], found.text[size - 1 :]
+    inside = first == last
+    n_above = np.bincount(first[inside], above[inside], found.n)
+    n_windows = length - size + 1
+    np.divide(n_above, n_windows, out=votes, where=n_windows > 0)
+    return votes
+
+
+def _line(columns: Floats, values: Floats, rows: Bools) -> Floats:
+    """Return at every row the line that fits `values` at some."""
+    line = np.linalg.lstsq(columns[rows], values[rows], rcond=None)[0]
+    fitted: Floats = columns @ line
+    return fitted
