@@ -90,9 +90,15 @@ class Corrected:
     itself says that chance copies, which needs no holdout; None where there are too few."""
 
     @property
+    def copied(self) -> Estimate | None:
+        """What shows copying most clearly, beside the holdout or by chance; None for neither."""
+        found = (x for x in (self.copies, self.alone) if x is not None)
+        return max(found, key=lambda x: (x.low, x.value), default=None)
+
+    @property
     def looks(self) -> int:
         """How many intervals hold together."""
-        return sum(found is not None for found in (*self.risks, self.copies))
+        return sum(found is not None for found in (*self.risks, self.copies, self.alone))
 
 
 @dataclass(frozen=True)

@@ -118,18 +118,18 @@ def audit_released(
     named = _checked(tables, label, secrets, attempts, show, ids)
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     everyone, twice = tables.real, shared(tables)
-    lone = lone_copies(tables, twice.real, seeds.stream(seed, "lone-copies"))
-    tables, rows, overlap = without_overlap(tables, twice)
+    given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
     known = tables.notes()
     named = None if named is None else named[rows]
-    given = (everyone, tables.synthetic, tables.holdout)
-    use = utility(*given, rng=seeds.stream(seed, "utility"), label=label)
+    compared = (everyone, tables.synthetic, tables.holdout)
+    use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
     tried, skipped = _risks(tables, secrets, attempts, seed)
     copied = copies(tables, seeds.stream(seed, "copies"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
-    together = 1 - (1 - level) / (len(tried) + 1)
+    together = 1 - (1 - level) / (len(tried) + 2)
     corrected = _corrected(tried, copied, lone, together, tables.units)
     reason = f"no holdout: {NO_CONTROL}" if overlap is None else overlap.said
     game = Skipped("membership attacks", reason)

@@ -247,7 +247,7 @@ def measured(f: ReleasedAudit) -> tuple[Block, ...]:
         "Beyond the control": [r.risk for r in f.risks],
         "Beyond the control, in the verdict": list(f.corrected.risks),
         "Copies": [fact.estimate for fact in f.copies],
-        "Copies beyond the holdout, in the verdict": [f.corrected.copies],
+        "Copies beyond chance, in the verdict": [f.corrected.copies, f.corrected.alone],
         "Distances": [fact.estimate for fact in f.closest],
     }
     found = {name: [x for x in values if x is not None] for name, values in columns.items()}
