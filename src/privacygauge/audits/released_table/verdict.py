@@ -251,12 +251,14 @@ def _risks(f: ReleasedAudit) -> tuple[str, ...]:
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
-        most = max(beyond.high for beyond in f.corrected.risks if beyond is not None)
+        most = max(points.high for points in f.corrected.points if points is not None)
         return (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
-            f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
-            f"{percent(most)} beyond the control may have gone unnoticed {_together(f)}.",
+            f"{_capital(found.risk.title)} comes closest: it {rates}. Less "
+            f"than {100 * f.tried.reached:.1f} percentage points above the control may have gone "
+            f"unnoticed in any of them, and more than {100 * most:.1f} are ruled out "
+            f"{_together(f)}.",
         )
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
