@@ -18,6 +18,7 @@ from privacygauge.audits.released_table.risk import risk_of
 from privacygauge.datasets.adult import adult
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet
+from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.inference import inference
 from privacygauge.synthetic.released.linkability import Halves, linkability
 from privacygauge.synthetic.released.singling_out import singling_out
@@ -55,9 +56,9 @@ def risks(released: Released) -> list[float]:
     rng, names = np.random.default_rng(0), released.schema.names
     halves = Halves(tuple(names[::2]), tuple(names[1::2]))
     hits = [
-        singling_out(released, rng, attempts=ATTEMPTS, most=3),
-        linkability(released, rng, halves=halves, attempts=ATTEMPTS),
-        *inference(released, rng, secrets=[SECRET], attempts=ATTEMPTS),
+        singling_out(released, rng, attempts=Attempts(ATTEMPTS, ATTEMPTS), most=3),
+        linkability(released, rng, halves=halves, attempts=Attempts(ATTEMPTS, ATTEMPTS)),
+        *inference(released, rng, secrets=[SECRET], attempts=Attempts(ATTEMPTS, ATTEMPTS)),
     ]
     return [risk_of(found, 0.95).value for found in hits]
 

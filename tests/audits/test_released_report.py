@@ -91,7 +91,9 @@ def harmless(found):
         accuracy=chance,
         epsilon=replace(nothing, low=0.0),
     )
-    corrected = replace(found.corrected, risks=(nothing,) * len(found.risks), copies=nothing)
+    corrected = replace(
+        found.corrected, risks=(nothing,) * len(found.risks), copies=nothing, alone=nothing
+    )
     return replace(found, evaluations=evaluations, headline=headline, corrected=corrected)
 
 
@@ -128,7 +130,8 @@ def test_the_gravest_of_three_makes_the_verdict(found):
 
 def test_what_the_headline_speaks_of_comes_first(found):
     assert "equal in every column" in verdict(found).sentences[0]
-    few = replace(found.corrected, copies=Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up"))
+    rare = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
+    few = replace(found.corrected, copies=rare, alone=rare)
     told = verdict(replace(found, corrected=few))
     assert told.headline.startswith("Large leak: guesses about who")
     assert told.sentences[0].startswith("The strongest attack")
@@ -352,7 +355,7 @@ def test_methods_name_every_level(found, alone):
         return [row[0] for row in table.rows]
 
     assert "Beyond the control, in the verdict" in names(found)
-    assert len(names(alone)) == 3
+    assert len(names(alone)) == 4
 
 
 # -- the gate and the register
@@ -382,9 +385,9 @@ def test_a_register_has_what_goes_furthest_beyond_chance(found):
     assert "copied" in main().label
     assert main().looks == 2
     few = Estimate(0.01, 0.005, 0.02, 0.95, 90, "made up")
-    assert "membership" in main(copies=few, risks=(few,) * len(found.risks)).label
+    assert "membership" in main(copies=few, alone=few, risks=(few,) * len(found.risks)).label
     sure = (Estimate(0.95, 0.94, 0.96, 0.95, 90, "made up"), *found.corrected.risks[1:])
-    assert found.risks[0].title in main(copies=few, risks=sure).label
+    assert found.risks[0].title in main(copies=few, alone=few, risks=sure).label
 
 
 def test_without_a_holdout_a_register_has_copies_only(alone):

@@ -78,11 +78,12 @@ class SyntheticRequest(TableRequest):
         panel=_RELEASED,
         role=Role.FILE,
     )
-    attempts: int = option(
+    attempts: int | None = option(
         "--attempts",
         "N",
-        "Number of attempts at singling out, linking and inferring.",
-        default=500,
+        "Number of attempts at singling out, linking and inferring. Default: as many as "
+        "--half-width needs.",
+        default=None,
         panel=_RELEASED,
     )
     targets: str = option(
@@ -135,12 +136,13 @@ class SyntheticRequest(TableRequest):
         default=None,
         panel=_GAME,
     )
-    half_width: float = option(
+    half_width: float | None = option(
         "--half-width",
         "H",
-        "Half of the width wanted for a record's interval, at an AUC near 1/2.",
-        default=0.05,
-        panel=_GAME,
+        "Half of the width wanted of an interval: of a record's AUC near 1/2 (default: 0.05), or, "
+        "of a released table, of what an attack achieves more on real records than on the "
+        "holdout (default: 0.02, two percentage points).",
+        default=None,
     )
     size: int | None = option(
         "--size",
@@ -239,6 +241,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.runs.store import plan_in
     from privacygauge.synthetic.frames import read_frame
+    from privacygauge.synthetic.games.setting import HALF_WIDTH
 
     invocation = work.invocation("synthetic", asked)
     generator = _generator(name, work)
@@ -259,7 +262,7 @@ def _of_generator(asked: SyntheticRequest, name: str, work: Work) -> SyntheticAu
             knowledge=asked.knowledge,
             shadows=asked.shadows,
             tests=asked.tests,
-            half_width=asked.half_width,
+            half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
             size=asked.size,
             made=asked.made,
             schema=asked.given_schema,
@@ -332,6 +335,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.released_table.play import audit_released
     from privacygauge.synthetic.frames import read_frame
+    from privacygauge.synthetic.released.attempts import HALF_WIDTH
 
     files = asked.files()
     frames = {
@@ -351,6 +355,7 @@ def _of_table(asked: SyntheticRequest) -> ReleasedAudit:
         drop=asked.drop,
         label=asked.label,
         attempts=asked.attempts,
+        half_width=HALF_WIDTH if asked.half_width is None else asked.half_width,
         ids=_column(real, asked.ids, "--id"),
         unit=_column(real, asked.unit, "--unit"),
         holdout_unit=None if holdout is None else _column(holdout, asked.unit, "--unit"),

@@ -8,14 +8,16 @@ import pytest
 
 from privacygauge.audits.released_table.facts import copied_alone
 from privacygauge.audits.released_table.overlap import without_overlap
-from privacygauge.audits.released_table.play import audit_released
+from privacygauge.audits.released_table.play import _corrected, audit_released
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD
 from privacygauge.report.limits import exceeded, parsed_limits
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import BayNet, Marginals
+from privacygauge.synthetic.released.copies import copies
 from privacygauge.synthetic.released.overlap import lone_copies, shared
 from privacygauge.synthetic.released.tables import Released, read_together, stacked
+from privacygauge.synthetic.table import Table
 from tests.synthetic.released.made_released import people
 from tests.thorough import times
 
@@ -63,6 +65,51 @@ def test_copies_are_found_however_much_of_the_holdout_is_real(drawn, copied, ove
     if overlap:
         assert found.overlap.shared == round(overlap * N)
         assert found.overlap.said in found.origin.warnings
+
+
+ROWS, GAMES = 1000, 10
+FORMS = 19
+"""Forms of the three risks of a table with fifteen columns, which the copies are judged beside."""
+
+
+def copying(real, others, fresh, copied, overlap, seed):
+    """Return what an audit says of copies, and nothing else of it."""
+    tables = Released(
+        real,
+        mixed(real, others, round(copied * len(real))),
+        mixed(real, fresh, round(overlap * len(real))),
+    )
+    twice = shared(tables)
+    kept, _, _ = without_overlap(tables, twice)
+    lone = lone_copies(tables, twice.real, np.random.default_rng(seed), kept.holdout)
+    copied = copies(kept, np.random.default_rng(seed))
+    return _corrected((), copied, lone, 1 - 0.05 / FORMS, kept.units)
+
+
+@pytest.mark.parametrize("overlap", [0, 0.2, 0.5, 0.8, 1])
+@pytest.mark.parametrize("copied", [0, 0.01, 0.3, 1])
+def test_one_copy_in_a_hundred_is_found_however_much_of_the_holdout_is_real(copied, overlap):
+    found = 0
+    for seed in range(GAMES):
+        everybody = read_table(people(np.random.default_rng([seed, 11]), 3 * ROWS))
+        three = [everybody[np.arange(i * ROWS, (i + 1) * ROWS)] for i in range(3)]
+        corrected = copying(*three, copied, overlap, seed)
+        assert not corrected.inverted
+        found += corrected.copied.low > 0
+    assert found == 0 if copied == 0 else found >= 0.9 * GAMES
+
+
+def test_chance_that_the_holdout_shows_is_no_copying():
+    """A generator that gives the most frequent kinds only: they are met on all sides."""
+    everybody = common(np.random.default_rng(5), 3000, 8)
+    real, fresh, others = (everybody[np.arange(i * 1000, (i + 1) * 1000)] for i in range(3))
+    kinds, counts = np.unique(others.values, axis=0, return_counts=True)
+    once = Table(others.schema, np.repeat(kinds[counts <= 2], 5, axis=0)[:1000])
+    tables = Released(real, once, fresh)
+    twins = shared(tables).real
+    alone = copied_alone(lone_copies(tables, twins, np.random.default_rng(0)), 0.95)
+    beside = lone_copies(tables, twins, np.random.default_rng(0), fresh)
+    assert copied_alone(beside, 0.95).low <= min(alone.low, 0)
 
 
 @pytest.mark.slow

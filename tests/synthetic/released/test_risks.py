@@ -7,38 +7,42 @@ from scipy.stats import fisher_exact
 
 from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
-from privacygauge.synthetic.distance import Minkowski, space_of
 from privacygauge.synthetic.frames import read_table
 from privacygauge.synthetic.generators.generator import Silence, SynthPop
 from privacygauge.synthetic.released import linkability as linking
+from privacygauge.synthetic.released.attackers import agrees
+from privacygauge.synthetic.released.attempts import Attempts
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import (
-    agrees,
-    guessed,
     inference,
     most_often_right,
 )
 from privacygauge.synthetic.released.linkability import Halves, linkability
-from privacygauge.synthetic.released.singling_out import Predicate, isolating, singling_out
-from privacygauge.synthetic.released.tables import NO_CONTROL, Released, columns_of, stacked
+from privacygauge.synthetic.released.singling_out import (
+    Predicate,
+    isolated,
+    isolating,
+    singling_out,
+)
+from privacygauge.synthetic.released.tables import NO_CONTROL, Released, columns_of
 from tests.synthetic.released.made_released import people, released, without_holdout
 from tests.thorough import times
 
 
 def values(table, rng):
-    return [singling_out(table, rng, attempts=60)]
+    return [singling_out(table, rng, attempts=Attempts(60, 60))]
 
 
 def tails(table, rng):
-    return [singling_out(table, rng, form="tails", attempts=60)]
+    return [singling_out(table, rng, form="tails", attempts=Attempts(60, 60))]
 
 
 def links(table, rng):
-    return [linkability(table, rng, attempts=60)]
+    return [linkability(table, rng, attempts=Attempts(60, 60))]
 
 
 def secrets(table, rng):
-    return list(inference(table, rng, secrets=["job", "pay"], attempts=60))
+    return list(inference(table, rng, secrets=["job", "pay"], attempts=Attempts(60, 60)))
 
 
 RISKS = (values, tails, links, secrets)
@@ -123,14 +127,14 @@ def test_predicates_isolate_one_record_as_a_loop_finds(form, most):
         assert predicate.holds(table).sum() == 1
 
 
-def test_no_record_is_passed_over_that_a_loop_can_isolate(monkeypatch):
-    # A glance at the first few records must not change which predicates are found.
-    table = released(np.random.default_rng(2), 300, SynthPop()).synthetic
-    from privacygauge.synthetic.released import singling_out as module
-
-    found = isolating(table, 50, np.random.default_rng(0), "tails", 2)
-    monkeypatch.setattr(module, "_GLANCE", 0)
-    assert isolating(table, 50, np.random.default_rng(0), "tails", 2) == found
+@pytest.mark.parametrize("form", ["values", "tails"])
+def test_a_predicate_holds_where_a_scan_says(form):
+    made, real = (released(np.random.default_rng(i), 300, SynthPop()).synthetic for i in (2, 3))
+    found = isolating(made, 200, np.random.default_rng(0), form, 3)
+    rows = [np.flatnonzero(predicate.holds(real)) for predicate in found]
+    wanted = [one[0] if len(one) == 1 else 300 + i for i, one in enumerate(rows)]
+    assert isolated(found, real).tolist() == wanted
+    assert len({len(one) for one in rows}) > 2
 
 
 def test_conditions_on_numbers():
@@ -161,7 +165,7 @@ def test_a_predicate_isolates_one_record_and_neither_none_nor_two():
 
 def test_singling_out_compares_equally_many_records():
     table = released(np.random.default_rng(0), 100, n_holdout=40)
-    hits = singling_out(table, np.random.default_rng(0), attempts=30)
+    hits = singling_out(table, np.random.default_rng(0), attempts=Attempts(30, 30))
     assert hits.paired
     assert "one of 40 records" in hits.meaning
     # The other real records were left out, so that a predicate of theirs isolates nobody.
@@ -217,29 +221,6 @@ def test_columns_in_neither_half_are_known_to_nobody():
     assert one.variant == "given halves"
 
 
-def test_inference_as_a_loop_says():
-    table = released(np.random.default_rng(2), 50, SynthPop())
-    for j in (1, 2, 4):
-        others = [i for i in range(6) if i != j]
-        space = space_of(columns_of(stacked(table.synthetic, table.real), others), Minkowski(1))
-        pairs = space.between(np.arange(50, 100)[:, None], np.arange(50)[None, :])
-        rng = np.random.default_rng(0)
-        (found,) = guessed(table.synthetic, j, [table.real], Minkowski(1), rng)
-        for i, guess in enumerate(found):
-            near = table.synthetic.values[pairs[i] <= pairs[i].min() + 1e-12, j]
-            assert np.isnan(guess) == np.isnan(near).any() or guess in near
-
-
-def test_of_equally_near_records_any_is_guessed():
-    real = read_table(pd.DataFrame({"a": ["x"] * 2000, "b": ["p", "q", "q", "q"] * 500}))
-    shares = [
-        np.mean(guessed(real, 1, [real[np.arange(10)]], Minkowski(1), np.random.default_rng(i))[0])
-        for i in range(200)
-    ]
-    # One draw for all records of a call, as likely as the value is frequent: 3 in 4.
-    assert abs(np.mean(shares) - 0.75) < 5 * np.sqrt(0.75 * 0.25 / 200)
-
-
 def test_a_number_is_told_within_the_tolerance_and_missing_as_missing():
     nan = np.nan
     guess, truth = np.array([1.0, 1.0, nan, nan, 1.0]), np.array([1.5, 1.6, nan, 1.0, nan])
@@ -258,7 +239,7 @@ def test_the_constant_that_is_right_most_often():
 
 def test_every_column_is_a_secret_in_turn():
     table = released(np.random.default_rng(0), 40)
-    found = inference(table, np.random.default_rng(0), attempts=15)
+    found = inference(table, np.random.default_rng(0), attempts=Attempts(15, 15))
     assert [hits.variant for hits in found] == list(table.schema.names)
     assert all(len(hits.attack) == len(hits.control) == 15 for hits in found)
     assert "off by at most" in found[2].meaning
@@ -269,16 +250,14 @@ def test_every_column_is_a_secret_in_turn():
     ("call", "message"),
     [
         (lambda t, r: singling_out(t, r, form="odd"), "form must be values, tails, got 'odd'"),
-        (lambda t, r: singling_out(t, r, attempts=0), "must be at least 1, got 0 and 4"),
         (lambda t, r: linkability(t, r, candidates=1), r"candidates must be in 2\.\.40, got 1"),
         (lambda t, r: linkability(t, r, candidates=41), r"candidates must be in 2\.\.40, got 41"),
-        (lambda t, r: linkability(t, r, attempts=0), "attempts must be at least 1, got 0"),
         (lambda t, r: linkability(t, r, halves=Halves(("age",), ("no",))), "halves names 'no'"),
         (lambda t, r: Halves(("a", "b"), ("b",)), "column 'b' is in both halves"),
         (lambda t, r: Halves(("a",), ()), "each half must name a column, got none"),
         (lambda t, r: inference(t, r, secrets=["no"]), "secrets names 'no', which is not a column"),
+        (lambda t, r: Attempts(3, 0), "attempts must be at least 1, got 0"),
         (lambda t, r: inference(t, r, tolerance=1), r"tolerance must be in \[0, 1\), got 1"),
-        (lambda t, r: inference(t, r, attempts=0), "attempts must be at least 1, got 0"),
     ],
 )
 def test_bad_options(call, message):

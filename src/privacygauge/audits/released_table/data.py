@@ -18,13 +18,20 @@ def data(f: ReleasedAudit) -> dict[str, Json]:
     ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and
     what needs one is None. Scores and contents of single records are not in it.
     """
-    pairs = zip(f.risks, f.corrected.risks, strict=True)
+    pairs = zip(f.risks, f.corrected.risks, f.corrected.points, strict=True)
     used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
     return {
         **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap"),
         **_attacks(f),
         "blind": None if f.blind is None else picked(f.blind, "name", "variant", "auc"),
-        "risk": [{**picked(x, *_RISK), "corrected": values_of(beyond)} for x, beyond in pairs],
+        "risk": [
+            {**picked(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
+            for x, beyond, points in pairs
+        ],
+        "attempts": {
+            **picked(f.tried.attempts, "real", "holdout"),
+            **picked(f.tried, "reached", half_width="asked"),
+        },
         "furthest": None
         if f.worst is None
         else {"risk": f.worst.risk.title, **picked(f.worst, "beyond")},

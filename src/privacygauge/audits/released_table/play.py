@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.released_table import facts
-from privacygauge.audits.released_table.found import Corrected, ReleasedAudit
+from privacygauge.audits.released_table.found import Corrected, ReleasedAudit, Tried
 from privacygauge.audits.released_table.membership import Membership, audit_membership
 from privacygauge.audits.released_table.overlap import without_overlap
-from privacygauge.audits.released_table.risk import release_risk, risk_of
+from privacygauge.audits.released_table.risk import points_of, release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.audits.running import Running
 from privacygauge.core import checks, seeds
@@ -21,9 +22,15 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import direction
 from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.released.attempts import (
+    HALF_WIDTH,
+    Attempts,
+    enough_attempts,
+    widest,
+)
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
-from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
-from privacygauge.synthetic.released.inference import inference
+from privacygauge.synthetic.released.hits import Hits
+from privacygauge.synthetic.released.inference import MOST_SECRETS, inference
 from privacygauge.synthetic.released.linkability import linkability
 from privacygauge.synthetic.released.overlap import LoneCopies, lone_copies, shared
 from privacygauge.synthetic.released.singling_out import Form, singling_out
@@ -47,7 +54,8 @@ def audit_released(
     drop: Sequence[str] = (),
     label: str | None = None,
     secrets: Sequence[str] | None = None,
-    attempts: int = ATTEMPTS,
+    attempts: int | None = None,
+    half_width: float = HALF_WIDTH,
     ids: ArrayLike | None = None,
     unit: ArrayLike | None = None,
     holdout_unit: ArrayLike | None = None,
@@ -78,8 +86,12 @@ def audit_released(
         The column to predict where the use of the table is measured; several in turn by default.
     secrets : sequence of str, optional
         Columns that an attacker wants to learn; all in turn by default, up to 20.
-    attempts : int
-        Of each attack behind the three risks, at least 1.
+    attempts : int, optional
+        Of each attack behind the three risks, at least 1; as many as `half_width` needs.
+    half_width : float
+        Half of the width wanted for the interval of attack minus control, in (0, 0.5), at a
+        level that allows for all risks: 0.02 are two percentage points. How many attempts that
+        takes is computed for the widest interval, before any of them (`enough_attempts`).
     ids : array_like, shape (n,), optional
         Names of the real records in the report; their rows otherwise.
     unit, holdout_unit : array_like, shapes (n,) and (m,), optional
@@ -115,21 +127,24 @@ def audit_released(
     """
     running = Running(command, seed, level, provenance)
     tables = _tables(real, synthetic, holdout, schema, (continuous, categorical, drop))
-    named = _checked(tables, label, secrets, attempts, show, ids)
+    named = _checked(tables, label, secrets, show, ids)
+    asked = _Asked(secrets, attempts, half_width, level)
+    asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     everyone, twice = tables.real, shared(tables)
-    lone = lone_copies(tables, twice.real, seeds.stream(seed, "lone-copies"))
-    tables, rows, overlap = without_overlap(tables, twice)
+    given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
     known = tables.notes()
     named = None if named is None else named[rows]
-    given = (everyone, tables.synthetic, tables.holdout)
-    use = utility(*given, rng=seeds.stream(seed, "utility"), label=label)
+    compared = (everyone, tables.synthetic, tables.holdout)
+    use = utility(*compared, rng=seeds.stream(seed, "utility"), label=label)
     played = _membership(tables, named, show, seed, level)
-    tried, skipped = _risks(tables, secrets, attempts, seed)
+    often = asked.tried(tables)
+    tried, skipped = _risks(tables, secrets, often.attempts, seed)
     copied = copies(tables, seeds.stream(seed, "copies"))
     closest = closest_records(tables, seeds.stream(seed, "closest"))
     # Bonferroni: the verdict speaks of whichever goes furthest, copies included.
-    together = 1 - (1 - level) / (len(tried) + 1)
+    together = 1 - (1 - level) / (len(tried) + 2)
     corrected = _corrected(tried, copied, lone, together, tables.units)
     reason = f"no holdout: {NO_CONTROL}" if overlap is None else overlap.said
     game = Skipped("membership attacks", reason)
@@ -162,7 +177,33 @@ def audit_released(
         utility=use,
         corrected=corrected,
         overlap=overlap,
+        tried=often,
     )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What was asked of the attempts."""
+
+    secrets: Sequence[str] | None
+    attempts: int | None
+    half_width: float
+    level: float
+
+    def tried(self, tables: Released) -> Tried:
+        """Return how often each attack is tried, from the sizes of the tables alone."""
+        width = len(tables.schema.columns)
+        secrets = min(width, MOST_SECRETS) if self.secrets is None else len(self.secrets)
+        # Both ways to look at copies come on top.
+        looks = len(FORMS) + (1 + secrets if width > 1 else 0) + 2
+        level = 1 - (1 - checks.level(self.level)) / looks
+        n, m = len(tables.real), len(tables.real if tables.holdout is None else tables.holdout)
+        if self.attempts is None:
+            most = enough_attempts(self.half_width, level, n, m)
+            return Tried(most, self.half_width, widest(most, level))
+        given = Attempts(self.attempts, self.attempts)
+        reached = Attempts(min(n, self.attempts), min(m, self.attempts))
+        return Tried(given, None, widest(reached, level))
 
 
 def _tables(
@@ -205,15 +246,12 @@ def _checked(
     tables: Released,
     label: str | None,
     secrets: Sequence[str] | None,
-    attempts: int,
     show: Sequence[str],
     ids: ArrayLike | None,
 ) -> NDArray[Any] | None:
     """Return the names of the real records, after what would fail only after hours of work."""
     names = tables.schema.names
     require_moderate(tables.schema)
-    if attempts < 1:
-        raise InputError(f"attempts must be at least 1, got {attempts}")
     asked = {"secrets": secrets or (), "show": show, "label": () if label is None else (label,)}
     for what, columns in asked.items():
         if isinstance(columns, str):
@@ -238,7 +276,9 @@ def _corrected(
         for name, beyond in zip(names, lower, strict=True)
         if beyond is not None and beyond.high < 0
     )
-    return Corrected(found[:-1], found[-1], tuple(inverted), facts.copied_alone(lone, level))
+    points = tuple(points_of(hits, level) for hits in tried)
+    alone = facts.copied_alone(lone, level)
+    return Corrected(found[:-1], found[-1], tuple(inverted), alone, points)
 
 
 def _inverted(played: Membership | None) -> tuple[str, ...]:
@@ -257,13 +297,15 @@ def _membership(
 
 
 def _risks(
-    tables: Released, secrets: Sequence[str] | None, attempts: int, seed: int
+    tables: Released, secrets: Sequence[str] | None, attempts: Attempts, seed: int
 ) -> tuple[tuple[Hits, ...], tuple[Skipped, ...]]:
     """Return the attempts of each form of the three risks, and what could not be tried."""
     found: list[Hits | Skipped] = []
     for form in FORMS:
         rng = seeds.stream(seed, "singling-out", form)
-        found.append(singling_out(tables, rng, form=form, attempts=attempts))
+        found.append(
+            singling_out(tables, rng, form=form, attempts=attempts.within(len(tables.real)))
+        )
     if len(tables.schema.columns) < 2:
         reason = "needs at least two columns"
         found += [Skipped(name, reason) for name in ("linkability", "inference")]

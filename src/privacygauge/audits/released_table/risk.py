@@ -107,6 +107,28 @@ def risk_of(hits: Hits, level: float) -> Estimate | None:
     return excess(hits.attack, hits.control, level, correlation=correlation, units=units)
 
 
+def points_of(hits: Hits, level: float) -> Estimate | None:
+    """Return attack minus control as a difference of shares, in [-1, 1]; None without a control.
+
+    The interval is put together from the exact limits of both shares, as that of `excess`.
+    """
+    if hits.control is None:
+        return None
+    correlation = correlation_of(hits)
+    ours = rates.proportion(hits.attack, hits.attack_unit, level)
+    others = rates.proportion(hits.control, hits.control_unit, level)
+
+    def away(one: float, other: float) -> float:
+        return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
+
+    value = ours.value - others.value
+    low = value - away(ours.value - ours.low, others.high - others.value)
+    high = value + away(ours.high - ours.value, others.value - others.low)
+    n = min(ours.n, others.n)
+    method = "difference of exact limits (MOVER)"
+    return Estimate(value, max(-1.0, low), min(1.0, high), level, n, method)
+
+
 def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> ReleaseRisk:
     """Return attempts as a risk with intervals; notes that are known already are left out."""
     control = None
@@ -115,13 +137,17 @@ def release_risk(hits: Hits, level: float, known: tuple[str, ...] = ()) -> Relea
         control = rates.proportion(hits.control, hits.control_unit, level)
         if control.value == 1.0:
             notes.append("The control always succeeds, so no attack can go beyond it.")
+    attack = rates.proportion(hits.attack, hits.attack_unit, level)
+    baseline = rates.proportion(hits.baseline, hits.baseline_unit, level)
+    if attack.value < baseline.value:
+        notes.append("The baseline does better: the attack says little.")
     return ReleaseRisk(
         hits.name,
         hits.variant,
         meaning=hits.meaning,
-        attack=rates.proportion(hits.attack, hits.attack_unit, level),
+        attack=attack,
         control=control,
-        baseline=rates.proportion(hits.baseline, hits.baseline_unit, level),
+        baseline=baseline,
         risk=risk_of(hits, level),
         notes=tuple(notes),
     )

@@ -130,7 +130,7 @@ def _measures(f: ReleasedAudit) -> tuple[Measure, ...]:
 def _beyond(f: ReleasedAudit) -> Measure:
     """Return what goes furthest beyond chance: all on the scale of an advantage."""
     found: dict[str, Estimate] = {}
-    if not f.n_holdout and f.corrected.alone is not None:
+    if f.corrected.alone is not None:
         found["Records of one kind copied, beyond chance"] = f.corrected.alone
     if f.corrected.copies is not None:
         found["Real records copied, beyond the holdout's"] = f.corrected.copies

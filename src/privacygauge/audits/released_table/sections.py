@@ -83,6 +83,7 @@ def risks(f: ReleasedAudit) -> tuple[Block, ...]:
     return (
         asked,
         note(f"{beyond if f.n_holdout else ''}{baseline}"),
+        note(f.tried.said),
         *_forms(f),
         *_looks(f),
         Folded("What an attempt is, form by form", (Pairs(meanings),)),
@@ -105,6 +106,8 @@ def _forms(f: ReleasedAudit) -> Iterator[Table]:
 def _form(risk: ReleaseRisk, called: str, *, compared: bool) -> tuple[Content, ...]:
     found = (risk.risk, risk.attack, risk.control, risk.baseline)
     shown = found if compared else (risk.attack, risk.baseline)
+    if risk.loses:
+        called = f"{called} (loses to its baseline)"
     return (called, *(Shown(DASH) if x is None else percent_estimate(x, 1) for x in shown))
 
 
@@ -247,7 +250,7 @@ def measured(f: ReleasedAudit) -> tuple[Block, ...]:
         "Beyond the control": [r.risk for r in f.risks],
         "Beyond the control, in the verdict": list(f.corrected.risks),
         "Copies": [fact.estimate for fact in f.copies],
-        "Copies beyond the holdout, in the verdict": [f.corrected.copies],
+        "Copies beyond chance, in the verdict": [f.corrected.copies, f.corrected.alone],
         "Distances": [fact.estimate for fact in f.closest],
     }
     found = {name: [x for x in values if x is not None] for name, values in columns.items()}

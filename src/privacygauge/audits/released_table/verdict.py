@@ -59,7 +59,8 @@ def verdict(f: ReleasedAudit) -> Verdict:
     Each by its corrected lower end: none at 0, small below .1, moderate below .3, large from
     there on. It cannot be told without a holdout, nor where the holdout overlaps with the real
     table or is not a sample of the same source, nor where none finds a leak but one gives away
-    more about the holdout. Copies of records that occur once need no holdout.
+    more about the holdout. Copies of records that occur once need no holdout, so neither a small
+    one nor one that overlaps hides them.
     """
     if not f.control:
         return _uncontrolled(f)
@@ -95,8 +96,7 @@ def _uncontrolled(f: ReleasedAudit) -> Verdict:
         GRADES,
         f"{grade.word.capitalize()} leak: {_share_copied(f)}",
         (
-            f"Of the real records that equal no other one, at least {percent(copied.low)} are "
-            f"copied beyond what chance explains (with {rate(copied.level)} confidence).",
+            *_copied_once(f, copied),
             MATTERS,
             f"Whether the table gives away more cannot be told. {_why(f)}",
         ),
@@ -138,8 +138,8 @@ def _gauge(f: ReleasedAudit) -> Gauge | None:
     if not f.control:
         if f.corrected.alone is not None:
             told.append(("Records of one kind copied, beyond chance", f.corrected.alone))
-    elif f.corrected.copies is not None:
-        told.append(("Records copied, beyond those of the holdout", f.corrected.copies))
+    elif f.corrected.copied is not None:
+        told.append(("Records copied, beyond chance", f.corrected.copied))
     if f.control and f.membership is not None:
         reached = f.membership.headline.reached
         by = ", at least, by its ranking" if reached.by_ranking else ""
@@ -156,7 +156,7 @@ def grades(f: ReleasedAudit) -> dict[str, Grade]:
     """Return the grade of the copies, of the membership attacks, and of the three risks."""
     attacks, found = f.membership, f.worst
     return {
-        "copies": NONE if f.corrected.copies is None else beyond_grade(f.corrected.copies),
+        "copies": NONE if f.corrected.copied is None else beyond_grade(f.corrected.copied),
         "membership": NONE if attacks is None else _of_attacks(f, attacks),
         "risks": NONE if found is None else beyond_grade(found.beyond),
     }
@@ -221,15 +221,22 @@ def _membership(f: ReleasedAudit) -> tuple[str, ...]:
 
 
 def _copied(f: ReleasedAudit) -> tuple[str, ...]:
-    beyond = f.corrected.copies
+    beyond, alone = f.corrected.copies, f.corrected.alone
     if beyond is None or beyond.low <= 0:
-        return ()
+        return () if alone is None or alone.low <= 0 else _copied_once(f, alone)
     real, others = f.copies[0].estimate, f.copies[1].estimate
     return (
         f"{percent(real.value)} of the real records occur in the synthetic table, equal in every "
         f"column, and {percent(others.value)} of the holdout: more than chance explains. Of "
         f"the real records that chance would have spared, at least {percent(beyond.low)} are "
         f"copied {_together(f)}.",
+    )
+
+
+def _copied_once(f: ReleasedAudit, alone: Estimate) -> tuple[str, ...]:
+    return (
+        f"Of the real records that equal no other one, at least {percent(alone.low)} are copied "
+        f"beyond what chance explains {_together(f)}.",
     )
 
 
@@ -244,12 +251,14 @@ def _risks(f: ReleasedAudit) -> tuple[str, ...]:
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
-        most = max(beyond.high for beyond in f.corrected.risks if beyond is not None)
+        most = max(points.high for points in f.corrected.points if points is not None)
         return (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
-            f"{_capital(found.risk.title)} comes closest: it {rates}. A risk of up to "
-            f"{percent(most)} beyond the control may have gone unnoticed {_together(f)}.",
+            f"{_capital(found.risk.title)} comes closest: it {rates}. Less "
+            f"than {100 * f.tried.reached:.1f} percentage points above the control may have gone "
+            f"unnoticed in any of them, and more than {100 * most:.1f} are ruled out "
+            f"{_together(f)}.",
         )
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
@@ -355,7 +364,7 @@ def _advice(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
 
 def _mend(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
     hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
-    beyond = f.corrected.copies if f.control else f.corrected.alone
+    beyond = f.corrected.copied if f.control else f.corrected.alone
     copied = beyond is not None and beyond.low > 0
     remove = (
         "Do not merely delete the copied rows: that they are missing tells as much, and near "

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Ints
 
-ATTEMPTS = 500
-"""How often an attack is tried where nothing is said."""
-
 
 @dataclass(frozen=True, eq=False)
 class Hits:

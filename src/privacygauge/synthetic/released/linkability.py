@@ -14,7 +14,8 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.synthetic.distance import Distance, Minkowski, space_of
-from privacygauge.synthetic.released.hits import ATTEMPTS, Hits
+from privacygauge.synthetic.released.attempts import ATTEMPTS, Attempts
+from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.neighbours import nearest
 from privacygauge.synthetic.released.tables import Released, columns_of, drawn_rows, stacked
 from privacygauge.synthetic.table import Table, require_columns
@@ -43,7 +44,7 @@ def linkability(
     *,
     halves: Halves | None = None,
     candidates: int = 10,
-    attempts: int = ATTEMPTS,
+    attempts: Attempts = ATTEMPTS,
     distance: Distance | None = None,
 ) -> Hits:
     """Return how often the two halves of a person are joined by way of the synthetic table.
@@ -60,8 +61,8 @@ def linkability(
         By default another random half of the columns for each person.
     candidates : int, default 10
         People in the line, the right one included, at least 2.
-    attempts : int, default 500
-        People; fewer where a table has fewer.
+    attempts : Attempts, default 500
+        People, of the real table and of the holdout; fewer where a table has fewer.
     distance : Distance, optional
         The sum of differences (Minkowski, p = 1) by default.
 
@@ -76,12 +77,13 @@ def linkability(
     smallest = min(len(table) for table in tables)
     if not 2 <= candidates <= smallest:
         raise InputError(f"candidates must be in 2..{smallest}, got {candidates}")
-    if attempts < 1:
-        raise InputError(f"attempts must be at least 1, got {attempts}")
     if len(tables[0].schema.columns) < 2:
         raise InputError("linkability needs at least two columns, got one")
     real, made, *others = tables
-    drawn = [_lines(side, halves, candidates, attempts, rng) for side in (real, *others)]
+    drawn = [
+        _lines(side, halves, candidates, most, rng)
+        for side, most in zip((real, *others), (attempts.real, attempts.holdout), strict=False)
+    ]
     lines = [line for line, _ in drawn]
     of_real, *of_others = (
         unit[people] for unit, (_, people) in zip(released.units, drawn, strict=False)

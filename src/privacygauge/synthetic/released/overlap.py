@@ -39,9 +39,9 @@ class LoneCopies:
     copied: Bools
     """(u,) Whether each is in the synthetic table, or in n rows of it where it has more."""
     by_chance: Bools
-    """What the copies are compared with: the real records that equal another one, (n,), or, where
-    there are more of those, the records (u,) that occur among the synthetic rows once every
-    column is shuffled."""
+    """What the copies are compared with, whichever is copied most: the real records that equal
+    another one, (n,), the records (u,) that occur among the synthetic rows once every column is
+    shuffled, or the holdout records that are copied, (m,)."""
 
 
 def shared(released: Released) -> Shared:
@@ -65,17 +65,21 @@ def rows_of(released: Released, real: Ints, holdout: Ints | None) -> Released:
     )
 
 
-def lone_copies(released: Released, twins: Bools, rng: np.random.Generator) -> LoneCopies:
+def lone_copies(
+    released: Released, twins: Bools, rng: np.random.Generator, others: Table | None = None
+) -> LoneCopies:
     """Return which real records that equal no other are copied, and how many chance would copy.
 
     Parameters
     ----------
     released : Released
-        With or without a holdout, which is not looked at.
+        Its holdout is not looked at.
     twins : ndarray of bool, shape (n,)
         The real records that equal another real one, from `shared`.
     rng : numpy.random.Generator
         Draws as many synthetic rows as there are real records, and shuffles them.
+    others : Table, optional
+        Holdout records, without an overlap: how often they are copied is chance too.
 
     Notes
     -----
@@ -87,9 +91,12 @@ def lone_copies(released: Released, twins: Bools, rng: np.random.Generator) -> L
     alone = released.real[np.flatnonzero(~twins)]
     made = released.synthetic[drawn_rows(len(released.synthetic), n, rng)]
     mixed = Table(made.schema, rng.permuted(made.values, axis=0))
-    unlike = occurs(alone, mixed)
-    more = len(alone) > 0 and unlike.mean() > twins.mean()
-    return LoneCopies(occurs(alone, made), unlike if more else twins)
+    chances = [twins]
+    if len(alone):
+        chances.append(occurs(alone, mixed))
+    if others is not None:
+        chances.append(occurs(others, made))
+    return LoneCopies(occurs(alone, made), max(chances, key=np.mean))
 
 
 def _twins(table: Table, unit: Ints) -> Bools:

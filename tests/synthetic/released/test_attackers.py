@@ -1,0 +1,112 @@
+"""Attackers who learn from the synthetic table: what they must do, and the look-up by a loop."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.generators.generator import Silence, SynthPop
+from privacygauge.synthetic.released import attackers
+from privacygauge.synthetic.released.attackers import agrees, guesses
+from privacygauge.synthetic.released.inference import most_often_right
+from tests.synthetic.released.made_released import people, released
+
+N = 400
+
+
+def right(table, j, asked, off=0.0, seed=0):
+    found = guesses(table, j, [asked], off, np.random.default_rng(seed))
+    return agrees(found.values[0], asked.values[:, j], off).mean()
+
+
+@pytest.fixture(scope="module")
+def tables():
+    return released(np.random.default_rng(0), N)
+
+
+@pytest.mark.parametrize("j", range(6))
+def test_a_table_of_the_records_tells_their_values(tables, j):
+    assert right(tables.real, j, tables.real) == 1.0
+
+
+@pytest.mark.parametrize("j", range(6))
+def test_no_attacker_does_clearly_worse_than_a_constant(tables, j):
+    """Not even where a column depends on no other."""
+    made, others = tables.synthetic, tables.holdout
+    off = 300.0 if j == 2 else 0.0
+    constant = np.full(N, most_often_right(made.values[:, j], off))
+    naive = agrees(constant, others.values[:, j], off).mean()
+    assert right(made, j, others, off) >= naive - 3 * np.sqrt(0.25 / N)
+
+
+def test_what_others_tell_is_learnt():
+    rng = np.random.default_rng(1)
+    a, b = rng.integers(0, 9, (2, 900))
+    frame = pd.DataFrame({"a": a, "b": b, "c": np.where((a > 4) ^ (b > 4), "x", "y")})
+    table = read_table(frame)
+    taught, asked = table[np.arange(600)], table[np.arange(600, 900)]
+    noise = read_table(frame.assign(d=rng.normal(size=900), e=rng.normal(size=900)))
+    assert right(taught, 2, asked) == 1.0
+    assert right(noise[np.arange(600)], 2, noise[np.arange(600, 900)]) > 0.9
+
+
+def test_a_number_is_guessed_where_most_lie_within_the_tolerance():
+    rng = np.random.default_rng(2)
+    values = np.concatenate([rng.uniform(0, 100, 300), np.full(100, 50.0), rng.normal(80, 1, 200)])
+    made = read_table(pd.DataFrame({"x": values, "y": rng.normal(size=600)}))
+    found = guesses(made, 0, [made], 2.0, np.random.default_rng(0))
+    far = read_table(pd.DataFrame({"x": values, "y": rng.normal(size=600)}))
+    assert right(made, 0, far, 2.0) > 0.2
+    assert np.isfinite(found.values[0]).all()
+
+
+def test_a_value_that_many_have_is_guessed_itself():
+    """A grid would put 40 on the edge of a cell, and guess what is right about nobody else."""
+    rng = np.random.default_rng(5)
+    hours = np.where(rng.random(900) < 0.5, 40, rng.integers(1, 99, 900)).astype(float)
+    made = read_table(pd.DataFrame({"x": hours, "y": rng.normal(size=900)}))
+    fresh = np.where(rng.random(900) < 0.5, 40, rng.integers(1, 99, 900)).astype(float)
+    fresh = read_table(pd.DataFrame({"x": fresh, "y": rng.normal(size=900)}))
+    assert right(made, 0, fresh, 2.1) > 0.4
+
+
+def test_a_value_that_one_record_has_stops_no_attacker():
+    frame = people(np.random.default_rng(6), 60).assign(rare=["x"] * 59 + ["y"])
+    table = read_table(frame)
+    assert right(table, 6, table) == 1.0
+
+
+def test_equals_are_looked_up_as_by_a_loop():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({name: rng.choice(list("abc"), 80) for name in "uvw"})
+    made = read_table(frame)
+    task, asked = attackers._Task(made, 2, 0.0), made[np.arange(30)]
+    rows = np.arange(40, 80)
+    there, values = task.looked_up(rows, asked)
+    for i in range(30):
+        equal = [r for r in rows if (made.values[r, :2] == asked.values[i, :2]).all()]
+        assert there[i] == bool(equal)
+        if equal:
+            seen = np.bincount(made.values[equal, 2].astype(int), minlength=3)
+            assert seen[int(values[i])] == seen.max()
+
+
+def test_missing_numbers_and_columns_of_one_value_are_guessed():
+    frame = people(np.random.default_rng(4), 200).assign(one="x")
+    table = read_table(frame)
+    for j in (4, 6):
+        assert right(table, j, table) == 1.0
+    silent = Silence().generate(table, 200, np.random.default_rng(0))
+    assert 0 <= right(silent, 0, table, 2.0) <= 1
+
+
+def test_columns_that_are_asked_about_are_not_looked_at(tables):
+    made = SynthPop().generate(tables.real, N, np.random.default_rng(0))
+    hidden = people(np.random.default_rng(9), N)["pay"].to_numpy()
+    blinded = tables.real.values.copy()
+    blinded[:, 2] = np.clip(hidden, *(getattr(made.schema.columns[2], e) for e in ("low", "high")))
+    one, other = (
+        guesses(made, 2, [side], 300.0, np.random.default_rng(0)).values[0]
+        for side in (tables.real, type(tables.real)(made.schema, blinded))
+    )
+    assert np.array_equal(one, other)
