@@ -94,6 +94,18 @@ def test_a_schema_is_written_edited_and_read(table, capsys, tmp_path):
     one_line(run_inside(("vulnerable", path, "--schema", file), capsys), message)
 
 
+def test_a_reference_gives_the_ranges(table, capsys, tmp_path):
+    path, frame = table
+    part = tmp_path / "part.csv"
+    frame[:40].to_csv(part, index=False)
+    found = found_by(capsys, part, "--reference", path)
+    expected = pg.vulnerable_records(frame[:40], reference=frame)
+    assert [entry["row"] for entry in found["top"]] == expected.top(10).tolist()
+    assert (found["n"], found["n_reference"]) == (40, 120)
+    assert found["provenance"]["reference"].startswith("people.csv sha256:")
+    assert [e["score"] for e in found["top"]] != [e["score"] for e in found_by(capsys, part)["top"]]
+
+
 @pytest.mark.parametrize(("value", "code"), [(0.0, 3), (9.0, 0)])
 def test_a_table_may_be_held_to_a_limit(table, capsys, value, code):
     limit = f"--fail-above=vulnerability={value}"

@@ -259,6 +259,36 @@ def test_columns_of_names_and_of_nearly_numbers_are_named():
     assert advice(read_table(people[:40][["id", "town"]])) == ()
 
 
+def may_hold(column, value):
+    if column.kind == "categorical":
+        return value in range(column.n_codes)
+    if np.isnan(value):
+        return column.missing
+    return column.low <= value <= column.high and (
+        column.kind == "continuous" or float(value).is_integer()
+    )
+
+
+@settings(max_examples=times(200))
+@given(st.data())
+def test_a_table_holds_what_its_schema_allows_and_nothing_else(data):
+    some = st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0, np.nan, np.inf])
+    columns = (
+        Column("a", "categorical", categories=("x", "y"), missing=data.draw(st.booleans())),
+        Column("b", "integer", 0, data.draw(st.integers(0, 3)), missing=data.draw(st.booleans())),
+        Column("c", "continuous", -0.5, 2.5, missing=data.draw(st.booleans())),
+    )
+    allowed = [[v for v in (0.0, 0.5, 1.0, 2.0, np.nan) if may_hold(c, v)] for c in columns]
+    values = np.array([[data.draw(st.sampled_from(a)) for a in allowed] for _ in range(4)])
+    place = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 2))
+    values[place] = data.draw(some)
+    if may_hold(columns[place[1]], values[place]):
+        assert len(Table(Schema(columns), values)) == 4
+    else:
+        with pytest.raises(InputError, match=f"{columns[place[1]].name!r}.* in row {place[0]}"):
+            Table(Schema(columns), values)
+
+
 def test_values_that_are_no_codes():
     schema = Schema((Column("a", "categorical", categories=("x",)),))
     with pytest.raises(InputError, match=r"column 'a' must hold codes in 0\.\.0, got 1.0 in row 1"):

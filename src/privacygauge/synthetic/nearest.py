@@ -1,16 +1,15 @@
 """The mean distance to the nearest other records, of all records at once, exactly.
 
 A search in three steps, each exact, each for the records that the one before leaves open:
-equal records are counted; records with equal categories are compared with one another, where
-one further category that differs would weigh more; and what is left is compared with every
-distinct record in single precision, whose candidates are measured again in double precision.
+equal records are counted; records are compared with those that agree in all categories, in all
+but one, and so on; and what is left is compared with every distinct record in single precision,
+whose candidates are measured again in double precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import combinations
 from math import comb
 
@@ -19,11 +18,9 @@ import numpy as np
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.runs.threads import one_thread
 from privacygauge.synthetic.distance import Space
+from privacygauge.synthetic.levels import Pairs, keys_of, mean_of_nearest, means_by_level
 from privacygauge.synthetic.rough import Rough, Singles, rough_of
 
-_LARGEST_KEY = 2**62
-_LARGEST_GROUP = 2_048
-"""Larger groups of equal categories are left to the last step, which is as fast for them."""
 _BLOCK = 2**25
 """Rough distances held at once by a thread: 128 MB."""
 _PAIRS = 2**20
@@ -32,18 +29,6 @@ _WIDTH = 64
 """So many records share a minimum in the search for candidates."""
 _PASS = 100
 """Records that have to be open for each pass over the columns that may settle them."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """Neighbours of some points."""
-
-    point: Ints
-    """Whose neighbour it is, as a position among the points asked about."""
-    distance: Floats
-    """How far it is."""
-    weight: Ints
-    """How many records it stands for."""
 
 
 def mean_distances(space: Space, k: int) -> Floats:
@@ -60,17 +45,20 @@ def mean_distances(space: Space, k: int) -> Floats:
     -------
     ndarray, shape (n,)
     """
+    from joblib import cpu_count
+
     first, kind, weight = _distinct(space)
     points = space[first]
     scores = np.zeros(len(points))
     left = np.flatnonzero(weight <= k)
-    if space.share == 0.0:
-        scores[left], settled = _by_mismatches(points, weight, k, left)
-    else:
-        scores[left], settled = _by_groups(points, weight, k, left)
-    left = left[~settled]
-    if len(left):
-        scores[left] = _by_all(points, weight, k, left)
+    with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
+        if space.share == 0.0:
+            scores[left], settled = _by_mismatches(points, weight, k, left)
+        else:
+            scores[left], settled = means_by_level(points, weight, k, left, pool)
+        left = left[~settled]
+        if len(left):
+            scores[left] = _by_all(points, weight, k, left, pool)
     return np.asarray(scores[kind])
 
 
@@ -80,7 +68,7 @@ def _distinct(space: Space) -> tuple[Ints, Ints, Ints]:
     for numbers in space.numbers.T:
         values, codes = np.unique(numbers, return_inverse=True)
         columns.append((codes, len(values)))
-    return _grouped(_keys(columns, len(space)))
+    return _grouped(keys_of(columns, len(space)))
 
 
 def _grouped(keys: Ints) -> tuple[Ints, Ints, Ints]:
@@ -88,30 +76,6 @@ def _grouped(keys: Ints) -> tuple[Ints, Ints, Ints]:
         keys, return_index=True, return_inverse=True, return_counts=True
     )
     return first, kind, weight
-
-
-def _keys(columns: Sequence[tuple[Ints, int]], n: int) -> Ints:
-    """Return a number for each row that is equal where all codes are."""
-    keys, bound = np.zeros(n, dtype=np.int64), 1
-    for codes, size in columns:
-        if bound * size > _LARGEST_KEY:
-            values, keys = np.unique(keys, return_inverse=True)
-            bound = len(values)
-        keys, bound = keys * size + codes, bound * size
-    return keys
-
-
-def _mean_of_nearest(pairs: _Pairs, n: int, k: int) -> tuple[Floats, Floats]:
-    """Return each point's mean distance to its k nearest, and the distance of the last of them."""
-    order = np.lexsort((pairs.distance, pairs.point))
-    point, distance, weight = pairs.point[order], pairs.distance[order], pairs.weight[order]
-    total = np.concatenate([[0], np.cumsum(weight)])
-    before = total[:-1] - total[np.searchsorted(point, point)]
-    taken = np.clip(k - before, 0, weight)
-    last = np.full(n, np.inf)
-    enough = (before < k) & (before + weight >= k)
-    last[point[enough]] = distance[enough]
-    return np.bincount(point, taken * distance, minlength=n) / k, last
 
 
 def _by_mismatches(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
@@ -144,31 +108,9 @@ def _agreeing(space: Space, weight: Ints, h: int) -> Ints:
     total = np.zeros(len(space), dtype=np.int64)
     for without in combinations(range(len(columns)), h):
         kept = [column for j, column in enumerate(columns) if j not in without]
-        _, kind, _ = _grouped(_keys(kept, len(space)))
+        _, kind, _ = _grouped(keys_of(kept, len(space)))
         total += np.bincount(kind, weight).astype(np.int64)[kind]
     return total
-
-
-def _by_groups(space: Space, weight: Ints, k: int, left: Ints) -> tuple[Floats, Bools]:
-    """Return scores within groups of equal categories, and which of them nothing can beat."""
-    scores, settled = np.zeros(len(space)), np.zeros(len(space), dtype=np.bool_)
-    asked = np.isin(np.arange(len(space)), left)
-    for group in _groups(space, weight, k) if len(space.steps) > 1 else ():
-        for rows in _cut(group[asked[group]], 1 + _PAIRS // len(group)):
-            mean, last = _mean_of_nearest(_within(space, weight, rows, group, k), len(rows), k)
-            scores[rows], settled[rows] = mean, last <= space.steps[1]
-    return scores[left], settled[left]
-
-
-def _groups(space: Space, weight: Ints, k: int) -> Iterator[Ints]:
-    """Yield the points of each group that may hold k neighbours of one of them."""
-    columns = list(zip(space.codes.T, space.sizes, strict=True))
-    _, kind, sizes = _grouped(_keys(columns, len(space)))
-    order = np.argsort(kind, kind="stable")
-    ends = np.cumsum(sizes)
-    records = np.bincount(kind, weight)
-    for g in np.flatnonzero((records > k) & (sizes <= _LARGEST_GROUP)):
-        yield order[ends[g] - sizes[g] : ends[g]]
 
 
 def _cut(rows: Ints, size: int) -> Iterator[Ints]:
@@ -176,22 +118,8 @@ def _cut(rows: Ints, size: int) -> Iterator[Ints]:
         yield rows[begin : begin + size]
 
 
-def _within(space: Space, weight: Ints, rows: Ints, group: Ints, k: int) -> _Pairs:
-    """Return the nearest of a group's points to some of them."""
-    found = space.between(rows[:, None], group[None, :])
-    near = np.argpartition(found, k, axis=1)[:, : k + 1] if k + 1 < len(group) else None
-    if near is None:
-        near = np.broadcast_to(np.arange(len(group)), found.shape)
-    point = np.repeat(np.arange(len(rows)), near.shape[1])
-    distance = np.take_along_axis(found, near, axis=1).ravel()
-    other = group[near.ravel()]
-    return _Pairs(point, distance, weight[other] - (other == rows[point]))
-
-
-def _by_all(space: Space, weight: Ints, k: int, left: Ints) -> Floats:
+def _by_all(space: Space, weight: Ints, k: int, left: Ints, pool: Executor) -> Floats:
     """Return scores by comparing points with all others, a block at a time."""
-    from joblib import cpu_count
-
     n = len(space)
     width = max(1, min(_WIDTH, n // (4 * (k + 1))))
     rough = rough_of(space, width)
@@ -199,13 +127,12 @@ def _by_all(space: Space, weight: Ints, k: int, left: Ints) -> Floats:
 
     def scored(rows: Ints) -> Floats:
         pairs = _candidates(space, rough, weight, k, rows)
-        return _mean_of_nearest(pairs, len(rows), k)[0]
+        return mean_of_nearest(pairs, len(rows), k)[0]
 
-    with one_thread(), ThreadPoolExecutor(min(cpu_count(), len(blocks))) as pool:
-        return np.concatenate(list(pool.map(scored, blocks)))
+    return np.concatenate(list(pool.map(scored, blocks)))
 
 
-def _candidates(space: Space, rough: Rough, weight: Ints, k: int, rows: Ints) -> _Pairs:
+def _candidates(space: Space, rough: Rough, weight: Ints, k: int, rows: Ints) -> Pairs:
     """Return all others that may be among the k nearest of each point, and its own copies."""
     found = rough.distances(rows)
     found[np.arange(len(rows)), rows] = np.inf
@@ -215,33 +142,33 @@ def _candidates(space: Space, rough: Rough, weight: Ints, k: int, rows: Ints) ->
     if least.shape[1] >= k:
         # k minima below it are k records: no farther one is among the k nearest.
         limit = np.partition(least, k - 1, axis=1)[:, k - 1]
-    parts = [_Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
+    parts = [Pairs(np.arange(len(rows)), np.zeros(len(rows)), weight[rows] - 1)]
     if space.share == 0.0:
         parts.append(_at_limit(space, limit, k))
         limit = limit - np.float32(0.5)
     else:
         limit = limit + 2 * rough.error
     parts += _within_limit(space, weight, rows, blocks, least, limit)
-    return _Pairs(
+    return Pairs(
         np.concatenate([part.point for part in parts]),
         np.concatenate([part.distance for part in parts]),
         np.concatenate([part.weight for part in parts]),
     )
 
 
-def _at_limit(space: Space, limit: Singles, k: int) -> _Pairs:
+def _at_limit(space: Space, limit: Singles, k: int) -> Pairs:
     """Return an entry for the neighbours at each point's limit, which are known to be enough.
 
     In categories alone distances are small whole numbers, exact, and tie by the thousand.
     """
     known = np.flatnonzero(np.isfinite(limit))
     at = space.steps[limit[known].astype(np.int64)]
-    return _Pairs(known, at, np.full(len(known), k))
+    return Pairs(known, at, np.full(len(known), k))
 
 
 def _within_limit(
     space: Space, weight: Ints, rows: Ints, blocks: Singles, least: Singles, limit: Singles
-) -> list[_Pairs]:
+) -> list[Pairs]:
     """Return the others within each point's limit, measured again, some at a time."""
     parts = []
     width, m = blocks.shape[1:]
@@ -250,5 +177,5 @@ def _within_limit(
         values = blocks[hit[some], :, block[some]]
         which, place = np.nonzero((values <= limit[hit[some], None]) & np.isfinite(values))
         point, other = hit[some][which], place * m + block[some][which]
-        parts.append(_Pairs(point, space.between(rows[point], other), weight[other]))
+        parts.append(Pairs(point, space.between(rows[point], other), weight[other]))
     return parts

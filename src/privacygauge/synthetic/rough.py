@@ -42,10 +42,8 @@ class Rough(Protocol):
 class _Products:
     """Distances that are one inner product: those of categories, and the cosine."""
 
-    left: Singles
-    """(n, D) The points, negative."""
-    right: Singles
-    """(n + padding, D) The points."""
+    points: Singles
+    """(n + padding, D) What is multiplied."""
     n: int
     """How many points there are."""
     offset: float
@@ -59,7 +57,7 @@ class _Products:
 
     def distances(self, rows: Ints) -> Singles:
         """Return (r, n + padding) distances to all points, infinite in the padding."""
-        found: Singles = self.left[rows] @ self.right.T
+        found: Singles = -self.points[rows] @ self.points.T
         if self.rare.nnz:
             shared = (self.rare[rows] @ self.rare.T).tocoo()
             found[shared.row, shared.col] -= shared.data
@@ -148,7 +146,8 @@ def rough_of(space: Space, width: int) -> Rough:
         in_f = np.float32(np.sqrt(space.steps[1])) if n_cat else np.float32(1)
         numbers = np.float32(np.sqrt(space.share)) * space.numbers.astype(np.float32)
         frequent, rare = _one_hot(space)
-        both = np.hstack([frequent * in_f, numbers])
+        frequent *= in_f
+        both = np.hstack([frequent, numbers])
         # At most so many terms of the sum are not zero, none is negative, and they add up to 1.
         error = (n_cat + space.numbers.shape[1] + 8) * _UNIT
         return _products(both, rare * in_f, padding, width, 0.0, error)
@@ -175,8 +174,8 @@ def _error_of_norms(space: Space) -> float:
 def _products(
     points: Singles, rare: csr_array, padding: int, width: int, offset: float, error: float
 ) -> _Products:
-    right = np.pad(points, ((0, padding), (0, 0)))
-    return _Products(-points, right, len(points), offset, width, np.float32(error), rare)
+    padded = np.pad(points, ((0, padding), (0, 0))) if padding else points
+    return _Products(padded, len(points), offset, width, np.float32(error), rare)
 
 
 def _one_hot(space: Space) -> tuple[Singles, csr_array]:
@@ -186,13 +185,17 @@ def _one_hot(space: Space) -> tuple[Singles, csr_array]:
     than there are points, and few pairs of points share one.
     """
     n = len(space)
-    frequent, rare = [np.zeros((n, 0), dtype=np.float32)], []
+    places, rare, width = [], [csr_array((n, 1), dtype=np.float32)], 0
     for codes, size in zip(space.codes.T, space.sizes, strict=True):
-        counts = np.bincount(codes, minlength=size)
-        often = np.flatnonzero(counts > (n / _FEW if size > _FEW else -1))
-        frequent.append((codes[:, None] == often).astype(np.float32))
-        seldom = np.flatnonzero(~np.isin(codes, often))
+        often = np.bincount(codes, minlength=size) > (n / _FEW if size > _FEW else -1)
+        place = width + np.cumsum(often) - 1
+        width += int(often.sum())
+        rows = np.flatnonzero(often[codes])
+        places.append((rows, place[codes[rows]]))
+        seldom = np.flatnonzero(~often[codes])
         ones = np.ones(len(seldom), dtype=np.float32)
         rare.append(csr_array((ones, (seldom, codes[seldom])), shape=(n, size)))
-    empty = csr_array((n, 1), dtype=np.float32)
-    return np.hstack(frequent), csr_array(hstack([empty, *rare]))
+    frequent = np.zeros((n, width), dtype=np.float32)
+    for rows, place in places:
+        frequent[rows, place] = 1
+    return frequent, csr_array(hstack(rare))

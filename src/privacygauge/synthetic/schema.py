@@ -6,9 +6,13 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal, get_args
 
+import numpy as np
+
 from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats
 from privacygauge.errors import InputError
 
 Kind = Literal["continuous", "integer", "categorical"]
@@ -120,6 +124,16 @@ class Schema:
     def categorical(self) -> tuple[int, ...]:
         """Positions of the categorical columns."""
         return tuple(j for j, column in enumerate(self.columns) if not column.is_number)
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats, Bools, Bools]:
+        """(F,) Least and greatest value, whether values are whole, and whether NaN is one."""
+        return (
+            np.array([0.0 if c.low is None else c.low for c in self.columns]),
+            np.array([c.n_codes - 1.0 if c.high is None else c.high for c in self.columns]),
+            np.array([c.kind != "continuous" for c in self.columns]),
+            np.array([c.is_number and c.missing for c in self.columns]),
+        )
 
     def to_json(self) -> str:
         """Return the schema as a text that can be edited and read back."""

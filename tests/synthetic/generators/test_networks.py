@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy import stats
 
-from privacygauge.core.checks import Ints
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.transcript import Decisions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.epsilon import epsilon_lower_bound
@@ -78,6 +78,47 @@ def test_a_network_of_degree_1_is_a_spanning_tree_of_the_largest_information(
     others = [learn_structure(codes, sizes, 1, largest, np.random.default_rng(s)) for s in range(4)]
     sums = [sum(pairs[n.attribute, n.parents[0]] for n in tree[1:]) for tree in others]
     assert_allclose(sums, reached, atol=1e-9)
+
+
+@given(tables(), st.integers(1, 3), st.integers(0, 2**31))
+def test_every_candidate_is_shown_with_its_information(
+    made: tuple[Ints, tuple[int, ...]], degree: int, seed: int
+) -> None:
+    codes, sizes = made
+    degree = min(degree, len(sizes) - 1)
+    rng = np.random.default_rng(seed)
+    known: list[int] = [int(np.random.default_rng(seed).integers(len(sizes)))]
+
+    def choose(information: Floats, candidates: tuple[Node, ...]) -> int:
+        expected = [
+            Node(attribute, parents)
+            for attribute in range(len(sizes))
+            if attribute not in known
+            for parents in combinations(sorted(known), min(degree, len(known)))
+        ]
+        assert list(candidates) == expected
+        plain = [mutual_information(joint_counts(codes, node, sizes)) for node in expected]
+        assert_allclose(information, plain, atol=1e-9)
+        chosen = int(rng.integers(len(candidates)))
+        known.append(candidates[chosen].attribute)
+        return chosen
+
+    learn_structure(codes, sizes, degree, choose, np.random.default_rng(seed))
+    assert sorted(known) == list(range(len(sizes)))
+
+
+@given(tables(), st.integers(0, 2**31))
+def test_a_sample_is_that_of_a_plain_loop(made: tuple[Ints, tuple[int, ...]], seed: int) -> None:
+    network = learn_bayes_net(*made, 1, np.random.default_rng(seed))
+    found = network.sample(20, np.random.default_rng(seed))
+    rng, expected = np.random.default_rng(seed), np.zeros_like(found)
+    for node, table in zip(network.nodes, network.tables, strict=True):
+        drawn = 1 - rng.random(20)
+        for i in range(20):
+            shares = table[expected[i, node.parents[0]]] if node.parents else table[0]
+            reached = np.cumsum(shares) / np.cumsum(shares)[-1]
+            expected[i, node.attribute] = next(v for v, c in enumerate(reached) if drawn[i] <= c)
+    assert np.array_equal(found, expected)
 
 
 @given(tables(), st.integers(1, 3))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, option
+from privacygauge.audits.asking import Command, Group, Role, option
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
@@ -49,6 +49,15 @@ class VulnerableRequest(TableRequest):
     p: int | None = option(
         "--p", "P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None
     )
+    reference: str | None = option(
+        "--reference",
+        "FILE",
+        "A further table, such as the one that DATA is a part of: numbers are scaled to the range "
+        "of both together, so that scores can be compared.",
+        default=None,
+        panel=COLUMNS,
+        role=Role.FILE,
+    )
     write_schema: str | None = option(
         "--write-schema",
         "FILE",
@@ -84,7 +93,7 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.audits.vulnerable.play import vulnerable_records
     from privacygauge.runs.atomic import check_writable
-    from privacygauge.synthetic.frames import read_table
+    from privacygauge.synthetic.frames import read_beside, read_table
 
     schema_file = None if asked.write_schema is None else Path(asked.write_schema).absolute()
     if schema_file is not None:
@@ -99,9 +108,18 @@ def play(asked: VulnerableRequest, work: Work) -> VulnerableRecords:
     )
     if schema_file is not None:
         _write(table.schema, schema_file)
-    provenance = file_hashes(asked.files())
+    reference = None
+    if asked.reference is not None:
+        reference = read_beside(
+            asked.reference, table.schema, drop=asked.drop, separator=asked.separator
+        )
     found = vulnerable_records(
-        table, k=asked.k, distance=asked.measure, seed=asked.seed, provenance=provenance
+        table,
+        k=asked.k,
+        distance=asked.measure,
+        reference=reference,
+        seed=asked.seed,
+        provenance=file_hashes(asked.files()),
     )
     return replace(found, listed=asked.top)
 

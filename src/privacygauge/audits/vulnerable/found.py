@@ -26,6 +26,8 @@ class VulnerableRecords(Reported, Vulnerability):
     """Where it comes from; nothing is drawn or estimated."""
     listed: int = TOP
     """How many records a report lists."""
+    n_reference: int = 0
+    """The number of further records whose numbers count in the ranges."""
 
     def __repr__(self) -> str:
         row = int(self.order[0])

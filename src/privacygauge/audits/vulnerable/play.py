@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from privacygauge.audits.running import Running
 from privacygauge.audits.vulnerable.found import VulnerableRecords
 from privacygauge.synthetic.distance import Distance
-from privacygauge.synthetic.frames import read_table
+from privacygauge.synthetic.frames import read_beside, read_table
 from privacygauge.synthetic.schema import Schema
 from privacygauge.synthetic.table import Table, advice
 from privacygauge.synthetic.vulnerability import vulnerability
@@ -30,6 +30,7 @@ def vulnerable_records(
     continuous: Sequence[str] = (),
     categorical: Sequence[str] = (),
     drop: Sequence[str] = (),
+    reference: Table | pd.DataFrame | str | Path | object | None = None,
     seed: int = 0,
     provenance: Mapping[str, str] | None = None,
 ) -> VulnerableRecords:
@@ -48,6 +49,9 @@ def vulnerable_records(
         Default: the cosine.
     schema, continuous, categorical, drop
         As in `read_table`: numbers are numbers and texts are categories unless told otherwise.
+    reference
+        A further table, such as one that `data` is a part of: numbers are scaled to the range of
+        both together. Its records are not neighbours.
     seed, provenance
         Kept in the report.
 
@@ -66,7 +70,15 @@ def vulnerable_records(
     table = read_table(
         data, schema=schema, continuous=continuous, categorical=categorical, drop=drop
     )
-    found = vulnerability(table, k, distance)
+    beside = None if reference is None else read_beside(reference, table.schema, drop=drop)
+    found = vulnerability(table, k, distance, beside)
     running = Running("vulnerable", seed, LEVEL, provenance)
     origin = running.origin("pandas", warnings=advice(table))
-    return VulnerableRecords(found.scores, found.k, found.distance, found.schema, origin)
+    return VulnerableRecords(
+        found.scores,
+        found.k,
+        found.distance,
+        found.schema,
+        origin,
+        n_reference=0 if beside is None else len(beside),
+    )

@@ -54,7 +54,9 @@ def report(f: VulnerableRecords, top: int) -> Report:
             "record-vulnerability",
         ),
         intro=f"{count(len(f))} records, {count(len(f.schema.columns))} columns. A score is a "
-        f"record's mean distance to its {_nearest(f)} ({f.distance.title}).",
+        f"record's mean distance to its {_nearest(f)} ({f.distance.title})."
+        + f" Numbers are scaled over these and {count(f.n_reference)} further records."
+        * bool(f.n_reference),
         origin=f.origin,
         verdict=_verdict(f),
         measures=_measures(f),
@@ -176,6 +178,7 @@ def _data(f: VulnerableRecords, top: int) -> dict[str, Json]:
         "k": f.k,
         "distance": f.distance.name,
         "p": f.distance.p if isinstance(f.distance, Minkowski) else None,
+        "n_reference": f.n_reference,
         "columns": {column.name: column.kind for column in f.schema.columns},
         "top": [{"row": row, "score": float(f.scores[row])} for row in f.top(top).tolist()],
         "mean_score": float(f.scores.mean()),

@@ -97,11 +97,15 @@ def learn_cart(
     chosen = tuple(range(n_columns)) if order is None else tuple(order)
     if sorted(chosen) != list(range(n_columns)):
         raise InputError(f"order must name each of {n_columns} columns once, got {list(chosen)}")
+    from sklearn import config_context
+
     singles = np.ascontiguousarray(values[:, chosen], np.float32)
-    leaves = tuple(
-        _grown(singles[:, :j], values[:, column], bool(categorical[column]), least, rng)
-        for j, column in enumerate(chosen)
-    )
+    # What scikit-learn would check takes as long as its trees.
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        leaves = tuple(
+            _grown(singles[:, :j], values[:, column], bool(categorical[column]), least, rng)
+            for j, column in enumerate(chosen)
+        )
     return Sequential(chosen, leaves)
 
 
@@ -116,7 +120,7 @@ def _grown(
     kind = DecisionTreeClassifier if categorical else DecisionTreeRegressor
     model = kind(min_samples_leaf=least, random_state=int(rng.integers(2**31)))
     known = np.ascontiguousarray(before)
-    model.fit(known, values, check_input=categorical)
+    model.fit(known, values, check_input=False)
     tree = model.tree_
     leaf = tree.apply(known)
     count = np.bincount(leaf, minlength=tree.node_count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 
 import numpy as np
@@ -50,7 +51,8 @@ class Network:
             rows = combined(codes, node.parents, self.sizes)
             reached = np.cumsum(table, axis=1)
             reached /= reached[:, -1:]
-            codes[:, node.attribute] = (drawn[:, None] > reached[rows]).sum(axis=1)
+            # Categories first: numpy adds long rows, not many short ones.
+            codes[:, node.attribute] = (drawn > reached.T[:, rows]).sum(axis=0)
         return codes
 
 
@@ -88,8 +90,9 @@ def pairwise_information(codes: Ints, sizes: tuple[int, ...]) -> Floats:
     start = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     shown = np.zeros((n, total), np.float32 if n < _WHOLE else np.float64)
     shown[np.arange(n)[:, None], codes + start] = 1.0
-    counts = (shown.T @ shown).astype(np.float64)
-    terms = np.add.reduceat(np.add.reduceat(xlogy(counts, counts), start, axis=0), start, axis=1)
+    counts = (shown.T @ shown).astype(np.int64)
+    known = xlogy(np.arange(n + 1.0), np.arange(n + 1.0))
+    terms = np.add.reduceat(np.add.reduceat(known[counts], start, axis=0), start, axis=1)
     own = np.diag(terms)
     found = (terms - own[:, None] - own + xlogy(n, n)) / n
     return np.asarray(np.maximum(found, 0.0), np.float64)
@@ -125,20 +128,22 @@ def learn_structure(
     pairs = pairwise_information(codes, sizes) if degree == 1 else None
     while len(nodes) < n_attributes:
         known = sorted(node.attribute for node in nodes)
-        candidates = tuple(
-            Node(attribute, parents)
-            for attribute in range(n_attributes)
-            if attribute not in known
-            for parents in combinations(known, min(degree, len(known)))
-        )
+        left = [attribute for attribute in range(n_attributes) if attribute not in known]
+        parents = tuple(combinations(known, min(degree, len(known))))
+        candidates = tuple(_node(attribute, some) for attribute in left for some in parents)
         if pairs is not None:
-            information = [pairs[node.attribute, node.parents[0]] for node in candidates]
+            information = pairs[np.ix_(left, known)].ravel()
         else:
-            information = [
-                mutual_information(joint_counts(codes, node, sizes)) for node in candidates
-            ]
-        nodes.append(candidates[choose(np.array(information), candidates)])
+            information = np.array(
+                [mutual_information(joint_counts(codes, node, sizes)) for node in candidates]
+            )
+        nodes.append(candidates[choose(information, candidates)])
     return tuple(nodes)
+
+
+@lru_cache(maxsize=4_096)
+def _node(attribute: int, parents: tuple[int, ...]) -> Node:
+    return Node(attribute, parents)
 
 
 def largest(information: Floats, candidates: tuple[Node, ...]) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from privacygauge.core import checks
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.synthetic.frames import read_frame, read_table
+from privacygauge.synthetic.frames import read_beside, read_frame, read_table
 from privacygauge.synthetic.schema import Column, Kind, Schema
 from privacygauge.synthetic.table import Table, require_columns
 
@@ -254,11 +254,7 @@ def _without(content: Table | pd.DataFrame, drop: Sequence[str]) -> Table | pd.D
 def _like(schema: Schema, content: Table | pd.DataFrame) -> Table:
     """Return a table with the columns of a schema and their kinds, whatever its values."""
     _check_columns("the table", _names(content), schema.names)
-    if isinstance(content, Table):
-        return content
-    numbers = [column.name for column in schema.columns if column.is_number]
-    texts = [column.name for column in schema.columns if not column.is_number]
-    return read_table(content, continuous=numbers, categorical=texts)
+    return read_beside(content, schema)
 
 
 def _check_columns(what: str, names: Sequence[str], required: Sequence[str]) -> None:
