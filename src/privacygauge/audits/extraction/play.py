@@ -142,10 +142,17 @@ def audit_of(
 
 def _loaded(given: str | Path | CausalModel, device: str, precision: Precision) -> CausalModel:
     if isinstance(given, CausalModel):
-        return given
-    if known_kind(given) == "masked":
+        found = given
+    elif known_kind(given) == "masked":
         raise InputError(
             f"{given} must hold a causal language model, got a masked one, which does not write "
             "on: audit it with privacygauge language"
         )
-    return load_causal(given, device=device, precision=precision)
+    else:
+        found = load_causal(given, device=device, precision=precision)
+    if getattr(found.module.config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{found.source.path} must hold a causal language model, got an encoder-decoder, which "
+            "does not write on: audit it with privacygauge language"
+        )
+    return found
