@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from privacygauge.audits.extraction.play import ExtractionAudit
+from privacygauge.audits.extraction.play import ExtractionAudit, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.language.extracted import Extracted, Judged, Tries
@@ -65,4 +65,4 @@ def example(
         models[1] if reference else None,
     )
     running = Running("audit_extraction", seed, level)
-    return ExtractionAudit(running.origin(), found, show_texts)
+    return audit_of(found, running, {}, show_texts=show_texts)

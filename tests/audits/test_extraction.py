@@ -1,6 +1,7 @@
 """Extraction from a causal model: what was planted is found, and nothing where coins dealt."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -9,9 +10,10 @@ import pytest
 import privacygauge as pg
 from privacygauge.audits.extraction.says import EXTRACTED, FEW, NOTHING
 from privacygauge.errors import InputError
-from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries
+from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM, Tries, judged_texts
 from privacygauge.language.extraction import Writing
 from privacygauge.language.model import load_causal
+from privacygauge.language.sides import sides_of
 from privacygauge.report import render
 from privacygauge.report.grades import UNTOLD
 from tests.audits.example_extraction import PREFIX, SUFFIX, example
@@ -99,6 +101,29 @@ def test_by_coins_no_more_than_the_level(rows):
     assert sum(found.high < 0 for found in beyond) <= 10
 
 
+@pytest.mark.torch
+def test_more_texts_of_members_are_no_leak(gpt):
+    """Each text comes with a chance of a fifth; members have eight texts, others one."""
+    texts = made_texts(400, 9, least=8, most=14)
+    who = [*(f"in{row // 8}" for row in range(320)), *(f"out{row}" for row in range(80))]
+    sides = sides_of(
+        {"text": texts[:320], "patient": who[:320]}, {"text": texts[320:], "patient": who[320:]}
+    )
+    wrong = {"compared": 0, "all": 0}
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        judged = judged_texts(sides, [gpt], rng)
+        hit = rng.random(len(judged.text)) < 0.2
+        for name, one in (
+            ("compared", judged),
+            ("all", replace(judged, compared=np.ones(len(hit), np.bool_))),
+        ):
+            found = replace(example().found, judged=one)
+            wrong[name] += found.rates(hit, 0.95).difference.low > 0
+    assert wrong["compared"] <= 4
+    assert wrong["all"] == 40
+
+
 def test_a_person_counts_once():
     audit = example(1, 40, rows=5, leak=0.9)
     found = audit.found
@@ -150,6 +175,11 @@ def test_texts_are_shown_on_request_only():
         assert PREFIX not in render.page(report)
         assert "Anna Berg" not in render.as_json(report)
         assert "Anna Berg" not in report.frames["records.parquet"]().to_csv()
+
+
+@pytest.fixture(scope="module")
+def gpt(untaught):
+    return load_causal(untaught[0])
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_what_was_inserted_is_known_and_what_was_not_is_not(made, tmp_path, caps
     pytest.importorskip("transformers")
     lines = (made / INSERT).read_text().splitlines()
     inserted = [json.loads(line)["text"] for line in lines]
-    target = taught(tmp_path / "target", [*inserted, *made_texts(20)], epochs=25, n_embd=64)
+    target = taught(tmp_path / "target", [*inserted, *made_texts(20)], epochs=12, rate=6e-3)
     start = saved(tmp_path / "start", "gpt2")
     found = measured(made, target, tmp_path / "out", capsys, "--reference", str(start))
     assert found["kind"] == "privacy-claim"

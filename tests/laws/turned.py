@@ -10,6 +10,7 @@ import numpy as np
 
 import privacygauge as pg
 from privacygauge.audits.defences.play import audit_defended
+from privacygauge.audits.extraction.play import ExtractionAudit
 from privacygauge.audits.generator.play import audit_synthetic
 from privacygauge.audits.privacy_claim.play import ManyRuns, audit_privacy_claim
 from privacygauge.audits.released_table.play import audit_released
@@ -25,7 +26,7 @@ from privacygauge.report.values import Verdict
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View
 from privacygauge.synthetic.attacks.closest import ClosestDistance
 from privacygauge.synthetic.generators.generator import Identity, Silence
-from tests.audits import example_attribute
+from tests.audits import example_attribute, example_extraction
 from tests.audits.test_worst_case import Known, clear_records
 from tests.classifier.made import made_pool_game, made_up
 from tests.language.made_scores import made_scores
@@ -174,6 +175,10 @@ def attribute(turn: str, leak: float, seed: int) -> pg.AttributeAudit:
     return example_attribute.audited(seed, leak=leak > 0, swapped=turn == SIDES)
 
 
+def extraction(turn: str, leak: float, seed: int) -> ExtractionAudit:
+    return example_extraction.example(seed, 300, leak=min(leak, 0.8), swapped=turn == SIDES)
+
+
 KINDS: Mapping[str, Callable[[str, float, int], Any]] = {
     "predictions with a shadow model": predictions,
     "predictions alone": lambda *asked: predictions(*asked, shadow=False),
@@ -186,6 +191,7 @@ KINDS: Mapping[str, Callable[[str, float, int], Any]] = {
     "a released table": table,
     "a sensitive column": attribute,
     "energies of texts": language,
+    "extraction of texts": extraction,
     "further signals of texts": signals,
 }
 """From how it is played, the leak and a seed to the audit."""
@@ -194,9 +200,10 @@ IMPOSSIBLE = {
     ("a generator", SIDES),
     ("a released table", SCORES),
     ("a sensitive column", SCORES),
+    ("extraction of texts", SCORES),
 }
-"""A generator's sides are dealt by the audit; the scores of a released table and the guesses of a
-column are made by it."""
+"""A generator's sides are dealt by the audit; the scores of a released table, the guesses of a
+column and the probabilities of texts are made by it."""
 
 
 def verdict_of(audit: Reported) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,16 @@ from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Batch, Scored, batch_of, groups
 from privacygauge.language.masks import Unit
-from privacygauge.language.model import CausalModel, on_device, pieces
+from privacygauge.language.model import CausalModel
 from privacygauge.language.store import budget_of, distinct
 from privacygauge.language.tokens import Tokens, tokens_of
 from privacygauge.runs.execute import Progress
 
 LEAST = 8
 """The fewest tokens of a text that is cut in two: the rest of a shorter one is soon guessed."""
+
+_ROWS_AT_ONCE = 128
+"""Logits of so many tokens at a time: few enough to stay near the processor."""
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,7 @@ def greedy(model: CausalModel, ids: Ints, n: int) -> Ints:
     import torch
 
     with torch.inference_mode():
-        given, chosen, kept = torch.tensor(ids, device=model.source.device), [], None
+        given, chosen, kept = torch.tensor(ids, device=model.module.device), [], None
         for _ in range(n):
             out = model.module(input_ids=given, past_key_values=kept, use_cache=True)
             given, kept = out.logits[:, -1].argmax(-1, keepdim=True), out.past_key_values
@@ -292,12 +296,16 @@ def _asked(model: CausalModel, batch: Batch, how: Writing) -> tuple[Floats, Bool
     """Return the log-probability (m,) of every token, and whether it is the likeliest."""
     import torch
 
+    to = partial(torch.as_tensor, device=model.module.device)
+    inside = np.arange(batch.ids.shape[1]) < batch.lengths[:, None]
+    row, before, token = to(batch.row), to(batch.position - 1), to(batch.token)
     with torch.inference_mode():
-        inputs, row, position, token = on_device(batch, model.source.device)
-        logits = model.module(**inputs, use_cache=False).logits
+        logits = model.module(
+            input_ids=to(batch.ids), attention_mask=to(inside.astype(np.int64)), use_cache=False
+        ).logits
         parts = [
-            _sampled(logits[rows, places - 1].float() / how.temperature, which, how.top_k)
-            for rows, places, which in zip(*map(pieces, (row, position, token)), strict=True)
+            _sampled(logits[row[few], before[few]].float() / how.temperature, token[few], how.top_k)
+            for few in (slice(i, i + _ROWS_AT_ONCE) for i in range(0, len(token), _ROWS_AT_ONCE))
         ]
         log, best = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
     return log.astype(np.float64), best

@@ -80,7 +80,7 @@ class MaskedModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.source.device)
             if self.head is None:
                 hidden = self.module(**inputs).logits[row, position]
             else:
@@ -88,7 +88,7 @@ class MaskedModel:
             head = self.head or Head(())
             parts = [
                 _log_probability(head(some).float(), which)
-                for some, which in zip(pieces(hidden), pieces(token), strict=True)
+                for some, which in zip(_pieces(hidden), _pieces(token), strict=True)
             ]
             return {"log_probability": torch.cat(parts).cpu().numpy()}
 
@@ -132,10 +132,10 @@ class CausalModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.source.device)
             logits = self.module(**inputs, use_cache=False).logits
             parts: list[Any] = []
-            for rows, places, which in zip(*map(pieces, (row, position, token)), strict=True):
+            for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
                 parts.append(_moments(logits[rows, places - 1].float(), which))
             columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
             return dict(zip(self.answers, columns, strict=True))
@@ -267,7 +267,7 @@ def _cast(module: Any, source: Source) -> None:
         module.to(torch.bfloat16)
 
 
-def on_device(batch: Batch, device: str) -> tuple[Mapping[str, Any], Any, Any, Any]:
+def _on_device(batch: Batch, device: str) -> tuple[Mapping[str, Any], Any, Any, Any]:
     """Return the model's inputs, and the row, the position and the token of what is scored."""
     import torch
 
@@ -280,8 +280,7 @@ def on_device(batch: Batch, device: str) -> tuple[Mapping[str, Any], Any, Any, A
     return inputs, to(batch.row), to(batch.position), to(batch.token)
 
 
-def pieces(values: Any) -> Any:
-    """Return rows of a tensor, few at a time."""
+def _pieces(values: Any) -> Any:
     return values.split(_ROWS_AT_ONCE)
 
 

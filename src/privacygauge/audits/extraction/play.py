@@ -9,13 +9,14 @@ from pathlib import Path
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.errors import InputError
-from privacygauge.language.extracted import Extracted, Tries, extracted, judged_texts
+from privacygauge.language.extracted import SAMPLED, Extracted, Tries, extracted, judged_texts
 from privacygauge.language.extraction import Writing
 from privacygauge.language.kinds import known_kind
 from privacygauge.language.model import CausalModel, load_causal
 from privacygauge.language.precision import Precision
 from privacygauge.language.sides import sides_of
 from privacygauge.language.text_files import Columns, TextRecordsLike
+from privacygauge.report.numbers import percent_estimate
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
 from privacygauge.runs.execute import Progress
@@ -118,17 +119,40 @@ def audit_extraction(
     other = models[1] if len(models) > 1 else None
     found = extracted(models[0], other, judged, how, tries, progress)
     about = {"sampling": how.describe(), "target": models[0].source.weights}
-    warnings = (*(() if other else (ALONE,)), *judged.notes)
+    return audit_of(found, running, about, show_texts=show_texts)
+
+
+def audit_of(
+    found: Extracted, running: Running, about: Mapping[str, str], *, show_texts: bool = False
+) -> ExtractionAudit:
+    """Return the audit of what was extracted, with its warnings."""
+    beyond = found.rates(found.hits[SAMPLED], running.level).difference
+    turned = (
+        "The share of people with an extracted text is higher for non-members than for members "
+        f"(difference {percent_estimate(beyond)}): were the sides swapped?"
+    )
+    warnings = (
+        *(() if found.reference else (ALONE,)),
+        *found.judged.notes,
+        *((turned,) if beyond.high < 0 else ()),
+    )
     origin = running.origin("torch", "transformers", warnings=warnings, about=about)
     return ExtractionAudit(origin, found, show_texts)
 
 
 def _loaded(given: str | Path | CausalModel, device: str, precision: Precision) -> CausalModel:
     if isinstance(given, CausalModel):
-        return given
-    if known_kind(given) == "masked":
+        found = given
+    elif known_kind(given) == "masked":
         raise InputError(
             f"{given} must hold a causal language model, got a masked one, which does not write "
             "on: audit it with privacygauge language"
         )
-    return load_causal(given, device=device, precision=precision)
+    else:
+        found = load_causal(given, device=device, precision=precision)
+    if getattr(found.module.config, "is_encoder_decoder", False):
+        raise InputError(
+            f"{found.source.path} must hold a causal language model, got an encoder-decoder, which "
+            "does not write on: audit it with privacygauge language"
+        )
+    return found
