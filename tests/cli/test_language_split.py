@@ -89,7 +89,7 @@ def test_what_is_wrong_is_said_in_one_line(dealt, tmp_path, capsys, more, told):
     assert not (tmp_path / "x").exists()
 
 
-def test_people_are_dealt_anew_for_further_targets(dealt, tmp_path, capsys):
+def test_people_are_dealt_again_for_further_targets(dealt, tmp_path, capsys):
     asked = (str(dealt.parent / "notes.jsonl"), "--out", str(tmp_path / "again"), "--targets", "3")
     named = ("--text", "note", "--group", "who", "--reference", "0")
     done = CliRunner().invoke(main.app, [*SPLIT, *asked, *named])

@@ -200,7 +200,7 @@ def test_damaged_coins_are_one_line(tmp_path, content):
         read_coins(tmp_path)
 
 
-def test_people_are_dealt_anew_for_every_target():
+def test_people_are_dealt_again_for_every_target():
     """One fair coin for people who were bound together, of all who are judged and nobody else."""
     records = made([3, 1, 2] * 40)
     same = records.text[0]

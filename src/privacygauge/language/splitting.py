@@ -118,7 +118,7 @@ def split_texts(
 
 @dataclass(frozen=True, eq=False)
 class Redealt:
-    """The judged texts of a split, dealt anew for each of several target models."""
+    """The judged texts of a split, dealt again for each of several target models."""
 
     texts: TextRecords
     """(n,) Texts of all who are judged, in the order of members and then non-members."""

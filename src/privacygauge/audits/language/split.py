@@ -41,7 +41,7 @@ class SplitRequest(Request):
     targets: int = option(
         "--targets",
         "K",
-        "Deal the judged people anew for K further models, each by coins of its own: a file "
+        "Deal the judged people again for K further models, each by coins of its own: a file "
         "target-0.jsonl, target-1.jsonl ... for each to be trained on. Default: none.",
         default=0,
     )
