@@ -89,20 +89,20 @@ def test_what_is_wrong_is_said_in_one_line(dealt, tmp_path, capsys, more, told):
     assert not (tmp_path / "x").exists()
 
 
-def test_people_are_dealt_anew_for_further_targets(dealt, tmp_path, capsys):
-    asked = (str(dealt.parent / "notes.jsonl"), "--out", str(tmp_path / "again"), "--targets", "3")
+def test_people_are_dealt_again_for_further_models(dealt, tmp_path, capsys):
+    asked = (str(dealt.parent / "notes.jsonl"), "--out", str(tmp_path / "again"), "--models", "3")
     named = ("--text", "note", "--group", "who", "--reference", "0")
     done = CliRunner().invoke(main.app, [*SPLIT, *asked, *named])
     assert done.exit_code == 0, done.stderr
-    assert "Train 3 further models on target-0.jsonl and so on, one each." in done.stdout
+    assert "Train 3 further models on members-0.jsonl and so on, one each." in done.stdout
     folder = tmp_path / "again"
     for name in ("members.jsonl", "nonmembers.jsonl", "population.jsonl"):
         assert (folder / name).read_bytes() == (dealt / name).read_bytes()
     judged = [load_texts(folder / f"{side}.jsonl") for side in ("members", "nonmembers")]
     names = {name for records in judged for name in records.sample}
-    targets = [set(load_texts(folder / f"target-{k}.jsonl").sample) for k in range(3)]
+    targets = [set(load_texts(folder / f"members-{k}.jsonl").sample) for k in range(3)]
     assert all(target < names for target in targets)
     assert len({frozenset(target) for target in targets}) == 3
-    assert not (folder / "target-3.jsonl").exists()
-    alone = (*SPLIT, *asked[:2], str(tmp_path / "one"), *named, "--targets", "1")
-    one_line(run_inside([*alone], capsys), "n_targets must be at least 2, got 1: one is dealt")
+    assert not (folder / "members-3.jsonl").exists()
+    alone = (*SPLIT, *asked[:2], str(tmp_path / "one"), *named, "--models", "1")
+    one_line(run_inside([*alone], capsys), "n_models must be at least 2, got 1: one is dealt")

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from privacygauge.language.conditional import RECALL, recall_signal
 from privacygauge.language.energies import Energies
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.token_signals import SideTokens, token_signals
@@ -18,6 +19,8 @@ class Made:
     """Texts of three sides."""
 
     sides: tuple[SideTokens, SideTokens, SideTokens]
+    conditional: tuple[Energies, Energies, Energies]
+    """Of each side, by the target after a prefix of non-members."""
     patient: np.ndarray
     """(n,) Side by side."""
 
@@ -48,8 +51,9 @@ def made(
     """Return texts whose members' tokens are likelier to the target by `lift` nats, at most 0.
 
     Tokens are frequent or rare; how hard a token is, a text and a patient are, both models share.
+    A prefix takes away half of what was lifted.
     """
-    sides, owner, first = [], [], 0
+    sides, after, owner, first = [], [], [], 0
     for kind, n in enumerate(patients):
         patient = np.repeat(np.arange(n), rng.integers(1, 4, n))
         size = rng.integers(3, 40, len(patient))
@@ -61,6 +65,8 @@ def made(
             np.minimum(-base - 5 + 0.5 * rng.normal(size=len(text)) + gift, -0.01)
             for gift in (lift * (kind == 0), 0.0)
         ]
+        changed = told[0] - lift / 2 * (kind == 0) + 0.3 * rng.normal(size=len(text))
+        after.append(energies(np.minimum(changed, -0.01), size, token, {}))
         more = {
             "mean": np.full(len(text), -6.0) + 0.1 * rng.normal(size=len(text)),
             "sd": 1 + rng.random(len(text)),
@@ -74,12 +80,18 @@ def made(
         )
         owner.append(first + patient)
         first += n
-    return Made((sides[0], sides[1], sides[2]), np.concatenate(owner))
+    return Made(
+        (sides[0], sides[1], sides[2]), (after[0], after[1], after[2]), np.concatenate(owner)
+    )
 
 
 def scores_of(found: Made, seed: int = 0) -> TextScores:
     """Return all signals of the texts, as an audit judges them."""
     further, _ = token_signals(found.sides, found.patient, VOCABULARY, np.random.default_rng(seed))
+    recall = [
+        recall_signal(side.target, after)
+        for side, after in zip(found.sides, found.conditional, strict=True)
+    ]
     kind = np.repeat(np.arange(3), [len(side.texts) for side in found.sides])
     target, reference = (
         np.concatenate([getattr(side, name).mean() for side in found.sides])
@@ -92,5 +104,5 @@ def scores_of(found: Made, seed: int = 0) -> TextScores:
         energy_reference=reference,
         group=[f"p{number}" for number in found.patient],
         population=kind == 2,
-        further=further,
+        further={**further, RECALL: np.concatenate(recall)},
     )

@@ -200,7 +200,7 @@ def test_damaged_coins_are_one_line(tmp_path, content):
         read_coins(tmp_path)
 
 
-def test_people_are_dealt_anew_for_every_target():
+def test_people_are_dealt_again_for_every_model():
     """One fair coin for people who were bound together, of all who are judged and nobody else."""
     records = made([3, 1, 2] * 40)
     same = records.text[0]
@@ -225,5 +225,5 @@ def test_people_are_dealt_anew_for_every_target():
     assert np.abs(agreeing).max() < 5.5 / np.sqrt(200)
     assert (redealt(found, 200, seed=3).inside == again.inside).all()
     assert (redealt(found, 201, seed=4).inside[:200] != again.inside).any()
-    with pytest.raises(InputError, match="n_targets must be at least 2, got 1: one is dealt"):
+    with pytest.raises(InputError, match="n_models must be at least 2, got 1: one is dealt"):
         redealt(found, 1)

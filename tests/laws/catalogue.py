@@ -69,6 +69,7 @@ TEXT_SIGNALS = (
     "wbc",
     "length-calibrated",
     "dc-pdd",
+    "recall",
     "learned",
 )
 """What token log-probabilities of a causal model and of a reference are made into."""

@@ -118,7 +118,7 @@ def split_texts(
 
 @dataclass(frozen=True, eq=False)
 class Redealt:
-    """The judged texts of a split, dealt anew for each of several target models."""
+    """The judged texts of a split, dealt again for each of several models."""
 
     texts: TextRecords
     """(n,) Texts of all who are judged, in the order of members and then non-members."""
@@ -126,14 +126,14 @@ class Redealt:
     """(k, n) True where a model is to be trained on the text."""
 
 
-def redealt(found: Split, n_targets: int, seed: int = 0) -> Redealt:
+def redealt(found: Split, n_models: int, seed: int = 0) -> Redealt:
     """Return fair coins for each of several models over the people whom a split has judged.
 
     Parameters
     ----------
     found : Split
         Its population and reference stay as they are: no model is trained on them.
-    n_targets : int
+    n_models : int
         k, the number of models to train, at least 2.
     seed : int
         All random draws derive from it.
@@ -144,18 +144,18 @@ def redealt(found: Split, n_targets: int, seed: int = 0) -> Redealt:
         As `rounds_of_texts` and `rounds_of_patients` need it: independent coins, one for all
         texts of people who were bound together.
     """
-    if n_targets < 2:
-        raise InputError(f"n_targets must be at least 2, got {n_targets}: one is dealt already")
+    if n_models < 2:
+        raise InputError(f"n_models must be at least 2, got {n_models}: one is dealt already")
     sides = [found.sides[name] for name in SIDES[:2]]
     people = [name for records in sides for name in people_of(records)]
     coin = np.array([found.coins.people[name][1] for name in people])
-    rng = seeds.stream(seed, "language", "split", "targets")
+    rng = seeds.stream(seed, "language", "split", "models")
     texts = TextRecords(
         tuple(text for records in sides for text in records.text),
         tuple(name for records in sides for name in records.sample or ()),
         tuple(name for records in sides for name in records.group or ()) or None,
     )
-    return Redealt(texts, coin_flips(n_targets, len(coin), rng, coin))
+    return Redealt(texts, coin_flips(n_models, len(coin), rng, coin))
 
 
 def _bound(records: TextRecords) -> tuple[Ints, tuple[str, ...]]:

@@ -38,11 +38,11 @@ class SplitRequest(Request):
     reference: float = option(
         "--reference", "SHARE", "Share of the people for a reference model, in [0, 1).", default=0.3
     )
-    targets: int = option(
-        "--targets",
-        "K",
-        "Deal the judged people anew for K further models, each by coins of its own: a file "
-        "target-0.jsonl, target-1.jsonl ... for each to be trained on. Default: none.",
+    models: int = option(
+        "--models",
+        "N",
+        "Number of further models to train, at least 2, each by coins of its own over the judged "
+        "people: members-0.jsonl, members-1.jsonl and so on are written for them. Default: none.",
         default=0,
     )
     text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
@@ -80,12 +80,12 @@ def play(asked: SplitRequest, work: Work) -> str:
         seed=asked.seed,
     )
     files = {}
-    if asked.targets:
-        further = redealt(found, asked.targets, asked.seed)
+    if asked.models:
+        further = redealt(found, asked.models, asked.seed)
         for k, inside in enumerate(further.inside):
-            files[f"target-{k}.jsonl"] = taken(further.texts, inside)
+            files[f"members-{k}.jsonl"] = taken(further.texts, inside)
     write_sides(folder, found.sides, found.coins, files)
     told = f"Train on {folder / 'members.jsonl'} alone: everything else is needed for the audit."
     if files:
-        told += f"\nTrain {len(files)} further models on target-0.jsonl and so on, one each."
+        told += f"\nTrain {len(files)} further models on members-0.jsonl and so on, one each."
     return f"{found.summary()}\n{told}"
