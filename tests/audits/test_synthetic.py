@@ -32,6 +32,29 @@ def audited(generator, people, **options):
     return audit_synthetic(generator, people, **given)
 
 
+@pytest.mark.parametrize("game", ["average", "specific", "shared"])
+def test_a_household_is_audited_as_one(people, game):
+    """A twin of the target, told apart by its last number alone, is in where the target is."""
+    twins = pd.concat([people, people.assign(num1=people["num1"] + 1)], ignore_index=True)
+    unit = np.tile(np.arange(400), 2)
+    seen = {}
+
+    def before(making):
+        target = making.setting.targets[0]
+        block = next(making.game.blocks(making.setting, 0))
+        for number, inside in enumerate(block.inside):
+            learnt = making.game.training_set(making.setting, number, making.table).values
+            for row in (target, (target + 400) % 800):
+                record = making.setting.table.values[row]
+                seen[number, row] = np.equal(learnt, record).all(axis=1).any() == inside
+
+    options = {"targets": [10], "game": game, "size": 60, "shadows": 8, "tests": 8}
+    found = audited(Identity(), twins, unit=unit, before=before, **options)
+    assert len(seen) == 16
+    assert all(seen.values())
+    assert found.sizes.records == 60
+
+
 @pytest.mark.slow
 def test_the_controls_are_told_apart(people):
     told = audited(Identity(), people, size=60, attacks=FAST[1:])

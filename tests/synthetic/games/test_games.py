@@ -279,16 +279,46 @@ def test_enough_tables_for_an_interval():
         enough_tests(0.0)
 
 
-def test_records_of_a_targets_person_leave_the_pools(table):
-    unit = np.arange(len(table))
-    unit[[8, 9]] = unit[7]
-    setting = Setting.of(table, np.array([7]), SIZES, 0, unit)
-    for game in (Average(), Shared(), Specific()):
-        block = next(game.blocks(setting, 0))
-        for number, inside in enumerate(block.inside):
-            learnt = game.training_set(setting, number, none)
-            assert copies(learnt, table.values[7]) == inside
-            assert copies(learnt, table.values[8]) == copies(learnt, table.values[9]) == 0
+@EVERY
+@pytest.mark.parametrize("household", [1, 2, 3, 7])
+def test_all_records_of_a_person_are_in_a_table_or_none_is(table, game, household):
+    """Whoever the target is; a table is as large in either case, and its other records differ."""
+    unit = np.random.default_rng(household).permutation(300) // household
+    targets = np.array([7, 100, 3])
+    setting = Setting.of(table, targets, SIZES, 0, unit)
+    game.check(setting)
+    making = Making(game, setting, Identity())
+    for target, row in enumerate(targets):
+        people = table.values[unit == unit[row]]
+        block = next(iter(game.blocks(setting, target)))
+        for tables, inside in ((block.shadows, block.inside), (block.released, block.secret)):
+            for number, is_in in zip(range(tables.start, tables.stop), inside, strict=True):
+                learnt = game.training_set(setting, number, making.table)
+                held = [copies(learnt, record) for record in people]
+                if game.knowledge == "synthetic" and tables is block.shadows:
+                    # Drawn with replacement from a released table, which may hold them too.
+                    assert min(held) >= is_in
+                    continue
+                assert held == [int(is_in)] * household
+                assert len(learnt) == SIZES.records
+
+
+def test_a_household_is_in_by_any_of_its_records(table, tmp_path):
+    unit = np.arange(300) // 2
+    setting = Setting.of(table, np.array([6, 7]), SIZES, 0, unit)
+    first, second = played(Shared(), setting, Identity(), tmp_path).of(0)
+    for one, other in zip(first.answers, second.answers, strict=True):
+        assert set(one.own) == set(one.released) == {0, 1}
+        assert np.array_equal(one.own, other.own)
+        assert np.array_equal(one.released, other.released)
+
+
+def test_a_person_of_too_many_records_is_refused(table):
+    unit = np.minimum(np.arange(300), 250)
+    setting = Setting.of(table, np.array([290, 3]), SIZES, 0, unit)
+    for game in GAMES.values():
+        with pytest.raises(InputError, match=r"more|do not fit"):
+            game.check(setting)
 
 
 def test_targets_of_one_person_share_a_coin(table):

@@ -133,8 +133,8 @@ def audit_synthetic(
     ids : array_like, shape (N,), optional
         Names of the records in the report.
     unit : array_like, shape (N,), optional
-        The person behind each record; default: equal ids. A target's person is in a
-        table by the target alone: the other records of that person are in none of its tables.
+        The person, or the household, behind each record; default: equal ids. All of a target's
+        person's records are in a table, or none is.
     show : sequence of str
         Columns to print beside the targets; none otherwise.
     before : callable, optional

@@ -46,7 +46,8 @@ def fresh(setting: Setting, number: int, roles: tuple[str | int, ...]) -> Table:
     rng = seeds.stream(setting.seed, *roles, "records")
     row = setting.targets[target : target + 1]
     rows = drawn_beside(setting, row, int(side == "test"), rng)
-    return setting.table[with_target(rows, row, holds_target(setting, target, side)[place], rng)]
+    inside = holds_target(setting, target, side)[place]
+    return setting.table[with_target(setting, rows, row, inside, rng)]
 
 
 def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generator) -> Ints:
@@ -55,12 +56,19 @@ def drawn_beside(setting: Setting, row: Ints, pool: int, rng: np.random.Generato
     return rng.choice(others, setting.sizes.records, replace=False)
 
 
-def with_target(rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator) -> Ints:
-    """Return the rows, one of which makes way for the target if it is in."""
-    place = rng.integers(len(rows))
+def with_target(
+    setting: Setting, rows: Ints, row: Ints, inside: np.bool_, rng: np.random.Generator
+) -> Ints:
+    """Return the rows, some of which make way for the target and its person if it is in."""
+    place = places_of(person := setting.of_people(row), len(rows), rng)
     if inside:
-        rows[place] = row[0]
+        rows[place] = person
     return rows
+
+
+def places_of(person: Ints, n: int, rng: np.random.Generator) -> Ints:
+    """Return which of n rows in random order make way for a person's records."""
+    return np.asarray((rng.integers(n) + np.arange(len(person))) % n)
 
 
 def block_of(setting: Setting, target: int) -> Block:
@@ -82,6 +90,7 @@ def auxiliary(setting: Setting, target: int) -> Table:
 
 def require_pools(setting: Setting) -> None:
     """Refuse pools that are too small for a data set beside any of the targets."""
+    setting.require_room()
     whose = ("that the adversary knows", "for the tables in question")
     for target in range(len(setting.targets)):
         row = setting.targets[target : target + 1]

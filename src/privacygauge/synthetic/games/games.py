@@ -19,6 +19,7 @@ from privacygauge.synthetic.games.draws import (
     fresh,
     holds_target,
     place_of,
+    places_of,
     require_pools,
     side_of,
     tables_a_target,
@@ -95,6 +96,7 @@ class Specific:
 
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records."""
+        setting.require_room()
         if self.knowledge == "auxiliary":
             require_pools(setting)
         for target in range(len(setting.targets)):
@@ -117,7 +119,8 @@ class Specific:
             return fresh(setting, number, self.roles(setting, number))
         rows = self._data_set(setting, target)
         if holds_target(setting, target, side)[place]:
-            rows = np.append(rows[:-1], setting.targets[target])
+            person = setting.of_people(setting.targets[target : target + 1])
+            rows = np.append(rows[: -len(person)], person)
         return setting.table[np.sort(rows)]
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:
@@ -128,7 +131,8 @@ class Specific:
         """Return the other records of the data set, or the auxiliary records."""
         if self.knowledge == "auxiliary":
             return auxiliary(setting, target)
-        return setting.table[self._data_set(setting, target)[:-1]]
+        person = setting.of_people(setting.targets[target : target + 1])
+        return setting.table[self._data_set(setting, target)[: -len(person)]]
 
     def _pool(self, setting: Setting, target: int) -> Ints:
         own = setting.targets[target : target + 1]
@@ -136,7 +140,7 @@ class Specific:
         return setting.without(setting.pools[1] if self.knowledge == "auxiliary" else everyone, own)
 
     def _data_set(self, setting: Setting, target: int) -> Ints:
-        """Return the rows of the data set; the last one leaves where the target comes in."""
+        """Return the rows of the data set; the last leave where the target's person comes in."""
         rng = seeds.stream(setting.seed, "specific", "data", int(setting.targets[target]))
         return rng.choice(self._pool(setting, target), setting.sizes.records, replace=False)
 
@@ -160,10 +164,12 @@ class Shared:
     def check(self, setting: Setting) -> None:
         """Refuse a setting that has too few records, or too few tables for its coins."""
         n, records = len(setting.targets), setting.sizes.records
+        sizes = setting.records_of_each[np.unique(setting.first)]
+        # Five deviations above the mean: one table in three million has more.
+        most = min(sizes.sum(), sizes.sum() / 2 + 2.5 * np.sqrt(np.square(sizes).sum()))
         if not fills(setting):
             setting.require(setting.targets, 20, "among the targets or beside them")
-        # Five deviations above the mean: one table in three million has more.
-        elif n / 2 + 2.5 * np.sqrt(n) > records:
+        elif most > records:
             raise InputError(
                 f"{n:,} targets, each in with a fair coin, do not fit into {records:,} records: "
                 "learn from more records (--size), or choose fewer targets"
@@ -190,7 +196,7 @@ class Shared:
         pool = int(side == "test")
         # Of equal targets one is in, as in the other games.
         alone = setting.first == np.arange(len(setting.targets))
-        chosen = setting.targets[setting.coins[pool][place] & alone]
+        chosen = setting.of_people(setting.targets[setting.coins[pool][place] & alone])
         if not fills(setting):
             return setting.table[np.sort(chosen)]
         rng = seeds.stream(setting.seed, *self.roles(setting, number), "records")
@@ -252,11 +258,12 @@ class SyntheticOnly:
         if place == 0:
             rows = drawn_beside(setting, row, 1, rng)
             secret = holds_target(setting, target, "test")[test]
-            return setting.table[with_target(rows, row, secret, rng)]
+            return setting.table[with_target(setting, rows, row, secret, rng)]
         released = make(number - place)
         values = released.values[rng.integers(len(released), size=setting.sizes.records)].copy()
         if holds_target(setting, target, "shadow")[place - 1]:
-            values[rng.integers(len(values))] = setting.table.values[row[0]]
+            person = setting.of_people(row)
+            values[places_of(person, len(values), rng)] = setting.table.values[person]
         return Table(setting.table.schema, values)
 
     def blocks(self, setting: Setting, target: int) -> Iterator[Block]:

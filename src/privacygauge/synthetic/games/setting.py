@@ -155,6 +155,28 @@ class Setting:
         """Return the rows that are no copies of the targets."""
         return rows[~np.isin(self.identity[rows], self.identity[targets])]
 
+    def of_people(self, rows: Ints) -> Ints:
+        """Return all records of the people behind some rows, who are in a table or out of it."""
+        if self.unit is None:
+            return rows
+        return np.flatnonzero(np.isin(self.unit, self.unit[rows]))
+
+    @property
+    def records_of_each(self) -> Ints:
+        """(r,) How many records the person of each target has."""
+        if self.unit is None:
+            return np.ones(len(self.targets), np.int64)
+        return np.bincount(self.unit)[self.unit[self.targets]]
+
+    def require_room(self) -> None:
+        """Refuse a person of more records than a generator learns from."""
+        most = self.records_of_each.max()
+        if most > self.sizes.records:
+            raise InputError(
+                f"a target's person has {most:,} records, and a generator learns from "
+                f"{self.sizes.records:,}: learn from more (--size), or choose other targets"
+            )
+
     def require(self, pool: Ints, needed: int, whose: str) -> None:
         """Refuse a game with fewer records than it takes."""
         if len(pool) < needed:
