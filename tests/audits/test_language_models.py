@@ -184,7 +184,7 @@ def test_notes_say_which_side(models):
     long = " ".join(made_texts(12, 3, 10, 14))
     found = text_energies(load_masked(models[0]), None, [["pain", long], ["fever", "chills"]])
     assert any(note.startswith("Of the member texts: 1 of 2 texts") for note in found.notes)
-    assert energies_frame(found)["length"].max() == 62
+    assert energies_frame(found)["length"].max() > 62
 
 
 @pytest.mark.slow

@@ -111,6 +111,18 @@ def test_other_settings_in_the_same_run(asked, done):
         play(other, Work(done[1]))
 
 
+def test_long_texts_are_read_in_windows_or_cut(asked, tmp_path):
+    shown = {}
+    for name, stride in (("windows", 3), ("cut", 0)):
+        found = play(replace(asked, context=10, stride=stride), Work(tmp_path / name / "run"))
+        (shown[name],) = (note for note in found.origin.warnings if note.startswith("Of the mem"))
+        with pytest.raises(InputError, match=r"holds another run: stride is . there and 5 here"):
+            play(replace(asked, context=10, stride=5), Work(tmp_path / name / "run"))
+    assert re.search(r"read in \d+ windows, 100.0% of the tokens", shown["windows"])
+    share = re.search(r"their beginning is read, ([\d.]+)% of the tokens", shown["cut"])
+    assert 30 < float(share[1]) < 90
+
+
 def test_causal_models_are_told_by_their_config(asked, tmp_path):
     models = {"target": str(saved(tmp_path / "g", "gpt2")), "reference": None}
     unasked = {"kind": None, "masks": None, "pattern": None}

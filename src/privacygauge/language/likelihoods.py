@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Scored, causal_scored, masked_scored
@@ -16,6 +15,7 @@ from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.store import answers_of, distinct, energies_from
 from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.windows import Windowed, windowed
 from privacygauge.runs.execute import Progress
 
 
@@ -48,7 +48,8 @@ def token_log_probabilities(
     model : MaskedModel or CausalModel
         From `load_masked` or `load_causal`.
     texts : sequence of str
-        Each with at least one token; a text that occurs twice is computed once.
+        Each with at least one token; a text that occurs twice is computed once. Texts that are
+        longer than the model reads are read as its `Windows` say.
     plan : MaskPlan, optional
         How texts are masked; by default 10 balanced masks of 15%. A causal model takes its unit
         only.
@@ -58,7 +59,7 @@ def token_log_probabilities(
     n_jobs : int, optional
         Workers, each with one thread and the model in its memory; by default this process.
     progress : callable, optional
-        Called with the texts done and their total.
+        Called with the texts done and their total; every window counts as one.
     invocation : mapping, optional
         The arguments of a command, to be kept with the run.
 
@@ -128,38 +129,58 @@ def _asked(
     invocation: Mapping[str, Any] | None,
 ) -> list[Energies]:
     plan = plan or MaskPlan()
-    tokens, unit = tokens_of(
-        texts,
-        [model.tokenizer for model in models],
-        [model.limit for model in models],
-        plan.unit,
-    )
+    tokens, unit = read_texts(models, texts, plan.unit)
     made = []
     for number, (model, its) in enumerate(zip(models, tokens, strict=True)):
         rows, which = distinct(its)
         once = its.rows(rows)
-        scored, settings = _scored(model, once, plan, unit, _first_unit(tokens))
+        windows, how = _windows(models, once)
+        scored, settings = _scored(model, windows, plan, unit, _first_unit(tokens))
         answers = answers_of(
             model,
-            once,
+            windows.tokens,
             scored,
-            settings,
+            {**settings, **how},
             seed=plan.seed,
             run=run,
             n_jobs=n_jobs,
             progress=_share_of(progress, number, len(models)),
             invocation=invocation,
         )
-        made.append(energies_from(answers, once, scored, which, unit))
+        made.append(energies_from(answers, windows, once, scored, which, unit))
     return made
 
 
+def read_texts(
+    models: Sequence[Model], texts: Sequence[str], unit: Unit
+) -> tuple[list[Tokens], Unit]:
+    """Return texts in the tokens of every model, and the units that all of them share.
+
+    Texts are whole, unless the first model's windows say that they are cut off.
+    """
+    limits = [model.limit if models[0].source.windows.cut else sys.maxsize for model in models]
+    return tokens_of(texts, [model.tokenizer for model in models], limits, unit)
+
+
+def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[Windowed, dict[str, Any]]:
+    """Return texts as windows that are no longer than any of the models reads."""
+    if models[0].source.windows.cut:
+        return windowed(tokens, sys.maxsize, None, 0.0), {}
+    limit, stride = min(model.limit for model in models), models[0].source.windows.stride
+    shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
+    found = windowed(tokens, limit, stride, shared)
+    if len(found.tokens) == len(tokens):
+        return found, {}
+    return found, {"context": limit, "stride": stride}
+
+
 def _scored(
-    model: Model, tokens: Tokens, plan: MaskPlan, unit: Unit, first_unit: int
+    model: Model, windows: Windowed, plan: MaskPlan, unit: Unit, first_unit: int
 ) -> tuple[Scored, dict[str, Any]]:
+    tokens, own = windows.tokens, windows.own
     if isinstance(model, MaskedModel):
-        return masked_scored(tokens, plan), {"kind": "masked", **plan.describe(), "unit": unit}
-    return causal_scored(tokens, first_unit), {
+        return masked_scored(tokens, plan, own), {"kind": "masked", **plan.describe(), "unit": unit}
+    return causal_scored(tokens, first_unit, own), {
         "kind": "causal",
         "unit": unit,
         "first unit": first_unit,
@@ -200,12 +221,7 @@ def _notes(
                 f"The {name}'s tokenizer turns texts to lower case, though its vocabulary tells "
                 "cases apart: its settings may be missing (do_lower_case)."
             )
-    cut = int(np.count_nonzero((at_target.n_truncated > 0) | (at_reference.n_truncated > 0)))
-    if cut:
-        found.append(
-            f"{cut:,} of {len(at_target):,} texts are longer than a model reads: both see the same "
-            "beginning."
-        )
+    found += at_target.long_texts()
     for name, energies in (("target", at_target), ("reference", at_reference)):
         n_unknown = int(energies.n_unknown.sum())
         if n_unknown:

@@ -17,6 +17,7 @@ from privacygauge.language.heads import Head, check_logits, head_of
 from privacygauge.language.loading import checked_folder, most_tokens, read_module, weights_sha256
 from privacygauge.language.precision import Precision, faster_precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
+from privacygauge.language.windows import WHOLE, Windows
 
 Floats32 = NDArray[np.float32]
 
@@ -24,9 +25,9 @@ Floats32 = NDArray[np.float32]
 _ROWS_AT_ONCE = 128
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Source:
-    """Where a model lies and how it is to be run: enough to read it again elsewhere."""
+    """Where a model lies and how it is to be run: enough to read it again elsewhere, once."""
 
     path: str
     """Its folder."""
@@ -36,6 +37,8 @@ class Source:
     """What the model computes in; probabilities are made of its logits in float32."""
     weights: str
     """The sha256 of the weights and of the settings."""
+    windows: Windows = WHOLE
+    """How it reads texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +148,11 @@ _M = TypeVar("_M", MaskedModel, CausalModel)
 
 
 def load_masked(
-    path: str | Path, *, device: str = "cpu", precision: Precision | Literal["faster"] = "float32"
+    path: str | Path,
+    *,
+    device: str = "cpu",
+    precision: Precision | Literal["faster"] = "float32",
+    windows: Windows = WHOLE,
 ) -> MaskedModel:
     """Return the masked language model in a folder of this machine.
 
@@ -160,6 +167,8 @@ def load_masked(
         bfloat16, and may choose otherwise another time: a run that is to be continued needs one
         of the two by name. In bfloat16 a token's log-probability is off by about 0.003 nats and
         an energy by about 0.001 (a model of two layers on 1,000 sentences).
+    windows : Windows
+        How texts that are longer than the model reads are read.
 
     Raises
     ------
@@ -177,19 +186,23 @@ def load_masked(
     module = read_module(folder, "AutoModelForMaskedLM")
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, folder, device, precision)
+    source = _placed(module, folder, device, precision, windows)
     _cast(module, source)
-    return MaskedModel(source, tokenizer, most_tokens(module, tokenizer.limit), module, head)
+    return MaskedModel(source, tokenizer, _limit(module, tokenizer, windows), module, head)
 
 
 def load_causal(
-    path: str | Path, *, device: str = "cpu", precision: Precision | Literal["faster"] = "float32"
+    path: str | Path,
+    *,
+    device: str = "cpu",
+    precision: Precision | Literal["faster"] = "float32",
+    windows: Windows = WHOLE,
 ) -> CausalModel:
     """Return the causal language model in a folder of this machine.
 
     Parameters
     ----------
-    path, device, precision
+    path, device, precision, windows
         As in `load_masked`.
 
     Raises
@@ -207,9 +220,14 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, folder, device, precision)
+    source = _placed(module, folder, device, precision, windows)
     _cast(module, source)
-    return CausalModel(source, tokenizer, most_tokens(module, tokenizer.limit), module)
+    return CausalModel(source, tokenizer, _limit(module, tokenizer, windows), module)
+
+
+def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
+    most = most_tokens(module, tokenizer.limit)
+    return most if windows.context is None else min(most, windows.context)
 
 
 def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: Path) -> None:
@@ -225,14 +243,26 @@ def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: Path) -> None:
 def _masked_again(source: Source) -> MaskedModel:
     """Return a model in a worker: read once there, and not sent along with every task."""
     return _same_weights(
-        load_masked(source.path, device=source.device, precision=source.precision), source
+        load_masked(
+            source.path,
+            device=source.device,
+            precision=source.precision,
+            windows=source.windows,
+        ),
+        source,
     )
 
 
 @functools.lru_cache(maxsize=2)
 def _causal_again(source: Source) -> CausalModel:
     return _same_weights(
-        load_causal(source.path, device=source.device, precision=source.precision), source
+        load_causal(
+            source.path,
+            device=source.device,
+            precision=source.precision,
+            windows=source.windows,
+        ),
+        source,
     )
 
 
@@ -243,7 +273,11 @@ def _same_weights(model: _M, source: Source) -> _M:
 
 
 def _placed(
-    module: Any, folder: Path, device: str, precision: Precision | Literal["faster"]
+    module: Any,
+    folder: Path,
+    device: str,
+    precision: Precision | Literal["faster"],
+    windows: Windows,
 ) -> Source:
     """Move `module` to its device, and return how it is run there."""
     import torch
@@ -256,7 +290,7 @@ def _placed(
         precision = faster_precision(module, device, most_tokens(module, 48))
     if precision not in ("float32", "bfloat16"):
         raise InputError(f"precision must be float32, bfloat16 or faster, got {precision!r}")
-    return Source(str(folder.resolve()), device, precision, weights_sha256(folder))
+    return Source(str(folder.resolve()), device, precision, weights_sha256(folder), windows)
 
 
 def _cast(module: Any, source: Source) -> None:

@@ -13,13 +13,16 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.causal import further_of
 from privacygauge.language.energies import Energies
-from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.likelihoods import (
+    pair_log_probabilities,
+    read_texts,
+    token_log_probabilities,
+)
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, Model
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
 from privacygauge.language.text_files import TextRecordsLike
-from privacygauge.language.tokens import tokens_of
 from privacygauge.runs.execute import Progress
 
 Form = Literal["mean", "sum"]
@@ -119,9 +122,8 @@ def _shared_plan(models: Sequence[Model], parts: Sequence[Side], plan: MaskPlan)
 
 
 def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
-    tokenizers, limits = zip(*((model.tokenizer, model.limit) for model in models), strict=True)
     try:
-        tokens, unit = tokens_of(part.records.text, tokenizers, limits, plan.unit)
+        tokens, unit = read_texts(models, part.records.text, plan.unit)
         if isinstance(models[0], MaskedModel):
             # Of the longest text there are the most masks: too many are told before any is asked.
             plan.masks("", int(tokens[0].n_units.max()))
@@ -152,7 +154,13 @@ def _asked(
             invocation=invocation,
         )
         further = _further(models[0], alone, texts)
-        return _Answer(_in_form(alone, form), None, alone.lengths, _cut(alone), further)
+        return _Answer(
+            _in_form(alone, form),
+            None,
+            alone.lengths,
+            alone.long_texts(),
+            further,
+        )
     pair = pair_log_probabilities(
         models[0],
         models[1],
@@ -174,16 +182,6 @@ def _further(model: Model, energies: Energies, texts: Sequence[str]) -> Mapping[
 
 def _in_form(energies: Energies, form: Form) -> Floats:
     return energies.mean() if form == "mean" else energies.sum()
-
-
-def _cut(energies: Energies) -> tuple[str, ...]:
-    n_cut = int(np.count_nonzero(energies.n_truncated))
-    if not n_cut:
-        return ()
-    return (
-        f"{n_cut:,} of {len(energies):,} texts are longer than the model reads: it sees their "
-        "beginning.",
-    )
 
 
 def _joined(parts: Sequence[Side], answers: Sequence[_Answer]) -> TextScores:

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from privacygauge.core.checks import Ints, frozen
+from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
 from privacygauge.language.tokenizer import Encoded, Tokenizer
@@ -41,6 +41,8 @@ class Tokens:
     """(n,) How many tokens were cut off because a model cannot read that many."""
     n_unknown: Ints
     """(n,) How many of the tokens that are left the vocabulary does not hold."""
+    frame: tuple[int, int] = (0, 0)
+    """How many tokens the tokenizer puts in front of every text, and behind it."""
 
     def __post_init__(self) -> None:
         for name in ("ids", "units", "starts", "n_units", "n_truncated", "n_unknown"):
@@ -51,8 +53,12 @@ class Tokens:
 
     def of(self, text: int) -> tuple[Ints, Ints]:
         """Return the ids and the units of one text."""
-        here = slice(self.starts[text], self.starts[text + 1])
+        here = self.where(text)
         return self.ids[here], self.units[here]
+
+    def where(self, text: int) -> slice:
+        """Return where the tokens of one text are."""
+        return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
     @property
     def lengths(self) -> Ints:
@@ -75,7 +81,10 @@ class Tokens:
             np.concatenate([ids for ids, _ in found]),
             np.concatenate([units for _, units in found]),
             np.cumsum([0, *(len(ids) for ids, _ in found)]),
-            *(part[texts] for part in (self.n_units, self.n_truncated, self.n_unknown)),
+            self.n_units[texts],
+            self.n_truncated[texts],
+            self.n_unknown[texts],
+            self.frame,
         )
 
 
@@ -118,7 +127,8 @@ def tokens_of(
             "leave it out"
         )
     return [
-        _gathered(keys, rows, at, tokenizer.unknown_id) for at, tokenizer in enumerate(tokenizers)
+        _gathered(keys, rows, at, tokenizer.unknown_id, _frame(found[at][0].framing))
+        for at, tokenizer in enumerate(tokenizers)
     ], unit
 
 
@@ -233,8 +243,18 @@ def _all_equal(found: Sequence[Sequence[Encoded]]) -> bool:
     )
 
 
+def _frame(framing: Bools) -> tuple[int, int]:
+    """Return how many tokens stand before the first one of the text, and behind the last one."""
+    content = np.flatnonzero(~framing)
+    return int(content[0]), int(len(framing) - 1 - content[-1])
+
+
 def _gathered(
-    keys: tuple[str, ...], rows: Sequence[_Row], at: int, unknown_id: int | None
+    keys: tuple[str, ...],
+    rows: Sequence[_Row],
+    at: int,
+    unknown_id: int | None,
+    frame: tuple[int, int],
 ) -> Tokens:
     ids = [row.ids[at] for row in rows]
     unknown = [np.count_nonzero(its == unknown_id) if unknown_id is not None else 0 for its in ids]
@@ -246,4 +266,5 @@ def _gathered(
         np.array([row.n_units for row in rows]),
         np.array([row.n_truncated[at] for row in rows]),
         np.array(unknown),
+        frame,
     )

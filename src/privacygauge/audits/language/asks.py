@@ -50,7 +50,7 @@ _FOLDERS = ("target", "reference", "answers")
 # made when the energies are there.
 _DECIDES = (
     *("kind", "masks", "pattern", "form", "text", "ids", "group"),
-    *("device", "precision", "seed"),
+    *("device", "precision", "context", "stride", "seed"),
 )
 
 _HELP = """Audit a language model, from the model itself or from energies of texts.
@@ -212,6 +212,21 @@ class LanguageRequest(Request):
         panel=_ASKING,
         offers=("float32", "bfloat16"),
     )
+    context: int | None = option(
+        "--context",
+        "N",
+        "Most tokens that a model reads at once. Default: as many as it can.",
+        default=None,
+        panel=_ASKING,
+    )
+    stride: int | None = option(
+        "--stride",
+        "N",
+        "Tokens by which each window of a longer text begins after the one before; 0 reads the "
+        "beginning alone. Default: half a window.",
+        default=None,
+        panel=_ASKING,
+    )
 
     def check(self, jobs: int) -> None:
         """Raise unless it is of energies or of models, with what belongs to either."""
@@ -337,6 +352,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.text_files import Columns
+    from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 
     given = asked.models_and_texts
@@ -362,6 +378,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "warnings": warnings,
             "device": asked.device,
             "precision": cast("Precision", asked.precision),
+            "windows": Windows(asked.context, asked.stride),
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
             # One process for a GPU: every further one would hold the models once more.

@@ -24,6 +24,7 @@ from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.thresholds import FPRS
+from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
 
 _M = TypeVar("_M", MaskedModel, CausalModel)
@@ -46,6 +47,7 @@ def audit_masked(
     warnings: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
+    windows: Windows = WHOLE,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -78,7 +80,7 @@ def audit_masked(
         As in `audit_language`.
     coins : Coins or path, optional
         As in `audit_language`; the texts must be those that they dealt.
-    device, precision
+    device, precision, windows
         As in `load_masked`, where paths are given.
     energies : str or pathlib.Path, optional
         A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
@@ -111,7 +113,7 @@ def audit_masked(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
+    models = _loaded((target, reference), MaskedModel, load_masked, device, precision, windows)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -158,6 +160,7 @@ def audit_causal(
     warnings: Sequence[str] = (),
     device: str = "cpu",
     precision: Precision = "float32",
+    windows: Windows = WHOLE,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -177,9 +180,9 @@ def audit_causal(
         Folders of this machine, or models from `load_causal`.
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
-    device, precision, energies, run, n_jobs, progress, seed, level, command, provenance
+    device, precision, windows, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
-    invocation, before
+    provenance, invocation, before
         As in `audit_masked`.
 
     Returns
@@ -197,7 +200,7 @@ def audit_causal(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), CausalModel, load_causal, device, precision)
+    models = _loaded((target, reference), CausalModel, load_causal, device, precision, windows)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -269,6 +272,7 @@ def _loaded(
     load: Callable[..., _M],
     device: str,
     precision: Precision,
+    windows: Windows,
 ) -> list[_M]:
     """Return the models that there are, those given as folders loaded."""
     folders = [model for model in given if isinstance(model, str | Path)]
@@ -277,7 +281,9 @@ def _loaded(
         checked_folder(folder)
     _require_different([Path(folder).resolve() for folder in folders])
     models = [
-        model if isinstance(model, kind) else load(model, device=device, precision=precision)
+        model
+        if isinstance(model, kind)
+        else load(model, device=device, precision=precision, windows=windows)
         for model in given
         if model is not None
     ]
