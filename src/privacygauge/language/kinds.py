@@ -9,7 +9,7 @@ from typing import Literal
 
 from privacygauge.core.checks import listed
 from privacygauge.errors import InputError
-from privacygauge.language.loading import checked_folder
+from privacygauge.language.adapters import parts_of
 
 Kind = Literal["masked", "causal"]
 """The kinds of language model."""
@@ -20,25 +20,32 @@ _HEADS: Mapping[Kind, tuple[str, ...]] = {
 }
 
 
-def model_kind(path: str | Path) -> Kind:
+def model_kind(path: str | Path, base: str | Path | None = None) -> Kind:
     """Return what kind of language model a folder holds, by the head it was saved with.
+
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        The folder of a model or of a PEFT adapter.
+    base : str or pathlib.Path, optional
+        The folder of the adapter's base; by default the one that it names.
 
     Raises
     ------
     InputError
         If it holds no model, or one of neither kind.
     """
-    found = known_kind(path)
+    heads = _heads(parts_of(path, base)[0])
+    found = kind_of(heads)
     if found is None:
         raise InputError(
             f"{path} must hold a masked or a causal language model, got "
-            f"{listed(_heads(Path(path))) or 'no architecture'}: save it with its language-model "
-            "head"
+            f"{listed(heads) or 'no architecture'}: save it with its language-model head"
         )
     return found
 
 
-def known_kind(path: str | Path) -> Kind | None:
+def known_kind(path: str | Path, base: str | Path | None = None) -> Kind | None:
     """Return the same, or None for a model of neither kind.
 
     Raises
@@ -46,7 +53,7 @@ def known_kind(path: str | Path) -> Kind | None:
     InputError
         If the folder holds no model.
     """
-    return kind_of(_heads(checked_folder(path)))
+    return kind_of(_heads(parts_of(path, base)[0]))
 
 
 def kind_of(heads: Sequence[str]) -> Kind | None:

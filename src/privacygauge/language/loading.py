@@ -10,6 +10,9 @@ from typing import Any, cast
 from privacygauge.errors import InputError
 from privacygauge.language.quiet import quiet_transformers
 
+ADAPTER = "adapter_config.json"
+"""The settings of a PEFT adapter."""
+
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
 # What says where a model comes from and not what it computes.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
@@ -31,12 +34,12 @@ def checked_folder(path: str | Path) -> Path:
             f"the model must be a folder of this machine, got {str(path)!r}: download it first and "
             "name its folder"
         )
-    if (folder / "adapter_config.json").is_file():
-        # Read as it is, the folder would give the base model, which never saw the texts.
+    if (folder / ADAPTER).is_file():
+        # Read as it is, the folder could give the base model, which never saw the texts.
         raise InputError(
-            f"{folder} holds a PEFT adapter, which must be merged first: with peft, "
-            "PeftModel.from_pretrained(base, folder).merge_and_unload().save_pretrained(FOLDER); "
-            "then name FOLDER as the model and the base as its reference"
+            f"{folder} must hold a whole model, got a PEFT adapter: where the weights of its base "
+            "lie beside it, move adapter_config.json and adapter_model.safetensors to a folder of "
+            "their own, and name that one, with this one as its base"
         )
     if not (folder / "config.json").is_file():
         raise InputError(
@@ -93,7 +96,6 @@ def read_module(folder: Path, auto_class: str) -> Any:
     import transformers
 
     kind = _TAKEN_FROM[auto_class]
-    damaged = _damaged()
     try:
         with quiet_transformers():
             module, info = getattr(transformers, auto_class).from_pretrained(
@@ -103,7 +105,7 @@ def read_module(folder: Path, auto_class: str) -> Any:
                 use_safetensors=True,
                 output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, damaged) as error:
+    except (OSError, ValueError, KeyError, RuntimeError, damaged()) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
@@ -114,7 +116,8 @@ def read_module(folder: Path, auto_class: str) -> Any:
     return module.float().eval()
 
 
-def _damaged() -> type[Exception]:
+def damaged() -> type[Exception]:
+    """Return what safetensors raises where a file is damaged."""
     from safetensors import SafetensorError
 
     return cast(type[Exception], SafetensorError)

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
-from privacygauge.language.loading import checked_folder, most_tokens, read_module, weights_sha256
+from privacygauge.language.loading import most_tokens, read_module
 from privacygauge.language.precision import Precision, faster_precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.windows import WHOLE, Windows
@@ -39,6 +40,8 @@ class Source:
     """The sha256 of the weights and of the settings."""
     windows: Windows = WHOLE
     """How it reads texts."""
+    base: str | None = None
+    """The folder of its base, where `path` holds a PEFT adapter."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +156,15 @@ def load_masked(
     device: str = "cpu",
     precision: Precision | Literal["faster"] = "float32",
     windows: Windows = WHOLE,
+    base: str | Path | None = None,
 ) -> MaskedModel:
     """Return the masked language model in a folder of this machine.
 
     Parameters
     ----------
     path : str or pathlib.Path
-        A folder with config.json, a fast tokenizer and weights as safetensors.
+        A folder with config.json, a fast tokenizer and weights as safetensors; or one with a PEFT
+        adapter of such a model's weights.
     device : str
         A torch device, default ``"cpu"``.
     precision : "float32", "bfloat16" or "faster"
@@ -169,6 +174,8 @@ def load_masked(
         an energy by about 0.001 (a model of two layers on 1,000 sentences).
     windows : Windows
         How texts that are longer than the model reads are read.
+    base : str or pathlib.Path, optional
+        The folder of an adapter's base; by default the one that it names.
 
     Raises
     ------
@@ -176,17 +183,17 @@ def load_masked(
         If there is no such folder, the weights are pickled, incomplete or of another kind of
         model, or the tokenizer has no mask token. Nothing is ever looked for in a network.
     """
-    folder = checked_folder(path)
-    tokenizer = read_tokenizer(folder)
+    folder, adapter = parts_of(path, base)
+    tokenizer = read_tokenizer(_with_tokenizer(folder, adapter))
     if tokenizer.mask_id is None:
         raise InputError(
             f"the tokenizer in {folder} must have a mask token, got none: if the model is "
             "causal, load it as such (load_causal, --kind causal)"
         )
-    module = read_module(folder, "AutoModelForMaskedLM")
+    module = _read(folder, adapter, "AutoModelForMaskedLM")
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, folder, device, precision, windows)
+    source = _placed(module, (folder, adapter), device, precision, windows)
     _cast(module, source)
     return MaskedModel(source, tokenizer, _limit(module, tokenizer, windows), module, head)
 
@@ -197,12 +204,13 @@ def load_causal(
     device: str = "cpu",
     precision: Precision | Literal["faster"] = "float32",
     windows: Windows = WHOLE,
+    base: str | Path | None = None,
 ) -> CausalModel:
     """Return the causal language model in a folder of this machine.
 
     Parameters
     ----------
-    path, device, precision, windows
+    path, device, precision, windows, base
         As in `load_masked`.
 
     Raises
@@ -210,9 +218,9 @@ def load_causal(
     InputError
         As in `load_masked`; also if the folder holds a masked language model.
     """
-    folder = checked_folder(path)
-    tokenizer = read_tokenizer(folder)
-    module = read_module(folder, "AutoModelForCausalLM")
+    folder, adapter = parts_of(path, base)
+    tokenizer = read_tokenizer(_with_tokenizer(folder, adapter))
+    module = _read(folder, adapter, "AutoModelForCausalLM")
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
@@ -220,9 +228,20 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, folder, device, precision, windows)
+    source = _placed(module, (folder, adapter), device, precision, windows)
     _cast(module, source)
     return CausalModel(source, tokenizer, _limit(module, tokenizer, windows), module)
+
+
+def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
+    """Return the folder of the tokenizer: the adapter's own where it has one."""
+    own = adapter is not None and (adapter / "tokenizer.json").is_file()
+    return adapter if adapter is not None and own else folder
+
+
+def _read(folder: Path, adapter: Path | None, auto_class: str) -> Any:
+    module = read_module(folder, auto_class)
+    return module if adapter is None else adapted(module, adapter)
 
 
 def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
@@ -248,6 +267,7 @@ def _masked_again(source: Source) -> MaskedModel:
             device=source.device,
             precision=source.precision,
             windows=source.windows,
+            base=source.base,
         ),
         source,
     )
@@ -261,6 +281,7 @@ def _causal_again(source: Source) -> CausalModel:
             device=source.device,
             precision=source.precision,
             windows=source.windows,
+            base=source.base,
         ),
         source,
     )
@@ -274,7 +295,7 @@ def _same_weights(model: _M, source: Source) -> _M:
 
 def _placed(
     module: Any,
-    folder: Path,
+    parts: tuple[Path, Path | None],
     device: str,
     precision: Precision | Literal["faster"],
     windows: Windows,
@@ -290,7 +311,10 @@ def _placed(
         precision = faster_precision(module, device, most_tokens(module, 48))
     if precision not in ("float32", "bfloat16"):
         raise InputError(f"precision must be float32, bfloat16 or faster, got {precision!r}")
-    return Source(str(folder.resolve()), device, precision, weights_sha256(folder), windows)
+    folder, adapter = parts
+    base = None if adapter is None else str(folder.resolve())
+    path = str((adapter or folder).resolve())
+    return Source(path, device, precision, sha256_of(folder, adapter), windows, base)
 
 
 def _cast(module: Any, source: Source) -> None:

@@ -45,7 +45,7 @@ _EITHER = (
     "--members and --nonmembers"
 )
 
-_FOLDERS = ("target", "reference", "answers")
+_FOLDERS = ("target", "reference", "base", "answers")
 # Other texts, models and folders make another run by their digests; the choice of thresholds is
 # made when the energies are there.
 _DECIDES = (
@@ -101,7 +101,8 @@ class LanguageRequest(Request):
     target: str | None = option(
         "--target",
         "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer.",
+        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "adapter.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
@@ -109,8 +110,16 @@ class LanguageRequest(Request):
     reference: str | None = option(
         "--reference",
         "DIR",
-        "Model of the same kind that saw none of the texts. Without it only weak attacks are "
-        "played.",
+        "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
+        "without either only weak attacks are played.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    base: str | None = option(
+        "--base",
+        "DIR",
+        "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
@@ -303,9 +312,10 @@ class LanguageRequest(Request):
         """Return the kind of both models, checked against what their folders say."""
         from privacygauge.language.kinds import known_kind, model_kind
 
-        kind = self.kind or model_kind(target)
-        for role, path in (("target", target), ("reference", self.reference)):
-            found = None if path is None else known_kind(path)
+        kind = self.kind or model_kind(target, self.base)
+        given = (("target", target, self.base), ("reference", self.reference, None))
+        for role, path, base in given:
+            found = None if path is None else known_kind(path, base)
             if found not in (None, kind):
                 raise InputError(
                     f"--{role} must be a {kind} language model, got a {found} one in {path}: "
@@ -379,6 +389,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "device": asked.device,
             "precision": cast("Precision", asked.precision),
             "windows": Windows(asked.context, asked.stride),
+            "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
             # One process for a GPU: every further one would hold the models once more.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,9 +15,9 @@ from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import parts_of
 from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.energy_files import energies_place, write_energies
-from privacygauge.language.loading import checked_folder
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
 from privacygauge.language.precision import Precision
@@ -48,6 +49,7 @@ def audit_masked(
     device: str = "cpu",
     precision: Precision = "float32",
     windows: Windows = WHOLE,
+    base: str | Path | None = None,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -64,8 +66,9 @@ def audit_masked(
     Parameters
     ----------
     target, reference : path or MaskedModel
-        Folders of this machine, or models from `load_masked`. Without a reference (None) only
-        the loss attack is played, and two of the controls are missing.
+        Folders of this machine, or models from `load_masked`. Without a reference (None) that of
+        a PEFT adapter is its base; else only the loss attack is played, and two of the controls
+        are missing.
     members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on; texts like them that it was not trained on; further
         ones of that kind, which thresholds are taken from. See `load_texts` for files.
@@ -82,6 +85,8 @@ def audit_masked(
         As in `audit_language`; the texts must be those that they dealt.
     device, precision, windows
         As in `load_masked`, where paths are given.
+    base : str or pathlib.Path, optional
+        The folder of the target's base, where the target is a PEFT adapter that does not name it.
     energies : str or pathlib.Path, optional
         A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
     run : str or pathlib.Path, optional
@@ -113,7 +118,8 @@ def audit_masked(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), MaskedModel, load_masked, device, precision, windows)
+    load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
+    models = _loaded(target, reference, MaskedModel, load, base)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -161,6 +167,7 @@ def audit_causal(
     device: str = "cpu",
     precision: Precision = "float32",
     windows: Windows = WHOLE,
+    base: str | Path | None = None,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -180,7 +187,7 @@ def audit_causal(
         Folders of this machine, or models from `load_causal`.
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
-    device, precision, windows, energies, run, n_jobs, progress, seed, level, command
+    device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
     provenance, invocation, before
         As in `audit_masked`.
@@ -200,7 +207,8 @@ def audit_causal(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), CausalModel, load_causal, device, precision, windows)
+    load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
+    models = _loaded(target, reference, CausalModel, load, base)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -267,26 +275,27 @@ def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Co
 
 
 def _loaded(
-    given: Sequence[str | Path | _M | None],
+    target: str | Path | _M,
+    reference: str | Path | _M | None,
     kind: type[_M],
     load: Callable[..., _M],
-    device: str,
-    precision: Precision,
-    windows: Windows,
+    base: str | Path | None,
 ) -> list[_M]:
     """Return the models that there are, those given as folders loaded."""
-    folders = [model for model in given if isinstance(model, str | Path)]
-    for folder in folders:
-        # Of both, before the first is read: that may take minutes.
-        checked_folder(folder)
-    _require_different([Path(folder).resolve() for folder in folders])
-    models = [
-        model
-        if isinstance(model, kind)
-        else load(model, device=device, precision=precision, windows=windows)
-        for model in given
-        if model is not None
+    # Of both, before the first is read: that may take minutes.
+    if isinstance(target, str | Path):
+        folder, adapter = parts_of(target, base)
+        if reference is None and adapter is not None:
+            reference = folder
+    if isinstance(reference, str | Path):
+        parts_of(reference)
+    folders = [
+        Path(model).resolve() for model in (target, reference) if isinstance(model, str | Path)
     ]
+    _require_different(folders)
+    models = [target if isinstance(target, kind) else load(target, base=base)]
+    if reference is not None:
+        models.append(reference if isinstance(reference, kind) else load(reference))
     _require_different([model.source.weights for model in models])
     return models
 
@@ -309,6 +318,7 @@ def _origin(models: Sequence[Model]) -> dict[str, str]:
     packages = versions("torch", "transformers")
     return {
         **named,
+        **({} if first.base is None else {"base of the target": Path(first.base).name}),
         "computed in": f"{first.precision} on {first.device}",
         **{name: packages[name] for name in ("torch", "transformers")},
     }
