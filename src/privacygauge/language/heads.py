@@ -84,8 +84,10 @@ def check_logits(model: Any) -> None:
     """Raise where `model` gives every token of its vocabulary the same probability."""
     import torch
 
+    ids = torch.as_tensor(_trial(model.config)[0][:1])
+    both = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
     with torch.inference_mode():
-        _check_varied(model(input_ids=torch.as_tensor(_trial(model.config)[0][:1])).logits)
+        _check_varied(model(input_ids=ids, **both).logits)
 
 
 def _check_varied(logits: Any) -> None:

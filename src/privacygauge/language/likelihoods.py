@@ -135,7 +135,7 @@ def _asked(
         rows, which = distinct(its)
         once = its.rows(rows)
         windows, how = _windows(models, once)
-        scored, settings = _scored(model, windows, plan, unit, _first_unit(tokens))
+        scored, settings = _scored(model, windows, plan, unit, _first_unit(models, tokens))
         answers = answers_of(
             model,
             windows.tokens,
@@ -187,9 +187,14 @@ def _scored(
     }
 
 
-def _first_unit(tokens: Sequence[Tokens]) -> int:
+def _first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
     """Return the first unit that causal models can score: 1 where one has nothing to its left."""
-    return int(any((its.units[its.starts[:-1]] >= 0).any() for its in tokens))
+    return int(
+        any(
+            not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()
+            for model, its in zip(models, tokens, strict=True)
+        )
+    )
 
 
 def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress | None:

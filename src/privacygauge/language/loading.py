@@ -16,7 +16,11 @@ ADAPTER = "adapter_config.json"
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
 # What says where a model comes from and not what it computes.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
-_TAKEN_FROM = {"AutoModelForMaskedLM": "masked", "AutoModelForCausalLM": "causal"}
+_TAKEN_FROM = {
+    "AutoModelForMaskedLM": "masked",
+    "AutoModelForCausalLM": "causal",
+    "AutoModelForSeq2SeqLM": "encoder-decoder",
+}
 _BLOCK = 1 << 20
 
 
@@ -65,10 +69,26 @@ def _weight_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return what stands in the config.json of a model.
+
+    Raises
+    ------
+    InputError
+        If it is no JSON object.
+    """
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{folder}/config.json is damaged: save the model again")
+    return found
+
+
 def weights_sha256(folder: Path) -> str:
     """Return the checksum of the weights and of the settings that decide what they compute."""
-    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    kept = {name: value for name, value in settings.items() if name not in _ORIGIN}
+    kept = {name: value for name, value in settings_of(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
         digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
@@ -86,7 +106,7 @@ def read_module(folder: Path, auto_class: str) -> Any:
     folder : pathlib.Path
         From `checked_folder`.
     auto_class : str
-        "AutoModelForMaskedLM" or "AutoModelForCausalLM".
+        "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
 
     Raises
     ------
@@ -111,7 +131,7 @@ def read_module(folder: Path, auto_class: str) -> Any:
             f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
         ) from error
     _check_whole(folder, info)
-    if getattr(module.config, "is_encoder_decoder", False):
+    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
         raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
     return module.float().eval()
 

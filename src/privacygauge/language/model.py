@@ -15,7 +15,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
-from privacygauge.language.loading import most_tokens, read_module
+from privacygauge.language.loading import most_tokens, read_module, settings_of
 from privacygauge.language.precision import Precision, faster_precision
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.windows import WHOLE, Windows
@@ -101,7 +101,10 @@ class MaskedModel:
 
 @dataclass(frozen=True, eq=False)
 class CausalModel:
-    """A language model that reads from left to right, ready to be asked for every next token."""
+    """A language model that reads from left to right, ready to be asked for every next token.
+
+    Of an encoder-decoder it is the decoder, which continues an empty source.
+    """
 
     source: Source
     """Where it lies."""
@@ -111,11 +114,18 @@ class CausalModel:
     """The most tokens it reads at once."""
     module: Any
     """The torch module."""
+    empty_source: tuple[int, ...] = ()
+    """What an encoder reads; () where there is no encoder."""
 
     answers = ("log_probability", "mean", "sd")
     """What it says about every token."""
     mask_id = None
     """It hides nothing."""
+
+    @property
+    def scores_first(self) -> bool:
+        """Whether it knows a probability of a text's very first token."""
+        return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _causal_again, (self.source,)
@@ -126,7 +136,7 @@ class CausalModel:
         Parameters
         ----------
         batch : Batch
-            One pass; no position is the first.
+            One pass; no position is the first, unless `scores_first`.
 
         Returns
         -------
@@ -138,12 +148,24 @@ class CausalModel:
 
         with torch.inference_mode():
             inputs, row, position, token = _on_device(batch, self.source.device)
+            if self.empty_source:
+                inputs, position = self._decoded(inputs), position + 1
             logits = self.module(**inputs, use_cache=False).logits
             parts: list[Any] = []
             for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
                 parts.append(_moments(logits[rows, places - 1].float(), which))
             columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
             return dict(zip(self.answers, columns, strict=True))
+
+    def _decoded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs as those of a decoder, behind the token that it begins with."""
+        import torch
+
+        ids = inputs["input_ids"]
+        source = ids.new_tensor(self.empty_source).expand(len(ids), -1)
+        start = ids.new_full((len(ids), 1), self.module.config.decoder_start_token_id)
+        # What fills up rows stands to the right of all that is scored, where no decoder looks.
+        return {"input_ids": source, "decoder_input_ids": torch.cat([start, ids[:, :-1]], 1)}
 
 
 Model = MaskedModel | CausalModel
@@ -206,7 +228,7 @@ def load_causal(
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> CausalModel:
-    """Return the causal language model in a folder of this machine.
+    """Return the causal or encoder-decoder language model in a folder of this machine.
 
     Parameters
     ----------
@@ -220,7 +242,9 @@ def load_causal(
     """
     folder, adapter = parts_of(path, base)
     tokenizer = read_tokenizer(_with_tokenizer(folder, adapter))
-    module = _read(folder, adapter, "AutoModelForCausalLM")
+    encoder = settings_of(folder).get("is_encoder_decoder") is True
+    read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
+    module = _read(folder, adapter, read_as)
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
@@ -230,7 +254,10 @@ def load_causal(
     check_logits(module)
     source = _placed(module, (folder, adapter), device, precision, windows)
     _cast(module, source)
-    return CausalModel(source, tokenizer, _limit(module, tokenizer, windows), module)
+    limit = _limit(module, tokenizer, windows)
+    # The frame around no text: a source that says nothing.
+    empty = tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
+    return CausalModel(source, tokenizer, limit, module, empty if encoder else ())
 
 
 def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
@@ -307,6 +334,8 @@ def _placed(
         module.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
+    if precision == "faster" and module.config.is_encoder_decoder:
+        precision = "float32"
     if precision == "faster":
         precision = faster_precision(module, device, most_tokens(module, 48))
     if precision not in ("float32", "bfloat16"):

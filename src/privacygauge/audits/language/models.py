@@ -319,6 +319,7 @@ def _origin(models: Sequence[Model]) -> dict[str, str]:
     return {
         **named,
         **({} if first.base is None else {"base of the target": Path(first.base).name}),
+        **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
         "computed in": f"{first.precision} on {first.device}",
         **{name: packages[name] for name in ("torch", "transformers")},
     }
