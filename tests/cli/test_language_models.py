@@ -145,7 +145,7 @@ def checked_and_played(options, run):
     ("change", "told"),
     [
         ({"kind": "other"}, "--kind must be one of masked, causal, got 'other'"),
-        ({"precision": "int4"}, "--precision must be one of float32, bfloat16, got 'int4'"),
+        ({"precision": "int2"}, "--precision must be one of float32, bfloat16, float16, own, "),
         ({"pattern": "stripes"}, "pattern must be one of balanced, random, single, exhaustive"),
         ({"masks": 0}, "n_masks must be an integer of at least 1, got 0"),
         ({"members": "nowhere.jsonl"}, "nowhere.jsonl does not exist"),

@@ -98,8 +98,8 @@ def weights_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def read_module(folder: Path, auto_class: str) -> Any:
-    """Return the torch module in a folder, in float32 and ready to be asked.
+def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
+    """Return the torch module in a folder, its weights as they are, ready to be asked.
 
     Parameters
     ----------
@@ -107,6 +107,8 @@ def read_module(folder: Path, auto_class: str) -> Any:
         From `checked_folder`.
     auto_class : str
         "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
+    **options
+        For transformers, from `loading_options`.
 
     Raises
     ------
@@ -124,8 +126,9 @@ def read_module(folder: Path, auto_class: str) -> Any:
                 trust_remote_code=False,
                 use_safetensors=True,
                 output_loading_info=True,
+                **options,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, damaged()) as error:
+    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damaged()) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
@@ -133,7 +136,7 @@ def read_module(folder: Path, auto_class: str) -> Any:
     _check_whole(folder, info)
     if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
         raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
-    return module.float().eval()
+    return module.eval()
 
 
 def damaged() -> type[Exception]:

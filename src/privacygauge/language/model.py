@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +18,14 @@ from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
 from privacygauge.language.loading import most_tokens, read_module, settings_of
-from privacygauge.language.precision import Precision, faster_precision
+from privacygauge.language.precision import (
+    Asked,
+    Precision,
+    check_precision,
+    loading_options,
+    settled,
+    widened,
+)
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
 from privacygauge.language.windows import WHOLE, Windows
 
@@ -40,6 +49,8 @@ class Source:
     """The sha256 of the weights and of the settings."""
     windows: Windows = WHOLE
     """How it reads texts."""
+    stored: str = "float32"
+    """What its weights were saved in."""
     base: str | None = None
     """The folder of its base, where `path` holds a PEFT adapter."""
 
@@ -86,7 +97,7 @@ class MaskedModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = _on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.module.device)
             if self.head is None:
                 hidden = self.module(**inputs).logits[row, position]
             else:
@@ -147,7 +158,7 @@ class CausalModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = _on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.module.device)
             if self.empty_source:
                 inputs, position = self._decoded(inputs), position + 1
             logits = self.module(**inputs, use_cache=False).logits
@@ -176,7 +187,7 @@ def load_masked(
     path: str | Path,
     *,
     device: str = "cpu",
-    precision: Precision | Literal["faster"] = "float32",
+    precision: Asked = "float32",
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> MaskedModel:
@@ -188,12 +199,15 @@ def load_masked(
         A folder with config.json, a fast tokenizer and weights as safetensors; or one with a PEFT
         adapter of such a model's weights.
     device : str
-        A torch device, default ``"cpu"``.
-    precision : "float32", "bfloat16" or "faster"
-        What the model computes in. "faster" tries both for about a second where the device knows
-        bfloat16, and may choose otherwise another time: a run that is to be continued needs one
-        of the two by name. In bfloat16 a token's log-probability is off by about 0.003 nats and
-        an energy by about 0.001 (a model of two layers on 1,000 sentences).
+        A torch device, default ``"cpu"``; ``"auto"`` spreads a model over all there are
+        (transformers' `device_map`, which needs accelerate).
+    precision : "float32", "bfloat16", "float16", "own", "int8", "int4" or "faster"
+        What the model computes in. "own" is what its weights were saved in, which takes the least
+        memory; on a processor float16 is computed in float32, and the report says so. "int8" and
+        "int4" need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second
+        where the device knows both, and may choose otherwise another time: a run that is to be
+        continued needs one of the two by name. In bfloat16 a token's log-probability is off by
+        about 0.003 nats and an energy by about 0.001 (a model of two layers on 1,000 sentences).
     windows : Windows
         How texts that are longer than the model reads are read.
     base : str or pathlib.Path, optional
@@ -205,18 +219,19 @@ def load_masked(
         If there is no such folder, the weights are pickled, incomplete or of another kind of
         model, or the tokenizer has no mask token. Nothing is ever looked for in a network.
     """
-    folder, adapter = parts_of(path, base)
-    tokenizer = read_tokenizer(_with_tokenizer(folder, adapter))
+    parts = parts_of(path, base)
+    folder = parts[0]
+    tokenizer = read_tokenizer(_with_tokenizer(*parts))
     if tokenizer.mask_id is None:
         raise InputError(
             f"the tokenizer in {folder} must have a mask token, got none: if the model is "
             "causal, load it as such (load_causal, --kind causal)"
         )
-    module = _read(folder, adapter, "AutoModelForMaskedLM")
+    module, stored = _read(parts, "AutoModelForMaskedLM", precision, device)
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, (folder, adapter), device, precision, windows)
-    _cast(module, source)
+    source = _placed(module, parts, device, precision, windows)
+    source = dataclasses.replace(source, stored=stored)
     return MaskedModel(source, tokenizer, _limit(module, tokenizer, windows), module, head)
 
 
@@ -224,7 +239,7 @@ def load_causal(
     path: str | Path,
     *,
     device: str = "cpu",
-    precision: Precision | Literal["faster"] = "float32",
+    precision: Asked = "float32",
     windows: Windows = WHOLE,
     base: str | Path | None = None,
 ) -> CausalModel:
@@ -240,11 +255,12 @@ def load_causal(
     InputError
         As in `load_masked`; also if the folder holds a masked language model.
     """
-    folder, adapter = parts_of(path, base)
-    tokenizer = read_tokenizer(_with_tokenizer(folder, adapter))
+    parts = parts_of(path, base)
+    folder = parts[0]
+    tokenizer = read_tokenizer(_with_tokenizer(*parts))
     encoder = settings_of(folder).get("is_encoder_decoder") is True
     read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
-    module = _read(folder, adapter, read_as)
+    module, stored = _read(parts, read_as, precision, device)
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
@@ -252,8 +268,8 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, (folder, adapter), device, precision, windows)
-    _cast(module, source)
+    source = _placed(module, parts, device, precision, windows)
+    source = dataclasses.replace(source, stored=stored)
     limit = _limit(module, tokenizer, windows)
     # The frame around no text: a source that says nothing.
     empty = tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
@@ -266,9 +282,20 @@ def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
     return adapter if adapter is not None and own else folder
 
 
-def _read(folder: Path, adapter: Path | None, auto_class: str) -> Any:
-    module = read_module(folder, auto_class)
-    return module if adapter is None else adapted(module, adapter)
+def _read(
+    parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
+) -> tuple[Any, str]:
+    """Return a module, and what its weights were saved in."""
+    check_precision(precision, device)
+    if device == "auto" and find_spec("accelerate") is None:
+        raise InputError(
+            "device auto needs accelerate, which is not installed: "
+            "pip install 'privacygauge[huggingface]'"
+        )
+    folder, adapter = parts
+    module = read_module(folder, auto_class, **loading_options(precision, device))
+    stored = widened(module, precision, device)
+    return module if adapter is None else adapted(module, adapter), stored
 
 
 def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
@@ -324,36 +351,25 @@ def _placed(
     module: Any,
     parts: tuple[Path, Path | None],
     device: str,
-    precision: Precision | Literal["faster"],
+    precision: Asked,
     windows: Windows,
 ) -> Source:
     """Move `module` to its device, and return how it is run there."""
     import torch
 
     try:
-        module.to(torch.device(device))
+        if device != "auto" and precision not in ("int8", "int4"):
+            module.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
-    if precision == "faster" and module.config.is_encoder_decoder:
-        precision = "float32"
-    if precision == "faster":
-        precision = faster_precision(module, device, most_tokens(module, 48))
-    if precision not in ("float32", "bfloat16"):
-        raise InputError(f"precision must be float32, bfloat16 or faster, got {precision!r}")
+    taken = settled(module, precision, device, most_tokens(module, 48))
     folder, adapter = parts
     base = None if adapter is None else str(folder.resolve())
     path = str((adapter or folder).resolve())
-    return Source(path, device, precision, sha256_of(folder, adapter), windows, base)
+    return Source(path, device, taken, sha256_of(folder, adapter), windows, base=base)
 
 
-def _cast(module: Any, source: Source) -> None:
-    import torch
-
-    if source.precision == "bfloat16":
-        module.to(torch.bfloat16)
-
-
-def _on_device(batch: Batch, device: str) -> tuple[Mapping[str, Any], Any, Any, Any]:
+def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:
     """Return the model's inputs, and the row, the position and the token of what is scored."""
     import torch
 

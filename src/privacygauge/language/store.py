@@ -34,8 +34,8 @@ _BUDGET = {
     ("cpu", "float32"): 1024,
     ("cpu", "bfloat16"): 2048,
     ("cuda", "float32"): 65536,
-    ("cuda", "bfloat16"): 131072,
 }
+_BUDGET_OF_FEWER_BITS = 131072
 # Logits at every position are this many numbers at most.
 _MOST_LOGITS = 1 << 26
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
@@ -88,7 +88,7 @@ class Asking:
 
 def budget_of(model: Model) -> int:
     """Return the most tokens in one pass."""
-    budget = _BUDGET[_kind(model), model.source.precision]
+    budget = _BUDGET.get((_kind(model), model.source.precision), _BUDGET_OF_FEWER_BITS)
     if getattr(model, "head", None) is not None:
         return budget
     return min(budget, _MOST_LOGITS // int(model.module.config.vocab_size))
@@ -212,4 +212,4 @@ def energies_from(
 
 
 def _kind(model: Model) -> str:
-    return "cpu" if model.source.device.startswith("cpu") else "cuda"
+    return "cpu" if model.module.device.type == "cpu" else "cuda"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from privacygauge.language.coins import Coins
     from privacygauge.language.masks import MaskPlan, Pattern
     from privacygauge.language.model import Model
-    from privacygauge.language.precision import Precision
+    from privacygauge.language.precision import Asked
     from privacygauge.language.text_energies import Form
     from privacygauge.runs.store import Run
 
@@ -211,15 +211,20 @@ class LanguageRequest(Request):
         offers=("mean", "sum"),
     )
     device: str = option(
-        "--device", "NAME", "Where models run, such as cuda.", default="cpu", panel=_ASKING
+        "--device",
+        "NAME",
+        "Where models run: cpu, cuda, or auto.",
+        default="cpu",
+        panel=_ASKING,
     )
     precision: str = option(
         "--precision",
         "NAME",
-        "Precision of models: float32 or bfloat16.",
+        "Precision of models: float32, bfloat16, own (what they were saved in), and on a GPU "
+        "float16, int8 or int4.",
         default="float32",
         panel=_ASKING,
-        offers=("float32", "bfloat16"),
+        offers=("float32", "bfloat16", "float16", "own", "int8", "int4"),
     )
     context: int | None = option(
         "--context",
@@ -387,7 +392,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "coins": coins,
             "warnings": warnings,
             "device": asked.device,
-            "precision": cast("Precision", asked.precision),
+            "precision": cast("Asked", asked.precision),
             "windows": Windows(asked.context, asked.stride),
             "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,

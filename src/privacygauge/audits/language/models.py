@@ -20,7 +20,7 @@ from privacygauge.language.coins import Coins, read_coins
 from privacygauge.language.energy_files import energies_place, write_energies
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
-from privacygauge.language.precision import Precision
+from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
@@ -47,7 +47,7 @@ def audit_masked(
     coins: Coins | str | Path | None = None,
     warnings: Sequence[str] = (),
     device: str = "cpu",
-    precision: Precision = "float32",
+    precision: AskedPrecision = "float32",
     windows: Windows = WHOLE,
     base: str | Path | None = None,
     energies: str | Path | None = None,
@@ -165,7 +165,7 @@ def audit_causal(
     coins: Coins | str | Path | None = None,
     warnings: Sequence[str] = (),
     device: str = "cpu",
-    precision: Precision = "float32",
+    precision: AskedPrecision = "float32",
     windows: Windows = WHOLE,
     base: str | Path | None = None,
     energies: str | Path | None = None,
@@ -320,6 +320,7 @@ def _origin(models: Sequence[Model]) -> dict[str, str]:
         **named,
         **({} if first.base is None else {"base of the target": Path(first.base).name}),
         **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
-        "computed in": f"{first.precision} on {first.device}",
+        "computed in": f"{first.precision} on {first.device}"
+        + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
         **{name: packages[name] for name in ("torch", "transformers")},
     }
