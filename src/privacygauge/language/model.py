@@ -53,6 +53,8 @@ class Source:
     """What its weights were saved in."""
     base: str | None = None
     """The folder of its base, where `path` holds a PEFT adapter."""
+    in_memory: bool = False
+    """Whether it was given as an object, and `path` is the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +81,7 @@ class MaskedModel:
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _masked_again, (self.source,)
+        return _masked_again, (_in_a_folder(self.source),)
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return the log-probability (m,) in nats of every token that `batch` hides.
@@ -139,7 +141,7 @@ class CausalModel:
         return bool(self.empty_source)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _causal_again, (self.source,)
+        return _causal_again, (_in_a_folder(self.source),)
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return what every token of `batch` was worth, given all to its left.
@@ -303,13 +305,23 @@ def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
     return most if windows.context is None else min(most, windows.context)
 
 
-def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: Path) -> None:
+def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> None:
     """Raise where the tokenizer knows tokens that the model does not."""
     if tokenizer.n_tokens > module.config.vocab_size:
         raise InputError(
             f"the tokenizer in {folder} must belong to the model, got {tokenizer.n_tokens:,} "
             f"tokens for a vocabulary of {module.config.vocab_size:,}: save both together"
         )
+
+
+def _in_a_folder(source: Source) -> Source:
+    """Return a source that another process can read."""
+    if source.in_memory:
+        raise InputError(
+            "a model that is in memory is asked in this process alone: leave n_jobs out, or save "
+            "the model and name its folder"
+        )
+    return source
 
 
 @functools.lru_cache(maxsize=2)
