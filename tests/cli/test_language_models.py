@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,10 @@ from privacygauge.audits.work import Work
 from privacygauge.cli import main
 from privacygauge.cli.output import told as tell
 from privacygauge.errors import InputError
-from privacygauge.language.model import MaskedModel, load_masked
+from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, one_line, run_inside
+from tests.language.test_endpoints import serving, spoken
 from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 
 pytest.importorskip("torch")
@@ -430,7 +432,27 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
     page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    assert len(lines) == 5
+    assert len(lines) == 7
+    adapter_in(Path("base"), Path("adapter"))
+    tuned, base = (load_causal(saved(Path(name), "gpt2", seed, byte_pairs(framed=False)))
+                   for seed, name in enumerate(("tuned", "plain")))  # fmt: skip
+    with serving(spoken({"tuned": tuned, "base": base})) as url:
+        run_lines([line.replace("http://127.0.0.1:8000/v1", url) for line in lines], capsys)
+
+
+def adapter_in(base, adapter):
+    """Make a model, and an adapter of it, in two folders."""
+    peft = pytest.importorskip("peft")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        made = peft.get_peft_model(
+            load_masked(saved(base)).module,
+            peft.LoraConfig(r=2, target_modules=["query"], init_lora_weights=False),
+        )
+    made.save_pretrained(adapter, save_embedding_layers=False)
+
+
+def run_lines(lines, capsys):
     for line in lines:
         if "train-reference" in line:
             # What is to be trained must not be there, and full size takes minutes.

@@ -313,7 +313,7 @@ def test_bad_texts(bert, gpt):
     ):
         with pytest.raises(InputError, match=message):
             token_log_probabilities(bert, texts)
-    with pytest.raises(InputError, match="must both be masked or both be causal, got MaskedModel"):
+    with pytest.raises(InputError, match="must both be masked, both causal or both behind"):
         pair_log_probabilities(bert, gpt, ["the"])
     with pytest.raises(InputError, match="at least two units where a causal model"):
         token_log_probabilities(gpt, ["the patient", "x"])

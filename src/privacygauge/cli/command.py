@@ -200,7 +200,7 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
     annotation = hint
     if _is_list(f):
         annotation, default = list[str] | None, None
-    elif asked.role is Role.FILE:
+    elif asked.role is Role.FILE and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Scored, causal_scored, masked_scored
+from privacygauge.language.endpoints import AnyModel, EndpointModel, endpoint_energies
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
@@ -32,7 +33,7 @@ class Pair:
 
 
 def token_log_probabilities(
-    model: Model,
+    model: AnyModel,
     texts: Sequence[str],
     plan: MaskPlan | None = None,
     *,
@@ -45,8 +46,8 @@ def token_log_probabilities(
 
     Parameters
     ----------
-    model : MaskedModel or CausalModel
-        From `load_masked` or `load_causal`.
+    model : MaskedModel, CausalModel or EndpointModel
+        From `load_masked` or `load_causal`, or behind a server.
     texts : sequence of str
         Each with at least one token; a text that occurs twice is computed once. Texts that are
         longer than the model reads are read as its `Windows` say.
@@ -78,8 +79,8 @@ def token_log_probabilities(
 
 
 def pair_log_probabilities(
-    target: Model,
-    reference: Model,
+    target: AnyModel,
+    reference: AnyModel,
     texts: Sequence[str],
     plan: MaskPlan | None = None,
     *,
@@ -111,7 +112,7 @@ def pair_log_probabilities(
     """
     if type(target) is not type(reference):
         raise InputError(
-            "target and reference must both be masked or both be causal, got "
+            "target and reference must both be masked, both causal or both behind servers, got "
             f"{type(target).__name__} and {type(reference).__name__}"
         )
     models = [target, reference]
@@ -120,7 +121,7 @@ def pair_log_probabilities(
 
 
 def _asked(
-    models: Sequence[Model],
+    models: Sequence[AnyModel],
     texts: Sequence[str],
     plan: MaskPlan | None,
     run: str | Path | None,
@@ -129,13 +130,17 @@ def _asked(
     invocation: Mapping[str, Any] | None,
 ) -> list[Energies]:
     plan = plan or MaskPlan()
-    tokens, unit = read_texts(models, texts, plan.unit)
+    behind = [model for model in models if isinstance(model, EndpointModel)]
+    if behind:
+        return endpoint_energies(behind, texts, plan.unit, progress)
+    here = [model for model in models if not isinstance(model, EndpointModel)]
+    tokens, unit = read_texts(here, texts, plan.unit)
     made = []
-    for number, (model, its) in enumerate(zip(models, tokens, strict=True)):
+    for number, (model, its) in enumerate(zip(here, tokens, strict=True)):
         rows, which = distinct(its)
         once = its.rows(rows)
-        windows, how = _windows(models, once)
-        scored, settings = _scored(model, windows, plan, unit, _first_unit(models, tokens))
+        windows, how = _windows(here, once)
+        scored, settings = _scored(model, windows, plan, unit, _first_unit(here, tokens))
         answers = answers_of(
             model,
             windows.tokens,
@@ -144,7 +149,7 @@ def _asked(
             seed=plan.seed,
             run=run,
             n_jobs=n_jobs,
-            progress=_share_of(progress, number, len(models)),
+            progress=_share_of(progress, number, len(here)),
             invocation=invocation,
         )
         made.append(energies_from(answers, windows, once, scored, which, unit))
@@ -209,7 +214,11 @@ def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress
 
 
 def _notes(
-    target: Model, reference: Model, at_target: Energies, at_reference: Energies, plan: MaskPlan
+    target: AnyModel,
+    reference: AnyModel,
+    at_target: Energies,
+    at_reference: Energies,
+    plan: MaskPlan,
 ) -> tuple[str, ...]:
     found = []
     if at_target.units != plan.unit:
@@ -217,6 +226,8 @@ def _notes(
             "The tokenizers differ on these texts: words are masked instead of tokens, and "
             "energies are in nats a word."
         )
+    if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
+        return tuple(found)
     if target.tokenizer.is_cased != reference.tokenizer.is_cased:
         cased = "target" if target.tokenizer.is_cased else "reference"
         found.append(f"Only the {cased} tells upper case from lower case.")

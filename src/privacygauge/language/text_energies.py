@@ -11,7 +11,8 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
-from privacygauge.language.causal import further_of
+from privacygauge.language.causal import MIN_K, ZLIB, further_of, min_k_signal, zlib_signal
+from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
 from privacygauge.language.likelihoods import (
     pair_log_probabilities,
@@ -19,7 +20,7 @@ from privacygauge.language.likelihoods import (
     token_log_probabilities,
 )
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.model import CausalModel, MaskedModel, Model
+from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
 from privacygauge.language.text_files import TextRecordsLike
@@ -50,8 +51,8 @@ class _Answer:
 
 
 def text_energies(
-    target: Model,
-    reference: Model | None,
+    target: AnyModel,
+    reference: AnyModel | None,
     sides: Sequence[TextRecordsLike],
     *,
     plan: MaskPlan | None = None,
@@ -66,7 +67,7 @@ def text_energies(
 
     Parameters
     ----------
-    target, reference : MaskedModel or CausalModel
+    target, reference : MaskedModel, CausalModel or EndpointModel
         Two of a kind; the reference may be None.
     sides : sequence of texts
         Members, non-members and, where there is one, the population. Each is asked for apart, so
@@ -93,6 +94,9 @@ def text_energies(
     parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
+    if isinstance(target, EndpointModel) and reference is not None:
+        # Their tokens are known only when they have answered, and one side's may be alike.
+        plan = replace(plan, unit="word")
     asked = _shared_plan(models, parts, plan)
     if before is not None:
         before()
@@ -115,15 +119,18 @@ def text_energies(
     return replace(found, notes=(*alone, *found.notes, *changed, *_notes(parts, answers)))
 
 
-def _shared_plan(models: Sequence[Model], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
+def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
     """Return the plan with the unit that all sides share: a side alone might take tokens."""
     units = {_unit_of(models, part, plan) for part in parts}
     return replace(plan, unit="word") if "word" in units else plan
 
 
-def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
+def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
+    known = [model for model in models if not isinstance(model, EndpointModel)]
+    if not known:
+        return plan.unit
     try:
-        tokens, unit = read_texts(models, part.records.text, plan.unit)
+        tokens, unit = read_texts(known, part.records.text, plan.unit)
         if isinstance(models[0], MaskedModel):
             # Of the longest text there are the most masks: too many are told before any is asked.
             plan.masks("", int(tokens[0].n_units.max()))
@@ -133,7 +140,7 @@ def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
 
 
 def _asked(
-    models: Sequence[Model],
+    models: Sequence[AnyModel],
     part: Side,
     plan: MaskPlan,
     form: Form,
@@ -176,7 +183,10 @@ def _asked(
     return _Answer(target, reference, pair.target.lengths, pair.notes, further)
 
 
-def _further(model: Model, energies: Energies, texts: Sequence[str]) -> Mapping[str, Floats]:
+def _further(model: AnyModel, energies: Energies, texts: Sequence[str]) -> Mapping[str, Floats]:
+    if isinstance(model, EndpointModel):
+        # What else the model might have said, a server does not tell.
+        return {ZLIB: zlib_signal(energies, texts), MIN_K: min_k_signal(energies)}
     return further_of(energies, texts) if isinstance(model, CausalModel) else {}
 
 

@@ -11,16 +11,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
-from privacygauge.language.tokenizer import Encoded, Tokenizer
+from privacygauge.language.tokenizer import Encoded
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NONE = -1
+
+
+class Tokenizes(Protocol):
+    """What makes tokens of texts, such as a `Tokenizer`."""
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The id of what the vocabulary does not hold."""
+
+    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return every text in tokens, whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +101,7 @@ class Tokens:
 
 
 def tokens_of(
-    texts: Sequence[str], tokenizers: Sequence[Tokenizer], limit: Sequence[int], unit: Unit
+    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
     """Return the texts in the tokens of every tokenizer, with units that all of them share.
 

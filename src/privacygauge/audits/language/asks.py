@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.work import Work
     from privacygauge.language.coins import Coins
+    from privacygauge.language.endpoints import AnyModel, EndpointModel
     from privacygauge.language.masks import MaskPlan, Pattern
-    from privacygauge.language.model import Model
     from privacygauge.language.precision import Asked
     from privacygauge.language.text_energies import Form
     from privacygauge.runs.store import Run
@@ -100,21 +100,35 @@ class LanguageRequest(Request):
     )
     target: str | None = option(
         "--target",
-        "DIR",
+        "DIR|URL",
         "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
-        "adapter.",
+        "adapter; or a server with /completions below that address.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
     )
     reference: str | None = option(
         "--reference",
-        "DIR",
+        "DIR|URL",
         "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
         "without either only weak attacks are played.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
+    )
+    model_name: str | None = option(
+        "--model-name",
+        "NAME",
+        "What its server calls the target.",
+        default=None,
+        panel=_MODELS,
+    )
+    reference_name: str | None = option(
+        "--reference-name",
+        "NAME",
+        "What its server calls the reference. Default: as the target.",
+        default=None,
+        panel=_MODELS,
     )
     base: str | None = option(
         "--base",
@@ -268,6 +282,25 @@ class LanguageRequest(Request):
             raise InputError(f"--target needs --{missing}, a file of texts")
         return self.target, self.reference, self.members, self.nonmembers, self.population
 
+    @property
+    def models(self) -> tuple[str | EndpointModel, str | EndpointModel | None]:
+        """The target and the reference: folders, or models behind servers."""
+        from privacygauge.language.endpoints import EndpointModel
+
+        target, reference, *_ = self.models_and_texts
+        if "://" not in target:
+            if self.model_name or self.reference_name:
+                raise InputError("--model-name goes with --target URL, a server")
+            return target, reference
+        if self.model_name is None:
+            raise InputError("--target URL needs --model-name, what the server calls the model")
+        if reference is None:
+            return EndpointModel(target, self.model_name), None
+        if "://" not in reference:
+            raise InputError("--reference must be the URL of a server too, or left out")
+        name = self.reference_name or self.model_name
+        return EndpointModel(target, self.model_name), EndpointModel(reference, name)
+
     def _of_models(self) -> tuple[str, ...]:
         """Return the options given that go with a model."""
         return tuple(
@@ -317,6 +350,9 @@ class LanguageRequest(Request):
         """Return the kind of both models, checked against what their folders say."""
         from privacygauge.language.kinds import known_kind, model_kind
 
+        if "://" in target:
+            _ = self.models
+            return "causal"
         kind = self.kind or model_kind(target, self.base)
         given = (("target", target, self.base), ("reference", self.reference, None))
         for role, path, base in given:
@@ -370,7 +406,8 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 
-    given = asked.models_and_texts
+    target, reference, *_ = asked.models_and_texts
+    texts = asked.models_and_texts[2:]
     kind, files = asked.settled()["kind"], file_hashes(asked.texts)
     run = work.run
     coins, warnings = _coins(asked)
@@ -378,7 +415,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     if asked.answers is not None:
         check_writable(Path(asked.answers))
 
-    def open_it(models: Sequence[Model]) -> None:
+    def open_it(models: Sequence[AnyModel]) -> None:
         if run is not None:
             opened.append(_opened(asked, work, run, files, models))
 
@@ -407,9 +444,10 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "before": open_it,
         }
         if kind == "causal":
-            found = audit_causal(*given, **shared)
+            model, other = asked.models
+            found = audit_causal(model, other, *texts, **shared)
         else:
-            found = audit_masked(*given, plan=asked.plan, **shared)
+            found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
     for one in opened:
         _close(one, found)
     return found
@@ -450,7 +488,11 @@ def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
 
 
 def _opened(
-    asked: LanguageRequest, work: Work, run: Path, files: Mapping[str, str], models: Sequence[Model]
+    asked: LanguageRequest,
+    work: Work,
+    run: Path,
+    files: Mapping[str, str],
+    models: Sequence[AnyModel],
 ) -> Run:
     """Return the run: what was asked, and that it ended; the answers lie in folders of their own.
 

@@ -17,9 +17,10 @@ from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
 from privacygauge.language.adapters import parts_of
 from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energy_files import energies_place, write_energies
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
+from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
 from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
@@ -28,7 +29,7 @@ from privacygauge.language.thresholds import FPRS
 from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
 
-_M = TypeVar("_M", MaskedModel, CausalModel)
+_M = TypeVar("_M", bound=AnyModel)
 
 
 def audit_masked(
@@ -59,7 +60,7 @@ def audit_masked(
     command: str = "audit_masked",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[Model]], None] | None = None,
+    before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a masked language model gives away about the texts it was trained on.
 
@@ -119,7 +120,7 @@ def audit_masked(
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
     load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
-    models = _loaded(target, reference, MaskedModel, load, base)
+    models = _loaded(target, reference, load, base)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -151,8 +152,8 @@ def audit_masked(
 
 
 def audit_causal(
-    target: str | Path | CausalModel,
-    reference: str | Path | CausalModel | None,
+    target: str | Path | CausalModel | EndpointModel,
+    reference: str | Path | CausalModel | EndpointModel | None,
     members: TextRecordsLike,
     nonmembers: TextRecordsLike,
     population: TextRecordsLike | None = None,
@@ -177,14 +178,14 @@ def audit_causal(
     command: str = "audit_causal",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[Model]], None] | None = None,
+    before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a causal language model gives away about the texts it was trained on.
 
     Parameters
     ----------
-    target, reference : path or CausalModel
-        Folders of this machine, or models from `load_causal`.
+    target, reference : path, CausalModel or EndpointModel
+        Folders of this machine, models from `load_causal`, or both behind servers.
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
     device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
@@ -208,7 +209,7 @@ def audit_causal(
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
     load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
-    models = _loaded(target, reference, CausalModel, load, base)
+    models = _loaded(target, reference, load, base)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -277,7 +278,6 @@ def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Co
 def _loaded(
     target: str | Path | _M,
     reference: str | Path | _M | None,
-    kind: type[_M],
     load: Callable[..., _M],
     base: str | Path | None,
 ) -> list[_M]:
@@ -293,9 +293,9 @@ def _loaded(
         Path(model).resolve() for model in (target, reference) if isinstance(model, str | Path)
     ]
     _require_different(folders)
-    models = [target if isinstance(target, kind) else load(target, base=base)]
+    models = [load(target, base=base) if isinstance(target, str | Path) else target]
     if reference is not None:
-        models.append(reference if isinstance(reference, kind) else load(reference))
+        models.append(load(reference) if isinstance(reference, str | Path) else reference)
     _require_different([model.source.weights for model in models])
     return models
 
@@ -309,7 +309,7 @@ def _require_different(found: Sequence[object]) -> None:
         )
 
 
-def _origin(models: Sequence[Model]) -> dict[str, str]:
+def _origin(models: Sequence[AnyModel]) -> dict[str, str]:
     named = {
         role: f"{Path(model.source.path).name} sha256:{model.source.weights}"
         for role, model in zip(("target", "reference"), models, strict=False)
