@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +24,13 @@ from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
-from privacygauge.language.text_files import TextRecordsLike
+from privacygauge.language.text_files import TextRecords, TextRecordsLike
+from privacygauge.language.texts import picked
+from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
+
+# An audit of fewer texts a side says nothing.
+_FEWEST = 2
 
 Form = Literal["mean", "sum"]
 """The form of an energy: nats a scored token, or nats a mask."""
@@ -94,6 +100,8 @@ def text_energies(
     parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
+    short = [_too_short(models, part, plan) for part in parts]
+    parts = [_without(part, rows) for part, rows in zip(parts, short, strict=True)]
     if isinstance(target, EndpointModel) and reference is not None:
         # Their tokens are known only when they have answered, and one side's may be alike.
         plan = replace(plan, unit="word")
@@ -115,8 +123,50 @@ def text_energies(
     ]
     found = _joined(parts, answers)
     changed = (_WORDS,) if asked.unit != plan.unit else ()
+    left_out = [
+        f"{len(rows):,} {part.name} texts were left out: too short to score anything in them."
+        for part, rows in zip(parts, short, strict=True)
+        if len(rows)
+    ]
     alone = (NO_REFERENCE,) if reference is None else ()
-    return replace(found, notes=(*alone, *found.notes, *changed, *_notes(parts, answers)))
+    return replace(
+        found, notes=(*alone, *found.notes, *left_out, *changed, *_notes(parts, answers))
+    )
+
+
+def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
+    """Return the rows of the texts that hold nothing to score; () where too few would be left."""
+    texts = part.records.text
+    known = [model for model in models if not isinstance(model, EndpointModel)]
+    if not known:
+        return np.zeros(0, np.int64)
+    tokenizers = [model.tokenizer for model in known]
+    n_units = n_units_of(texts, tokenizers, [sys.maxsize] * len(known), plan.unit)
+    # A token with nothing to its left has no probability, unless a frame or an encoder gives it.
+    alone = any(
+        isinstance(model, CausalModel)
+        and not model.scores_first
+        and not model.tokenizer.encoded(["a"])[0].framing[0]
+        for model in known
+    )
+    rows = np.flatnonzero(n_units < (2 if alone else 1))
+    return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
+
+
+def _without(part: Side, rows: Ints) -> Side:
+    """Return a side without some of its texts, the others known as before."""
+    if not len(rows):
+        return part
+    kept = np.delete(np.arange(len(part)), rows)
+    group = part.records.group
+    return Side(
+        part.name,
+        TextRecords(
+            picked(part.records.text, kept),
+            picked(part.sample, kept),
+            None if group is None else picked(group, kept),
+        ),
+    )
 
 
 def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:

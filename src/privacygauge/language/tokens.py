@@ -127,11 +127,7 @@ def tokens_of(
     """
     keys = checked_keys(texts)
     found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
-    if not _all_equal(found):
-        unit = "word"
-    rows = [
-        _row(text, [encoded[i] for encoded in found], limit, unit) for i, text in enumerate(texts)
-    ]
+    rows, unit = _rows(texts, found, limit, unit)
     empty = [i for i, row in enumerate(rows) if row.n_units == 0]
     if empty:
         raise InputError(
@@ -142,6 +138,14 @@ def tokens_of(
         _gathered(keys, rows, at, tokenizer.unknown_id, _frame(found[at][0].framing))
         for at, tokenizer in enumerate(tokenizers)
     ], unit
+
+
+def n_units_of(
+    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
+) -> Ints:
+    """Return the number of units (n,) that `tokens_of` would find in every text, 0 included."""
+    found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
+    return np.array([row.n_units for row in _rows(texts, found, limit, unit)[0]], np.int64)
 
 
 def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
@@ -171,6 +175,15 @@ class _Row:
     units: list[Ints]
     n_units: int
     n_truncated: list[int]
+
+
+def _rows(
+    texts: Sequence[str], found: Sequence[Sequence[Encoded]], limit: Sequence[int], unit: Unit
+) -> tuple[list[_Row], Unit]:
+    if not _all_equal(found):
+        unit = "word"
+    parts = zip(*found, strict=True)
+    return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
 
 
 def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit) -> _Row:
