@@ -75,7 +75,7 @@ def settings_of(folder: Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        If it is no JSON object.
+        If it is not a JSON object.
     """
     try:
         found = json.loads((folder / "config.json").read_text(encoding="utf-8"))

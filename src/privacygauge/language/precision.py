@@ -40,8 +40,8 @@ def check_precision(precision: str, device: str) -> None:
     if precision in _BITS:
         if find_spec("bitsandbytes") is None:
             raise InputError(
-                f"precision {precision} needs bitsandbytes, which is not installed: "
-                "pip install bitsandbytes"
+                f"precision {precision} needs bitsandbytes, which is not installed: install it, or "
+                "take own"
             )
         if not (on_gpu and torch.cuda.is_available()):
             raise InputError(f"precision {precision} needs a GPU (device cuda), got {device}")
