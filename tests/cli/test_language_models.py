@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,10 @@ from privacygauge.audits.work import Work
 from privacygauge.cli import main
 from privacygauge.cli.output import told as tell
 from privacygauge.errors import InputError
-from privacygauge.language.model import MaskedModel, load_masked
+from privacygauge.language.model import MaskedModel, load_causal, load_masked
 from privacygauge.runs.store import read_run
 from tests.cli.test_main import COMMAND, one_line, run_inside
+from tests.language.test_endpoints import serving, spoken
 from tests.language.tiny_models import byte_pairs, made_texts, module, saved, word_pieces
 
 pytest.importorskip("torch")
@@ -111,6 +113,18 @@ def test_other_settings_in_the_same_run(asked, done):
         play(other, Work(done[1]))
 
 
+def test_long_texts_are_read_in_windows_or_cut(asked, tmp_path):
+    shown = {}
+    for name, stride in (("windows", 3), ("cut", 0)):
+        found = play(replace(asked, context=10, stride=stride), Work(tmp_path / name / "run"))
+        (shown[name],) = (note for note in found.origin.warnings if note.startswith("Of the mem"))
+        with pytest.raises(InputError, match=r"holds another run: stride is . there and 5 here"):
+            play(replace(asked, context=10, stride=5), Work(tmp_path / name / "run"))
+    assert re.search(r"read in \d+ windows, 100.0% of the tokens", shown["windows"])
+    share = re.search(r"their beginning is read, ([\d.]+)% of the tokens", shown["cut"])
+    assert 30 < float(share[1]) < 90
+
+
 def test_causal_models_are_told_by_their_config(asked, tmp_path):
     models = {"target": str(saved(tmp_path / "g", "gpt2")), "reference": None}
     unasked = {"kind": None, "masks": None, "pattern": None}
@@ -133,7 +147,7 @@ def checked_and_played(options, run):
     ("change", "told"),
     [
         ({"kind": "other"}, "--kind must be one of masked, causal, got 'other'"),
-        ({"precision": "int4"}, "--precision must be one of float32, bfloat16, got 'int4'"),
+        ({"precision": "int2"}, "--precision must be one of float32, bfloat16, float16, own, "),
         ({"pattern": "stripes"}, "pattern must be one of balanced, random, single, exhaustive"),
         ({"masks": 0}, "n_masks must be an integer of at least 1, got 0"),
         ({"members": "nowhere.jsonl"}, "nowhere.jsonl does not exist"),
@@ -418,7 +432,29 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
     page = (Path(__file__).parents[2] / "docs" / "language-models.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^```bash\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    assert len(lines) == 5
+    # How texts are dealt is tested beside `language split`.
+    lines = [line for line in lines if "dealt" not in line]
+    assert len(lines) == 7
+    adapter_in(Path("base"), Path("adapter"))
+    tuned, base = (load_causal(saved(Path(name), "gpt2", seed, byte_pairs(framed=False)))
+                   for seed, name in enumerate(("tuned", "plain")))  # fmt: skip
+    with serving(spoken({"tuned": tuned, "base": base})) as url:
+        run_lines([line.replace("http://127.0.0.1:8000/v1", url) for line in lines], capsys)
+
+
+def adapter_in(base, adapter):
+    """Make a model, and an adapter of it, in two folders."""
+    peft = pytest.importorskip("peft")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        made = peft.get_peft_model(
+            load_masked(saved(base)).module,
+            peft.LoraConfig(r=2, target_modules=["query"], init_lora_weights=False),
+        )
+    made.save_pretrained(adapter, save_embedding_layers=False)
+
+
+def run_lines(lines, capsys):
     for line in lines:
         if "train-reference" in line:
             # What is to be trained must not be there, and full size takes minutes.

@@ -9,6 +9,7 @@ import pytest
 from privacygauge.errors import InputError
 from privacygauge.hooks import Canaries, audit_trainer
 from privacygauge.language.coins import read_coins
+from privacygauge.language.model import load_causal
 from privacygauge.report.grades import NONE
 from tests.language.tiny_models import byte_pairs, made_texts, module, word_pieces
 
@@ -32,7 +33,9 @@ class Seen:
         return self.inner(rows)
 
 
-def language_trainer(place, kind="gpt2", epochs=1.0, texts=TEXTS, callbacks=(), **options):
+def language_trainer(
+    place, kind="gpt2", epochs=1.0, texts=TEXTS, callbacks=(), model=None, **options
+):
     tokenizer = byte_pairs(framed=False) if kind == "gpt2" else word_pieces()
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     masked = kind != "gpt2"
@@ -41,10 +44,12 @@ def language_trainer(place, kind="gpt2", epochs=1.0, texts=TEXTS, callbacks=(), 
         for i, text in enumerate(texts)
     ]
     inner = transformers.DataCollatorForLanguageModeling(tokenizer, mlm=masked)
-    model = module(kind, vocab=len(tokenizer))
-    torch.manual_seed(0)
+    if model is None:
+        made = module(kind, vocab=len(tokenizer))
+        torch.manual_seed(0)
+        model = type(made)(made.config)  # first weights as they are for a training
     return transformers.Trainer(
-        model=type(model)(model.config),  # first weights as they are for a training
+        model=model,
         args=arguments(place, epochs, **options),
         train_dataset=rows,
         data_collator=Seen(inner, tokenizer),
@@ -58,12 +63,11 @@ def arguments(place, epochs, **options):
         output_dir=str(place / "training"),
         num_train_epochs=epochs,
         per_device_train_batch_size=16,
-        learning_rate=3e-3,
         use_cpu=True,
         report_to=[],
         disable_tqdm=True,
         logging_strategy="no",
-        **{"save_strategy": "no", **options},
+        **{"save_strategy": "no", "learning_rate": 3e-3, **options},
     )
 
 
@@ -141,6 +145,36 @@ def test_a_model_that_trains_on_other_texts_gives_nothing_away(tmp_path):
     assert watch.audit.one_run.estimate.low == 0.0
     assert watch.canaries.epsilon.estimate.low == 0.0
     assert np.mean(watch.canaries.exposure) < 2.5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+@pytest.mark.parametrize("own_reference", [False, True])
+def test_an_adapter_is_audited_beside_the_model_without_it(tmp_path, own_reference):
+    peft = pytest.importorskip("peft")
+    trainer, start = language_trainer(tmp_path), tmp_path / "start"
+    trainer.save_model(str(start))
+    lora = peft.LoraConfig(r=8, target_modules=["c_attn", "c_proj"], fan_in_fan_out=True)
+    trainer = language_trainer(
+        tmp_path, epochs=40, texts=TEXTS[:40], learning_rate=3e-2,
+        model=peft.get_peft_model(trainer.model, lora),
+    )  # fmt: skip
+    given = {"reference": start} if own_reference else {}
+    watch = audit_trainer(trainer, tmp_path / "out", tested=1.0, **given)
+    trainer.train()
+    loss, ratio = (
+        next(e for e in watch.audit.evaluations if e.name == name)
+        for name in ("loss", "likelihood-ratio")
+    )
+    assert ratio.auc.low > 0.6
+    assert loss.auc.value > 0.6
+    kept = {path.name for path in (tmp_path / "out" / "model").glob("*.safetensors")}
+    assert kept == {"adapter_model.safetensors"}
+    base, began = (
+        load_causal(path).module.state_dict() for path in (tmp_path / "out" / "reference", start)
+    )
+    assert base.keys() == began.keys()
+    assert all(torch.equal(base[name], began[name]) for name in base)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from privacygauge.errors import InputError
 from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import load_causal, load_masked
+from privacygauge.language.windows import Windows
 from tests.language.tiny_models import byte_pairs, made_texts, word_pieces
 from tests.thorough import times
 
@@ -214,6 +215,8 @@ def test_different_tokenizers_share_words(folders, bert):
 
 
 def test_texts_too_long_are_cut_at_the_same_place(folders, bert):
+    source = dataclasses.replace(bert.source, windows=Windows(stride=0))
+    bert = dataclasses.replace(bert, source=source)
     short = load_masked(folders(max_position_embeddings=20))
     text = " ".join(["the patient was seen"] * 30)
     found = pair_log_probabilities(bert, short, [text, "the patient"])
@@ -223,7 +226,12 @@ def test_texts_too_long_are_cut_at_the_same_place(folders, bert):
     n = int((~bert.tokenizer.encoded([text])[0].framing).sum())
     assert found.target.lengths[0] == 18
     assert found.target.n_truncated.tolist() == [n - 18, 0]
-    assert any("1 of 2 texts are longer" in note for note in found.notes)
+    (note,) = found.notes
+    n_short = found.target.lengths[1]
+    assert note == (
+        "1 of 2 texts are longer than the model reads at once: their beginning is read, "
+        f"{(18 + n_short) / (n + n_short):.1%} of the tokens of all texts."
+    )
     # RoBERTa counts positions from the one after its filling, so it reads two fewer.
     other = load_masked(folders("roberta"))
     assert other.limit == 64
@@ -281,6 +289,8 @@ def test_without_instructions_for_it_bfloat16_is_not_tried(folders, monkeypatch)
 def test_a_model_is_sent_as_its_folder(bert, texts, together):
     sent = pickle.dumps(bert)
     assert len(sent) < 1000
+    # A worker unpickles it with every task, and reads it once.
+    assert pickle.loads(sent) is pickle.loads(sent)  # noqa: S301
     again = token_log_probabilities(pickle.loads(sent), texts)  # noqa: S301
     assert np.array_equal(again.mean(), together.mean())
 
@@ -303,7 +313,7 @@ def test_bad_texts(bert, gpt):
     ):
         with pytest.raises(InputError, match=message):
             token_log_probabilities(bert, texts)
-    with pytest.raises(InputError, match="must both be masked or both be causal, got MaskedModel"):
+    with pytest.raises(InputError, match="must both be masked, both causal or both behind"):
         pair_log_probabilities(bert, gpt, ["the"])
     with pytest.raises(InputError, match="at least two units where a causal model"):
         token_log_probabilities(gpt, ["the patient", "x"])

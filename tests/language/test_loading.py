@@ -94,17 +94,6 @@ def test_damaged_files_are_refused(copied):
         load_masked(folder)
 
 
-@pytest.mark.parametrize("beside_base", [True, False])
-def test_an_adapter_is_not_audited_as_its_base(copied, beside_base):
-    folder = copied()
-    (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    if not beside_base:
-        (folder / "config.json").unlink()
-    for load in (load_masked, load_causal):
-        with pytest.raises(InputError, match=r"holds a PEFT adapter, which must be merged first"):
-            load(folder)
-
-
 @pytest.mark.slow
 def test_kinds_are_not_mixed_up(folders, gpt):
     with pytest.raises(InputError, match=r"must have a mask token, got none"):
@@ -131,7 +120,7 @@ def test_a_tokenizer_of_another_model_is_refused(copied):
 
 
 def test_bad_options(folders):
-    with pytest.raises(InputError, match="precision must be float32, bfloat16 or faster, got 'ha"):
+    with pytest.raises(InputError, match=r"precision must be .*, int4 or faster, got 'half'"):
         load_masked(folders(), precision="half")
     with pytest.raises(InputError, match="device must be one that torch can use, got 'nothing'"):
         load_masked(folders(), device="nothing")

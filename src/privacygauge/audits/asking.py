@@ -168,7 +168,7 @@ class Request:
         """Return the files that were named, by the name of the field."""
         named = self._asked_by_name()
         paths = {name: getattr(self, name) for name in named if named[name].role is Role.FILE}
-        return {name: Path(path) for name, path in paths.items() if path is not None}
+        return {name: Path(path) for name, path in paths.items() if path and "://" not in path}
 
     def code(self) -> dict[str, str]:
         """Return the values that may name code of the user's, by the name of the field."""
@@ -194,7 +194,7 @@ def absolute(name: str) -> str:
 
 
 def _settled(role: Role, text: str) -> str:
-    if role is Role.FILE:
+    if role is Role.FILE and "://" not in text:
         return str(Path(text).absolute())
     is_code = role is Role.CODE and not text.startswith(PROGRAM)
     return absolute(text) if is_code else text

@@ -64,16 +64,16 @@ def add(app: typer.Typer, command: Command[Any]) -> None:
 def add_to_itself(app: typer.Typer, command: Command[Any]) -> None:
     """Make a command what an app does by itself, beside its further commands."""
 
-    def run(context: typer.Context, **given: Any) -> None:
-        if context.invoked_subcommand is None:
+    def run(ctx: typer.Context, **given: Any) -> None:
+        if ctx.invoked_subcommand is None:
             raise typer.Exit(_played(command, given))
         for name, value in given.items():
-            source = context.get_parameter_source(name)
+            source = ctx.get_parameter_source(name)
             if value and source is not None and source.name != "DEFAULT":
-                raise InputError(f"{context.invoked_subcommand} takes no options of an audit")
+                raise InputError(f"{ctx.invoked_subcommand} takes no options of an audit")
 
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    itself = inspect.Parameter("context", kind, annotation=typer.Context)
+    itself = inspect.Parameter("ctx", kind, annotation=typer.Context)
     parameters = _parameters(command.request) + _common(command)
     app.callback(invoke_without_command=True)(_typed(run, command.help, parameters, itself))
 
@@ -200,7 +200,7 @@ def _parameter(f: Field[Any], asked: Asked, hint: Any) -> _Parameter:
     annotation = hint
     if _is_list(f):
         annotation, default = list[str] | None, None
-    elif asked.role is Role.FILE:
+    elif asked.role is Role.FILE and "URL" not in asked.metavar:
         annotation = Path if required else Path | None
     plain = not required and f.default not in (None, "", ()) and not _is_list(f)
     shared: dict[str, Any] = {

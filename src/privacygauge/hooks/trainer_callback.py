@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from abc import abstractmethod
 from dataclasses import asdict, dataclass
@@ -179,7 +180,9 @@ class LanguageModelAudit(TrainerAudit):
     keeps_texts = True
 
     def __init__(self, trainer: Trainer, out: Path, asked: Asked) -> None:
-        self.kind = kind_of([type(trainer.model).__name__])
+        model: Any = trainer.model
+        self.adapted = hasattr(model, "peft_config")
+        self.kind = kind_of([type(model.get_base_model() if self.adapted else model).__name__])
         collator = getattr(trainer.data_collator, "tokenizer", None)
         tokenizer: Any = trainer.processing_class or collator
         if not getattr(tokenizer, "is_fast", False):
@@ -205,12 +208,13 @@ class LanguageModelAudit(TrainerAudit):
         return [self._row(text) for text in self.canary_texts[:n]], spare[:0]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Keep the model that the training starts from, unless a reference was given."""
-        if self.asked.reference is not None or not state.is_world_process_zero:
+        """Keep the model that the training starts from, unless it is not needed."""
+        needed = self.adapted or self.asked.reference is None
+        if not needed or not state.is_world_process_zero:
             return
         start = self.out / START
         if state.global_step == 0 and not start.exists():
-            self._save(start)
+            self._save(start, start=True)
         elif not (start / "config.json").is_file():
             raise InputError(
                 f"{start} must hold the model that the training began with: begin again in another "
@@ -218,7 +222,7 @@ class LanguageModelAudit(TrainerAudit):
             )
         elif state.global_step == 0:
             with TemporaryDirectory() as place:
-                self._save(Path(place))
+                self._save(Path(place), start=True)
                 same = weights_sha256(Path(place)) == weights_sha256(start)
             if not same:  # it may have seen the members
                 raise InputError(
@@ -230,11 +234,12 @@ class LanguageModelAudit(TrainerAudit):
         """Return the audit by what `privacygauge language` plays."""
         asked = self.asked
         if self.trainer.is_world_process_zero():
-            self._save(self.out / MODEL)
+            self._save(self.out / MODEL, start=False)
         device = str(self.trainer.args.device)
         load = load_causal if self.kind == "causal" else load_masked
-        paths = (self.out / MODEL, asked.reference or self.out / START)
-        target, reference = (load(path, device=device) for path in paths)
+        base = self.out / START if self.adapted else None
+        target: Any = load(self.out / MODEL, device=device, base=base)
+        reference: Any = load(asked.reference or self.out / START, device=device)
         if asked.canaries is not None:
             n = asked.canaries.n
             loss = token_log_probabilities(target, self.canary_texts).mean()
@@ -256,10 +261,15 @@ class LanguageModelAudit(TrainerAudit):
         )
         return found
 
-    def _save(self, folder: Path) -> None:
+    def _save(self, folder: Path, *, start: bool) -> None:
+        """Save the model, of an adapted one the base at the start and the adapter at the end."""
         model: Any = self.trainer.accelerator.unwrap_model(self.trainer.model)
+        # The base that is kept has the embeddings; looking for others would ask a hub.
+        how = {"save_embedding_layers": False} if self.adapted and not start else {}
         with quiet_transformers():
-            model.save_pretrained(folder)
+            if self.adapted and start:
+                model = copy.deepcopy(model).unload()
+            model.save_pretrained(folder, **how)
             self.tokenizer.save_pretrained(folder)
 
     def _text(self, row: Row) -> str:
@@ -352,9 +362,14 @@ class ClassifierAudit(TrainerAudit):
 def made(trainer: Trainer, out: Path, asked: Asked) -> TrainerAudit:
     """Return the callback for the kind of model that a trainer has."""
     model: Any = trainer.model
-    if hasattr(model, "peft_config"):
-        raise InputError("a model with a PEFT adapter cannot be audited here: merge it first")
-    name = type(model).__name__
+    adapters = getattr(model, "peft_config", {})
+    for adapter in adapters.values():
+        if adapter.is_prompt_learning:
+            raise InputError(
+                f"an adapter that adds tokens to every text ({adapter.peft_type.value}) cannot be "
+                "audited: train one of the model's weights, such as LoRA"
+            )
+    name = type(model.get_base_model() if adapters else model).__name__
     if kind_of([name]) is not None:
         return LanguageModelAudit(trainer, out, asked)
     if name.endswith("Classification") and getattr(model.config, "num_labels", 1) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privacygauge.core.checks import Ints, frozen
+from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.tokens import Tokens
@@ -20,13 +20,13 @@ class Scored:
     starts: Ints
     """(n + 1,) Where the rows of every text begin, and where the last one's end."""
     copy: Ints
-    """(m,) Which of the masked copies of its text a row belongs to, from 0."""
+    """(m,) Which of the masked copies of its text a row belongs to, from 0, ascending."""
     position: Ints
     """(m,) Where the token stands in its text, the frame included, from 0."""
     unit: Ints
     """(m,) Which unit of its text the token belongs to, from 0."""
     n_copies: Ints
-    """(n,) K, the number of copies of every text."""
+    """(n,) The number of copies of every text that a model is shown: K, less those without rows."""
 
     def __post_init__(self) -> None:
         for name in ("starts", "copy", "position", "unit", "n_copies"):
@@ -42,24 +42,46 @@ class Scored:
         return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
 
-def masked_scored(tokens: Tokens, plan: MaskPlan) -> Scored:
-    """Return what is scored under `plan`: every masked token of every copy."""
+def masked_scored(tokens: Tokens, plan: MaskPlan, own: Bools | None = None) -> Scored:
+    """Return what is scored under `plan`: every masked token of every copy.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Texts, or windows of them that have the key and the units of the whole text.
+    plan : MaskPlan
+    own : array of bool, shape (m,), optional
+        Which tokens a window answers for; all by default. The masked ones beside them are hidden
+        too, and copies in which nothing of its own is masked are left out.
+    """
     copies, positions, units, n_copies = [], [], [], []
     for text, key in enumerate(tokens.keys):
         _, its = tokens.of(text)
-        masks = plan.masks(key, int(tokens.n_units[text]))
-        # The last column stays false: it is where -1, no unit, points to.
-        inside = np.zeros((len(masks), tokens.n_units[text] + 1), np.bool_)
-        np.put_along_axis(inside, masks, True, axis=1)
-        copy, position = np.nonzero(inside[:, its])
-        copies.append(copy)
+        hidden = _hidden(plan.masks(key, int(tokens.n_units[text])), its)
+        if own is None:
+            shown = np.arange(len(hidden))
+        else:
+            shown = np.flatnonzero(hidden[:, own[tokens.where(text)]].any(axis=1))
+        row, position = np.nonzero(hidden[shown])
+        copies.append(shown[row])
         positions.append(position)
         units.append(its[position])
-        n_copies.append(len(masks))
+        n_copies.append(len(shown))
     return _joined(copies, positions, units, n_copies)
 
 
-def causal_scored(tokens: Tokens, first_unit: int) -> Scored:
+def _hidden(masks: Ints, units: Ints) -> Bools:
+    """Return which tokens (t,) of some units every mask (k, l) hides, (k, t)."""
+    known = units[units >= 0]
+    first, last = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    copy, place = np.nonzero((masks >= first) & (masks <= last))
+    # The last column stays false: it is where -1, no unit, points to.
+    inside = np.zeros((len(masks), last - first + 2), np.bool_)
+    inside[copy, masks[copy, place] - first] = True
+    return inside[:, np.where(units >= 0, units - first, -1)]
+
+
+def causal_scored(tokens: Tokens, first_unit: int, own: Bools | None = None) -> Scored:
     """Return what a causal model can score in one pass: the tokens of all units but the first ones.
 
     Parameters
@@ -67,23 +89,28 @@ def causal_scored(tokens: Tokens, first_unit: int) -> Scored:
     tokens : Tokens
     first_unit : int
         1 where a text may begin with a token that has nothing to its left, else 0.
+    own : array of bool, shape (m,), optional
+        Which tokens a window answers for; all by default.
 
     Raises
     ------
     InputError
         If nothing of a text is left.
     """
-    positions, units = [], []
-    for text in range(len(tokens)):
-        _, its = tokens.of(text)
-        positions.append(np.flatnonzero(its >= first_unit))
-        units.append(its[positions[-1]])
-    copies = [np.zeros_like(position) for position in positions]
-    if min(map(len, positions)) == 0:
+    if (tokens.n_units <= first_unit).any():
         raise InputError(
             "every text must have at least two units where a causal model is given no token to "
             "begin with, got one: leave short texts out"
         )
+    positions, units = [], []
+    for text in range(len(tokens)):
+        _, its = tokens.of(text)
+        wanted = its >= first_unit
+        if own is not None:
+            wanted &= own[tokens.where(text)]
+        positions.append(np.flatnonzero(wanted))
+        units.append(its[positions[-1]])
+    copies = [np.zeros_like(position) for position in positions]
     return _joined(copies, positions, units, [1] * len(tokens))
 
 
@@ -169,7 +196,8 @@ def batch_of(
     for part, width, n in zip(group, widths, n_rows, strict=True):
         ids[first : first + n, :width] = tokens.of(part.text)[0]
         here = scored.of(part.text)
-        copy = scored.copy[here]
+        # Copies are counted among those shown here.
+        copy = np.cumsum(np.diff(scored.copy[here], prepend=scored.copy[here][:1]) != 0)
         mine = slice(*np.searchsorted(copy, [part.start, part.stop]))
         rows.append(copy[mine] - part.start + first)
         positions.append(scored.position[here][mine])

@@ -18,6 +18,7 @@ from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import answers_of, distinct, energies_from
 from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.windows import windowed
 from privacygauge.runs.execute import Progress
 
 RECALL = "recall"
@@ -69,12 +70,13 @@ def conditional_log_probabilities(
     rows, which = distinct(tokens[0])
     alone = tokens[0].rows(rows)
     after = _after(model, alone, prefix)
-    first = first_unit(tokens)
-    scored = causal_scored(after, first)
+    first = first_unit(models, tokens)
+    windows = windowed(after, model.limit, None, 1.0)  # every text fits, and is one window
+    scored = causal_scored(windows.tokens, first, windows.own)
     settings = {"kind": "causal", "unit": unit, "first unit": first}
     answers = answers_of(
         model,
-        after,
+        windows.tokens,
         scored,
         settings,
         run=run,
@@ -82,7 +84,7 @@ def conditional_log_probabilities(
         progress=progress,
         invocation=invocation,
     )
-    return energies_from(answers, after, scored, which, unit)
+    return energies_from(answers, windows, after, scored, which, unit)
 
 
 def prefix_of(model: CausalModel, texts: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:

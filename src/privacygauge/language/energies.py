@@ -41,6 +41,10 @@ class Energies:
     """(n,) How many tokens of every text the vocabulary does not hold."""
     units: Unit = "token"
     """What a unit is."""
+    n_read: Ints | None = None
+    """(n,) How many tokens of every text were read, its frame left out; None if unknown."""
+    n_windows: Ints | None = None
+    """(n,) In how many windows they were read; None if unknown."""
     further: Mapping[str, Floats] = field(default_factory=dict)
     """(m,) each: `mean`, `sd` and `highest` of the log-probability over the vocabulary, of causal
     models."""
@@ -58,9 +62,11 @@ class Energies:
         for name in ("text", "copy", "unit", "position"):
             values = checks.integers(getattr(self, name), name, length=len(log_probability))
             object.__setattr__(self, name, values)
-        for name in ("lengths", "n_truncated", "n_unknown"):
-            values = checks.integers(getattr(self, name), name, length=len(self.lengths))
-            object.__setattr__(self, name, values)
+        for name in ("lengths", "n_truncated", "n_unknown", "n_read", "n_windows"):
+            given = getattr(self, name)
+            if given is not None:
+                values = checks.integers(given, name, length=len(self.lengths))
+                object.__setattr__(self, name, values)
         rows = {name: checks.floats(part, name) for name, part in self.further.items()}
         object.__setattr__(self, "further", rows)
         if self.token is not None:
@@ -126,6 +132,26 @@ class Energies:
         n_copies = np.bincount(pairs[:, 0], minlength=len(keys))
         totals = np.bincount(unit, self.log_probability, len(keys))
         return keys[:, 0], keys[:, 1], totals / n_copies
+
+    def long_texts(self) -> tuple[str, ...]:
+        """Return a sentence about the texts that a model cannot read at once; () without any."""
+        if self.n_read is None or self.n_windows is None:
+            return ()
+        n_cut = int(np.count_nonzero(self.n_truncated))
+        n_long = n_cut or int(np.count_nonzero(self.n_windows > 1))
+        if not n_long:
+            return ()
+        n_read = int(self.n_read.sum())
+        share = n_read / (n_read + int(self.n_truncated.sum()))
+        how = (
+            "their beginning is read"
+            if n_cut
+            else f"they are read in {int(self.n_windows[self.n_windows > 1].sum()):,} windows"
+        )
+        return (
+            f"{n_long:,} of {len(self):,} texts are longer than the model reads at once: {how}, "
+            f"{share:.1%} of the tokens of all texts.",
+        )
 
     def rows(self, text: int) -> slice:
         """Return where the rows of one text are."""

@@ -55,7 +55,11 @@ def head_of(model: Any) -> Head | None:
     ids, lengths = _trial(model.config)
     inside = torch.arange(ids.shape[1])[None] < torch.as_tensor(lengths)[:, None]
     with torch.inference_mode():
-        inputs = {"input_ids": torch.as_tensor(ids), "attention_mask": inside.long()}
+        inside = inside.to(model.device)
+        inputs = {
+            "input_ids": torch.as_tensor(ids, device=model.device),
+            "attention_mask": inside.long(),
+        }
         expected = model(**inputs).logits[inside]
         _check_varied(expected)
         for names in _HEADS:
@@ -84,8 +88,10 @@ def check_logits(model: Any) -> None:
     """Raise where `model` gives every token of its vocabulary the same probability."""
     import torch
 
+    ids = torch.as_tensor(_trial(model.config)[0][:1], device=model.device)
+    both = {"decoder_input_ids": ids} if model.config.is_encoder_decoder else {}
     with torch.inference_mode():
-        _check_varied(model(input_ids=torch.as_tensor(_trial(model.config)[0][:1])).logits)
+        _check_varied(model(input_ids=ids, **both).logits)
 
 
 def _check_varied(logits: Any) -> None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from privacygauge.errors import InputError
 from privacygauge.language.batches import Scored, causal_scored, masked_scored
+from privacygauge.language.endpoints import AnyModel, EndpointModel, endpoint_energies
 from privacygauge.language.energies import Energies
 from privacygauge.language.masks import MaskPlan, Unit
 from privacygauge.language.model import MaskedModel, Model
 from privacygauge.language.store import answers_of, distinct, energies_from
 from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.windows import Windowed, windowed
 from privacygauge.runs.execute import Progress
 
 
@@ -32,7 +33,7 @@ class Pair:
 
 
 def token_log_probabilities(
-    model: Model,
+    model: AnyModel,
     texts: Sequence[str],
     plan: MaskPlan | None = None,
     *,
@@ -45,10 +46,11 @@ def token_log_probabilities(
 
     Parameters
     ----------
-    model : MaskedModel or CausalModel
-        From `load_masked` or `load_causal`.
+    model : MaskedModel, CausalModel or EndpointModel
+        From `load_masked` or `load_causal`, or behind a server.
     texts : sequence of str
-        Each with at least one token; a text that occurs twice is computed once.
+        Each with at least one token; a text that occurs twice is computed once. Texts that are
+        longer than the model reads are read as its `Windows` say.
     plan : MaskPlan, optional
         How texts are masked; by default 10 balanced masks of 15%. A causal model takes its unit
         only.
@@ -58,7 +60,7 @@ def token_log_probabilities(
     n_jobs : int, optional
         Workers, each with one thread and the model in its memory; by default this process.
     progress : callable, optional
-        Called with the texts done and their total.
+        Called with the texts done and their total; every window counts as one.
     invocation : mapping, optional
         The arguments of a command, to be kept with the run.
 
@@ -77,8 +79,8 @@ def token_log_probabilities(
 
 
 def pair_log_probabilities(
-    target: Model,
-    reference: Model,
+    target: AnyModel,
+    reference: AnyModel,
     texts: Sequence[str],
     plan: MaskPlan | None = None,
     *,
@@ -110,7 +112,7 @@ def pair_log_probabilities(
     """
     if type(target) is not type(reference):
         raise InputError(
-            "target and reference must both be masked or both be causal, got "
+            "target and reference must both be masked, both causal or both behind servers, got "
             f"{type(target).__name__} and {type(reference).__name__}"
         )
     models = [target, reference]
@@ -119,7 +121,7 @@ def pair_log_probabilities(
 
 
 def _asked(
-    models: Sequence[Model],
+    models: Sequence[AnyModel],
     texts: Sequence[str],
     plan: MaskPlan | None,
     run: str | Path | None,
@@ -128,47 +130,76 @@ def _asked(
     invocation: Mapping[str, Any] | None,
 ) -> list[Energies]:
     plan = plan or MaskPlan()
-    tokens, unit = tokens_of(
-        texts,
-        [model.tokenizer for model in models],
-        [model.limit for model in models],
-        plan.unit,
-    )
+    behind = [model for model in models if isinstance(model, EndpointModel)]
+    if behind:
+        return endpoint_energies(behind, texts, plan.unit, progress)
+    here = [model for model in models if not isinstance(model, EndpointModel)]
+    tokens, unit = read_texts(here, texts, plan.unit)
     made = []
-    for number, (model, its) in enumerate(zip(models, tokens, strict=True)):
+    for number, (model, its) in enumerate(zip(here, tokens, strict=True)):
         rows, which = distinct(its)
         once = its.rows(rows)
-        scored, settings = _scored(model, once, plan, unit, first_unit(tokens))
+        windows, how = _windows(here, once)
+        scored, settings = _scored(model, windows, plan, unit, first_unit(here, tokens))
         answers = answers_of(
             model,
-            once,
+            windows.tokens,
             scored,
-            settings,
+            {**settings, **how},
             seed=plan.seed,
             run=run,
             n_jobs=n_jobs,
-            progress=_share_of(progress, number, len(models)),
+            progress=_share_of(progress, number, len(here)),
             invocation=invocation,
         )
-        made.append(energies_from(answers, once, scored, which, unit))
+        made.append(energies_from(answers, windows, once, scored, which, unit))
     return made
 
 
+def read_texts(
+    models: Sequence[Model], texts: Sequence[str], unit: Unit
+) -> tuple[list[Tokens], Unit]:
+    """Return texts in the tokens of every model, and the units that all of them share.
+
+    Texts are whole, unless the first model's windows say that they are cut off.
+    """
+    limits = [model.limit if models[0].source.windows.cut else sys.maxsize for model in models]
+    return tokens_of(texts, [model.tokenizer for model in models], limits, unit)
+
+
+def _windows(models: Sequence[Model], tokens: Tokens) -> tuple[Windowed, dict[str, Any]]:
+    """Return texts as windows that are no longer than any of the models reads."""
+    if models[0].source.windows.cut:
+        return windowed(tokens, sys.maxsize, None, 0.0), {}
+    limit, stride = min(model.limit for model in models), models[0].source.windows.stride
+    shared = 0.5 if isinstance(models[0], MaskedModel) else 1.0
+    found = windowed(tokens, limit, stride, shared)
+    if len(found.tokens) == len(tokens):
+        return found, {}
+    return found, {"context": limit, "stride": stride}
+
+
 def _scored(
-    model: Model, tokens: Tokens, plan: MaskPlan, unit: Unit, first_unit: int
+    model: Model, windows: Windowed, plan: MaskPlan, unit: Unit, first_unit: int
 ) -> tuple[Scored, dict[str, Any]]:
+    tokens, own = windows.tokens, windows.own
     if isinstance(model, MaskedModel):
-        return masked_scored(tokens, plan), {"kind": "masked", **plan.describe(), "unit": unit}
-    return causal_scored(tokens, first_unit), {
+        return masked_scored(tokens, plan, own), {"kind": "masked", **plan.describe(), "unit": unit}
+    return causal_scored(tokens, first_unit, own), {
         "kind": "causal",
         "unit": unit,
         "first unit": first_unit,
     }
 
 
-def first_unit(tokens: Sequence[Tokens]) -> int:
+def first_unit(models: Sequence[Model], tokens: Sequence[Tokens]) -> int:
     """Return the first unit that causal models can score: 1 where one has nothing to its left."""
-    return int(any((its.units[its.starts[:-1]] >= 0).any() for its in tokens))
+    return int(
+        any(
+            not getattr(model, "scores_first", False) and (its.units[its.starts[:-1]] >= 0).any()
+            for model, its in zip(models, tokens, strict=True)
+        )
+    )
 
 
 def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress | None:
@@ -183,7 +214,11 @@ def _share_of(progress: Progress | None, number: int, n_models: int) -> Progress
 
 
 def _notes(
-    target: Model, reference: Model, at_target: Energies, at_reference: Energies, plan: MaskPlan
+    target: AnyModel,
+    reference: AnyModel,
+    at_target: Energies,
+    at_reference: Energies,
+    plan: MaskPlan,
 ) -> tuple[str, ...]:
     found = []
     if at_target.units != plan.unit:
@@ -191,6 +226,8 @@ def _notes(
             "The tokenizers differ on these texts: words are masked instead of tokens, and "
             "energies are in nats a word."
         )
+    if isinstance(target, EndpointModel) or isinstance(reference, EndpointModel):
+        return tuple(found)
     if target.tokenizer.is_cased != reference.tokenizer.is_cased:
         cased = "target" if target.tokenizer.is_cased else "reference"
         found.append(f"Only the {cased} tells upper case from lower case.")
@@ -200,12 +237,7 @@ def _notes(
                 f"The {name}'s tokenizer turns texts to lower case, though its vocabulary tells "
                 "cases apart: its settings may be missing (do_lower_case)."
             )
-    cut = int(np.count_nonzero((at_target.n_truncated > 0) | (at_reference.n_truncated > 0)))
-    if cut:
-        found.append(
-            f"{cut:,} of {len(at_target):,} texts are longer than a model reads: both see the same "
-            "beginning."
-        )
+    found += at_target.long_texts()
     for name, energies in (("target", at_target), ("reference", at_reference)):
         n_unknown = int(energies.n_unknown.sum())
         if n_unknown:

@@ -10,10 +10,17 @@ from typing import Any, cast
 from privacygauge.errors import InputError
 from privacygauge.language.quiet import quiet_transformers
 
+ADAPTER = "adapter_config.json"
+"""The settings of a PEFT adapter."""
+
 _PICKLES = ("pytorch_model*.bin", "*.pt", "*.pth", "*.ckpt")
 # What says where a model comes from and not what it computes.
 _ORIGIN = ("_name_or_path", "transformers_version", "torch_dtype", "dtype")
-_TAKEN_FROM = {"AutoModelForMaskedLM": "masked", "AutoModelForCausalLM": "causal"}
+_TAKEN_FROM = {
+    "AutoModelForMaskedLM": "masked",
+    "AutoModelForCausalLM": "causal",
+    "AutoModelForSeq2SeqLM": "encoder-decoder",
+}
 _BLOCK = 1 << 20
 
 
@@ -31,12 +38,12 @@ def checked_folder(path: str | Path) -> Path:
             f"the model must be a folder of this machine, got {str(path)!r}: download it first and "
             "name its folder"
         )
-    if (folder / "adapter_config.json").is_file():
-        # Read as it is, the folder would give the base model, which never saw the texts.
+    if (folder / ADAPTER).is_file():
+        # Read as it is, the folder could give the base model, which never saw the texts.
         raise InputError(
-            f"{folder} holds a PEFT adapter, which must be merged first: with peft, "
-            "PeftModel.from_pretrained(base, folder).merge_and_unload().save_pretrained(FOLDER); "
-            "then name FOLDER as the model and the base as its reference"
+            f"{folder} must hold a whole model, got a PEFT adapter: where the weights of its base "
+            "lie beside it, move adapter_config.json and adapter_model.safetensors to a folder of "
+            "their own, and name that one, with this one as its base"
         )
     if not (folder / "config.json").is_file():
         raise InputError(
@@ -62,10 +69,26 @@ def _weight_files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*.safetensors"))
 
 
+def settings_of(folder: Path) -> dict[str, Any]:
+    """Return what stands in the config.json of a model.
+
+    Raises
+    ------
+    InputError
+        If it is not a JSON object.
+    """
+    try:
+        found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{folder}/config.json is damaged: save the model again") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{folder}/config.json is damaged: save the model again")
+    return found
+
+
 def weights_sha256(folder: Path) -> str:
     """Return the checksum of the weights and of the settings that decide what they compute."""
-    settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    kept = {name: value for name, value in settings.items() if name not in _ORIGIN}
+    kept = {name: value for name, value in settings_of(folder).items() if name not in _ORIGIN}
     digest = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for path in _weight_files(folder):
         digest.update(f"\n{path.name} {path.stat().st_size}\n".encode())
@@ -75,15 +98,17 @@ def weights_sha256(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def read_module(folder: Path, auto_class: str) -> Any:
-    """Return the torch module in a folder, in float32 and ready to be asked.
+def read_module(folder: Path, auto_class: str, **options: Any) -> Any:
+    """Return the torch module in a folder, its weights as they are, ready to be asked.
 
     Parameters
     ----------
     folder : pathlib.Path
         From `checked_folder`.
     auto_class : str
-        "AutoModelForMaskedLM" or "AutoModelForCausalLM".
+        "AutoModelForMaskedLM", "AutoModelForCausalLM" or "AutoModelForSeq2SeqLM".
+    **options
+        For transformers, from `loading_options`.
 
     Raises
     ------
@@ -93,7 +118,6 @@ def read_module(folder: Path, auto_class: str) -> Any:
     import transformers
 
     kind = _TAKEN_FROM[auto_class]
-    damaged = _damaged()
     try:
         with quiet_transformers():
             module, info = getattr(transformers, auto_class).from_pretrained(
@@ -102,19 +126,21 @@ def read_module(folder: Path, auto_class: str) -> Any:
                 trust_remote_code=False,
                 use_safetensors=True,
                 output_loading_info=True,
+                **options,
             )
-    except (OSError, ValueError, KeyError, RuntimeError, damaged) as error:
+    except (OSError, ImportError, ValueError, KeyError, RuntimeError, damaged()) as error:
         first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise InputError(
             f"{folder} must hold a {kind} language model that transformers can read, but: {first}"
         ) from error
     _check_whole(folder, info)
-    if getattr(module.config, "is_encoder_decoder", False):
+    if kind == "masked" and getattr(module.config, "is_encoder_decoder", False):
         raise InputError(f"{folder} must hold a {kind} language model, got an encoder-decoder")
-    return module.float().eval()
+    return module.eval()
 
 
-def _damaged() -> type[Exception]:
+def damaged() -> type[Exception]:
+    """Return what safetensors raises where a file is damaged."""
     from safetensors import SafetensorError
 
     return cast(type[Exception], SafetensorError)

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import adapted, parts_of, sha256_of
 from privacygauge.language.batches import Batch
 from privacygauge.language.heads import Head, check_logits, head_of
-from privacygauge.language.loading import checked_folder, most_tokens, read_module, weights_sha256
-from privacygauge.language.precision import Precision, faster_precision
+from privacygauge.language.loading import most_tokens, read_module, settings_of
+from privacygauge.language.precision import (
+    Asked,
+    Precision,
+    check_precision,
+    loading_options,
+    settled,
+    widened,
+)
 from privacygauge.language.tokenizer import Tokenizer, read_tokenizer
+from privacygauge.language.windows import WHOLE, Windows
 
 Floats32 = NDArray[np.float32]
 
@@ -24,9 +35,9 @@ Floats32 = NDArray[np.float32]
 _ROWS_AT_ONCE = 128
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Source:
-    """Where a model lies and how it is to be run: enough to read it again elsewhere."""
+    """Where a model lies and how it is to be run: enough to read it again elsewhere, once."""
 
     path: str
     """Its folder."""
@@ -36,6 +47,14 @@ class Source:
     """What the model computes in; probabilities are made of its logits in float32."""
     weights: str
     """The sha256 of the weights and of the settings."""
+    windows: Windows = WHOLE
+    """How it reads texts."""
+    stored: str = "float32"
+    """What its weights were saved in."""
+    base: str | None = None
+    """The folder of its base, where `path` holds a PEFT adapter."""
+    in_memory: bool = False
+    """Whether it was given as an object, and `path` is the name of its class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +81,7 @@ class MaskedModel:
         return self.tokenizer.mask_id
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _masked_again, (self.source,)
+        return _masked_again, (_in_a_folder(self.source),)
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return the log-probability (m,) in nats of every token that `batch` hides.
@@ -80,7 +99,7 @@ class MaskedModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = _on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.module.device)
             if self.head is None:
                 hidden = self.module(**inputs).logits[row, position]
             else:
@@ -95,7 +114,10 @@ class MaskedModel:
 
 @dataclass(frozen=True, eq=False)
 class CausalModel:
-    """A language model that reads from left to right, ready to be asked for every next token."""
+    """A language model that reads from left to right, ready to be asked for every next token.
+
+    Of an encoder-decoder it is the decoder, which continues an empty source.
+    """
 
     source: Source
     """Where it lies."""
@@ -105,14 +127,21 @@ class CausalModel:
     """The most tokens it reads at once."""
     module: Any
     """The torch module."""
+    empty_source: tuple[int, ...] = ()
+    """What an encoder reads; () where there is no encoder."""
 
     answers = ("log_probability", "mean", "sd", "highest")
     """What it says about every token."""
     mask_id = None
     """It hides nothing."""
 
+    @property
+    def scores_first(self) -> bool:
+        """Whether it knows a probability of a text's very first token."""
+        return bool(self.empty_source)
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _causal_again, (self.source,)
+        return _causal_again, (_in_a_folder(self.source),)
 
     def ask(self, batch: Batch) -> dict[str, Floats32]:
         """Return what every token of `batch` was worth, given all to its left.
@@ -120,7 +149,7 @@ class CausalModel:
         Parameters
         ----------
         batch : Batch
-            One pass; no position is the first.
+            One pass; no position is the first, unless `scores_first`.
 
         Returns
         -------
@@ -132,7 +161,9 @@ class CausalModel:
         import torch
 
         with torch.inference_mode():
-            inputs, row, position, token = _on_device(batch, self.source.device)
+            inputs, row, position, token = _on_device(batch, self.module.device)
+            if self.empty_source:
+                inputs, position = self._decoded(inputs), position + 1
             logits = self.module(**inputs, use_cache=False).logits
             parts: list[Any] = []
             for rows, places, which in zip(*map(_pieces, (row, position, token)), strict=True):
@@ -140,27 +171,50 @@ class CausalModel:
             columns = (torch.cat(part).cpu().numpy() for part in zip(*parts, strict=True))
             return dict(zip(self.answers, columns, strict=True))
 
+    def _decoded(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the inputs as those of a decoder, behind the token that it begins with."""
+        import torch
+
+        ids = inputs["input_ids"]
+        source = ids.new_tensor(self.empty_source).expand(len(ids), -1)
+        start = ids.new_full((len(ids), 1), self.module.config.decoder_start_token_id)
+        # What fills up rows stands to the right of all that is scored, where no decoder looks.
+        return {"input_ids": source, "decoder_input_ids": torch.cat([start, ids[:, :-1]], 1)}
+
 
 Model = MaskedModel | CausalModel
 _M = TypeVar("_M", MaskedModel, CausalModel)
 
 
 def load_masked(
-    path: str | Path, *, device: str = "cpu", precision: Precision | Literal["faster"] = "float32"
+    path: str | Path,
+    *,
+    device: str = "cpu",
+    precision: Asked = "float32",
+    windows: Windows = WHOLE,
+    base: str | Path | None = None,
 ) -> MaskedModel:
     """Return the masked language model in a folder of this machine.
 
     Parameters
     ----------
     path : str or pathlib.Path
-        A folder with config.json, a fast tokenizer and weights as safetensors.
+        A folder with config.json, a fast tokenizer and weights as safetensors; or one with a PEFT
+        adapter of such a model's weights.
     device : str
-        A torch device, default ``"cpu"``.
-    precision : "float32", "bfloat16" or "faster"
-        What the model computes in. "faster" tries both for about a second where the device knows
-        bfloat16, and may choose otherwise another time: a run that is to be continued needs one
-        of the two by name. In bfloat16 a token's log-probability is off by about 0.003 nats and
-        an energy by about 0.001 (a model of two layers on 1,000 sentences).
+        A torch device, default ``"cpu"``; ``"auto"`` spreads a model over all there are
+        (transformers' `device_map`, which needs accelerate).
+    precision : "float32", "bfloat16", "float16", "own", "int8", "int4" or "faster"
+        What the model computes in. "own" is what its weights were saved in, which takes the least
+        memory; on a processor float16 is computed in float32, and the report says so. "int8" and
+        "int4" need bitsandbytes and a GPU. "faster" tries float32 and bfloat16 for about a second
+        where the device knows both, and may choose otherwise another time: a run that is to be
+        continued needs one of the two by name. In bfloat16 a token's log-probability is off by
+        about 0.003 nats and an energy by about 0.001 (a model of two layers on 1,000 sentences).
+    windows : Windows
+        How texts that are longer than the model reads are read.
+    base : str or pathlib.Path, optional
+        The folder of an adapter's base; by default the one that it names.
 
     Raises
     ------
@@ -168,29 +222,35 @@ def load_masked(
         If there is no such folder, the weights are pickled, incomplete or of another kind of
         model, or the tokenizer has no mask token. Nothing is ever looked for in a network.
     """
-    folder = checked_folder(path)
-    tokenizer = read_tokenizer(folder)
+    parts = parts_of(path, base)
+    folder = parts[0]
+    tokenizer = read_tokenizer(_with_tokenizer(*parts))
     if tokenizer.mask_id is None:
         raise InputError(
             f"the tokenizer in {folder} must have a mask token, got none: if the model is "
             "causal, load it as such (load_causal, --kind causal)"
         )
-    module = read_module(folder, "AutoModelForMaskedLM")
+    module, stored = _read(parts, "AutoModelForMaskedLM", precision, device)
     check_vocabulary(module, tokenizer, folder)
     head = head_of(module)
-    source = _placed(module, folder, device, precision)
-    _cast(module, source)
-    return MaskedModel(source, tokenizer, most_tokens(module, tokenizer.limit), module, head)
+    source = _placed(module, parts, device, precision, windows)
+    source = dataclasses.replace(source, stored=stored)
+    return MaskedModel(source, tokenizer, _limit(module, tokenizer, windows), module, head)
 
 
 def load_causal(
-    path: str | Path, *, device: str = "cpu", precision: Precision | Literal["faster"] = "float32"
+    path: str | Path,
+    *,
+    device: str = "cpu",
+    precision: Asked = "float32",
+    windows: Windows = WHOLE,
+    base: str | Path | None = None,
 ) -> CausalModel:
-    """Return the causal language model in a folder of this machine.
+    """Return the causal or encoder-decoder language model in a folder of this machine.
 
     Parameters
     ----------
-    path, device, precision
+    path, device, precision, windows, base
         As in `load_masked`.
 
     Raises
@@ -198,9 +258,12 @@ def load_causal(
     InputError
         As in `load_masked`; also if the folder holds a masked language model.
     """
-    folder = checked_folder(path)
-    tokenizer = read_tokenizer(folder)
-    module = read_module(folder, "AutoModelForCausalLM")
+    parts = parts_of(path, base)
+    folder = parts[0]
+    tokenizer = read_tokenizer(_with_tokenizer(*parts))
+    encoder = settings_of(folder).get("is_encoder_decoder") is True
+    read_as = "AutoModelForSeq2SeqLM" if encoder else "AutoModelForCausalLM"
+    module, stored = _read(parts, read_as, precision, device)
     saved_as = getattr(module.config, "architectures", None) or []
     if any(name.endswith("MaskedLM") for name in saved_as):
         raise InputError(
@@ -208,12 +271,42 @@ def load_causal(
         )
     check_vocabulary(module, tokenizer, folder)
     check_logits(module)
-    source = _placed(module, folder, device, precision)
-    _cast(module, source)
-    return CausalModel(source, tokenizer, most_tokens(module, tokenizer.limit), module)
+    source = _placed(module, parts, device, precision, windows)
+    source = dataclasses.replace(source, stored=stored)
+    limit = _limit(module, tokenizer, windows)
+    # The frame around no text: a source that says nothing.
+    empty = tuple(tokenizer.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
+    return CausalModel(source, tokenizer, limit, module, empty if encoder else ())
 
 
-def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: Path) -> None:
+def _with_tokenizer(folder: Path, adapter: Path | None) -> Path:
+    """Return the folder of the tokenizer: the adapter's own where it has one."""
+    own = adapter is not None and (adapter / "tokenizer.json").is_file()
+    return adapter if adapter is not None and own else folder
+
+
+def _read(
+    parts: tuple[Path, Path | None], auto_class: str, precision: Asked, device: str
+) -> tuple[Any, str]:
+    """Return a module, and what its weights were saved in."""
+    check_precision(precision, device)
+    if device == "auto" and find_spec("accelerate") is None:
+        raise InputError(
+            "device auto needs accelerate, which is not installed: "
+            "pip install 'privacygauge[huggingface]'"
+        )
+    folder, adapter = parts
+    module = read_module(folder, auto_class, **loading_options(precision, device))
+    stored = widened(module, precision, device)
+    return module if adapter is None else adapted(module, adapter), stored
+
+
+def _limit(module: Any, tokenizer: Tokenizer, windows: Windows) -> int:
+    most = most_tokens(module, tokenizer.limit)
+    return most if windows.context is None else min(most, windows.context)
+
+
+def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: str | Path) -> None:
     """Raise where the tokenizer knows tokens that the model does not."""
     if tokenizer.n_tokens > module.config.vocab_size:
         raise InputError(
@@ -222,18 +315,42 @@ def check_vocabulary(module: Any, tokenizer: Tokenizer, folder: Path) -> None:
         )
 
 
+def _in_a_folder(source: Source) -> Source:
+    """Return a source that another process can read."""
+    if source.in_memory:
+        raise InputError(
+            "a model that is in memory is asked in this process alone: leave n_jobs out, or save "
+            "the model and name its folder"
+        )
+    return source
+
+
 @functools.lru_cache(maxsize=2)
 def _masked_again(source: Source) -> MaskedModel:
     """Return a model in a worker: read once there, and not sent along with every task."""
     return _same_weights(
-        load_masked(source.path, device=source.device, precision=source.precision), source
+        load_masked(
+            source.path,
+            device=source.device,
+            precision=source.precision,
+            windows=source.windows,
+            base=source.base,
+        ),
+        source,
     )
 
 
 @functools.lru_cache(maxsize=2)
 def _causal_again(source: Source) -> CausalModel:
     return _same_weights(
-        load_causal(source.path, device=source.device, precision=source.precision), source
+        load_causal(
+            source.path,
+            device=source.device,
+            precision=source.precision,
+            windows=source.windows,
+            base=source.base,
+        ),
+        source,
     )
 
 
@@ -244,30 +361,28 @@ def _same_weights(model: _M, source: Source) -> _M:
 
 
 def _placed(
-    module: Any, folder: Path, device: str, precision: Precision | Literal["faster"]
+    module: Any,
+    parts: tuple[Path, Path | None],
+    device: str,
+    precision: Asked,
+    windows: Windows,
 ) -> Source:
     """Move `module` to its device, and return how it is run there."""
     import torch
 
     try:
-        module.to(torch.device(device))
+        if device != "auto" and precision not in ("int8", "int4"):
+            module.to(torch.device(device))
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"device must be one that torch can use, got {device!r}") from error
-    if precision == "faster":
-        precision = faster_precision(module, device, most_tokens(module, 48))
-    if precision not in ("float32", "bfloat16"):
-        raise InputError(f"precision must be float32, bfloat16 or faster, got {precision!r}")
-    return Source(str(folder.resolve()), device, precision, weights_sha256(folder))
+    taken = settled(module, precision, device, most_tokens(module, 48))
+    folder, adapter = parts
+    base = None if adapter is None else str(folder.resolve())
+    path = str((adapter or folder).resolve())
+    return Source(path, device, taken, sha256_of(folder, adapter), windows, base=base)
 
 
-def _cast(module: Any, source: Source) -> None:
-    import torch
-
-    if source.precision == "bfloat16":
-        module.to(torch.bfloat16)
-
-
-def _on_device(batch: Batch, device: str) -> tuple[Mapping[str, Any], Any, Any, Any]:
+def _on_device(batch: Batch, device: Any) -> tuple[Mapping[str, Any], Any, Any, Any]:
     """Return the model's inputs, and the row, the position and the token of what is scored."""
     import torch
 

@@ -3,17 +3,93 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal
+from importlib.util import find_spec
+from typing import Any, Literal, cast
 
 import numpy as np
 
+from privacygauge.errors import InputError
 from privacygauge.runs.threads import one_thread
 
-Precision = Literal["float32", "bfloat16"]
+Precision = Literal["float32", "bfloat16", "float16", "int8", "int4"]
+"""What a model computes in; in the last two its weights have so many bits, by bitsandbytes."""
+Asked = Precision | Literal["own", "faster"]
+"""What may be asked for beside: the precision that weights were saved in, or the faster one."""
+
+PRECISIONS = ("float32", "bfloat16", "float16", "own", "int8", "int4")
+"""What a command offers."""
+_BITS = {"int8": "load_in_8bit", "int4": "load_in_4bit"}
 
 # Below this, noise in a fraction of a second could decide.
 _WORTH_IT = 1.2
 _SECONDS = 0.4
+
+
+def check_precision(precision: str, device: str) -> None:
+    """Raise where a model cannot be asked in a precision on a device."""
+    import torch
+
+    if precision not in (*PRECISIONS, "faster"):
+        raise InputError(f"precision must be {', '.join(PRECISIONS)} or faster, got {precision!r}")
+    on_gpu = device.startswith("cuda") or (device == "auto" and torch.cuda.is_available())
+    if precision == "float16" and not on_gpu:
+        raise InputError(
+            "precision float16 needs a GPU (device cuda): on a processor take own or float32, in "
+            "which such weights lose nothing"
+        )
+    if precision in _BITS:
+        if find_spec("bitsandbytes") is None:
+            raise InputError(
+                f"precision {precision} needs bitsandbytes, which is not installed: install it, or "
+                "take own"
+            )
+        if not (on_gpu and torch.cuda.is_available()):
+            raise InputError(f"precision {precision} needs a GPU (device cuda), got {device}")
+
+
+def loading_options(precision: str, device: str) -> dict[str, Any]:
+    """Return what transformers is to be asked for, so that no weight is ever larger than it was."""
+    from transformers import BitsAndBytesConfig
+
+    options: dict[str, Any] = {"torch_dtype": "auto"}
+    if precision in _BITS:
+        settings: Any = BitsAndBytesConfig
+        options["quantization_config"] = settings(**{_BITS[precision]: True})
+        options["device_map"] = {"": device}
+    if device == "auto":
+        options["device_map"] = "auto"
+    return options
+
+
+def widened(module: Any, asked: str, device: str) -> str:
+    """Return what a module's weights were saved in, and bring them to float32 where asked."""
+    stored = stored_as(module)
+    on_processor = device == "cpu" or (device == "auto" and module.device.type == "cpu")
+    if asked in ("float32", "faster") or (asked == "own" and stored == "float16" and on_processor):
+        module.float()
+    return stored
+
+
+def settled(module: Any, asked: str, device: str, limit: int) -> Precision:
+    """Return the precision that a module is asked in, and bring its weights into it."""
+    import torch
+
+    found = stored_as(module) if asked == "own" else asked
+    if asked == "faster":
+        plain = not module.config.is_encoder_decoder and device != "auto"
+        found = faster_precision(module, device, limit) if plain else "float32"
+    if found not in _BITS and found != stored_as(module):
+        module.to(getattr(torch, found))
+    return cast(Precision, found)
+
+
+def stored_as(module: Any) -> str:
+    """Return the precision of most of a module's weights, such as ``"bfloat16"``."""
+    sizes: dict[str, int] = {}
+    for weights in module.parameters():
+        name = str(weights.dtype).removeprefix("torch.")
+        sizes[name] = sizes.get(name, 0) + weights.numel()
+    return max(sizes, key=lambda name: sizes[name])
 
 
 def supports_bfloat16(device: str) -> bool:

@@ -22,6 +22,7 @@ from privacygauge.language.energies import Energies
 from privacygauge.language.masks import Unit
 from privacygauge.language.model import Floats32, Model
 from privacygauge.language.tokens import Tokens
+from privacygauge.language.windows import Windowed, whole
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
@@ -33,8 +34,8 @@ _BUDGET = {
     ("cpu", "float32"): 1024,
     ("cpu", "bfloat16"): 2048,
     ("cuda", "float32"): 65536,
-    ("cuda", "bfloat16"): 131072,
 }
+_BUDGET_OF_FEWER_BITS = 131072
 # Logits at every position are this many numbers at most.
 _MOST_LOGITS = 1 << 26
 _TEXTS_A_TASK = {"cpu": 32, "cuda": 512}
@@ -77,12 +78,17 @@ class Asking:
             )
             for group in groups(self.tokens, self.scored, texts, budget_of(self.model))
         ]
-        return {name: np.concatenate([one[name] for one in found]) for name in self.model.answers}
+        # Of windows in which nothing is masked, there may be no copy at all.
+        nothing = np.zeros(0, np.float32)
+        return {
+            name: np.concatenate([nothing, *(one[name] for one in found)])
+            for name in self.model.answers
+        }
 
 
 def budget_of(model: Model) -> int:
     """Return the most tokens in one pass."""
-    budget = _BUDGET[_kind(model), model.source.precision]
+    budget = _BUDGET.get((_kind(model), model.source.precision), _BUDGET_OF_FEWER_BITS)
     if getattr(model, "head", None) is not None:
         return budget
     return min(budget, _MOST_LOGITS // int(model.module.config.vocab_size))
@@ -106,7 +112,7 @@ def answers_of(
     ----------
     model : MaskedModel or CausalModel
     tokens : Tokens
-        Each text once, sorted by length.
+        Texts or windows of them, sorted by length.
     scored : Scored
     settings : mapping
         What `scored` depends on beside the tokens, as JSON values.
@@ -164,21 +170,29 @@ def distinct(tokens: Tokens) -> tuple[Ints, Ints]:
 
 
 def energies_from(
-    answers: Mapping[str, Floats32], tokens: Tokens, scored: Scored, which: Ints, unit: Unit
+    answers: Mapping[str, Floats32],
+    windows: Windowed,
+    tokens: Tokens,
+    scored: Scored,
+    which: Ints,
+    unit: Unit,
 ) -> Energies:
     """Return the energies of texts from the answers about the different ones among them.
 
     Parameters
     ----------
     answers : mapping of str to (m,) array
+    windows : Windowed
+        The windows that were asked about.
     tokens : Tokens
         The different texts.
     scored : Scored
-        What was asked about them.
+        What was asked about the windows.
     which : array of shape (n,)
         For every text, which of the different ones it is.
     unit : "token" or "word"
     """
+    answers, scored = whole(answers, windows, scored)
     sizes = np.diff(scored.starts)[which]
     rows = np.concatenate([np.arange(*scored.starts[one : one + 2]) for one in which])
     place = np.repeat(tokens.starts[which], sizes) + scored.position[rows]
@@ -192,10 +206,12 @@ def energies_from(
         n_truncated=tokens.n_truncated[which],
         n_unknown=tokens.n_unknown[which],
         units=unit,
+        n_read=(tokens.lengths - sum(tokens.frame))[which],
+        n_windows=np.bincount(windows.text)[which],
         further={name: part[rows] for name, part in answers.items() if name != "log_probability"},
         token=tokens.ids[place],
     )
 
 
 def _kind(model: Model) -> str:
-    return "cpu" if model.source.device.startswith("cpu") else "cuda"
+    return "cpu" if model.module.device.type == "cpu" else "cuda"

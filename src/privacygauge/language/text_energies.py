@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,19 +11,27 @@ from typing import Any, Literal
 import numpy as np
 
 from privacygauge.core import seeds
-from privacygauge.core.checks import Floats
+from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
+from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energies import Energies
-from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from privacygauge.language.likelihoods import (
+    pair_log_probabilities,
+    read_texts,
+    token_log_probabilities,
+)
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.model import MaskedModel, Model
+from privacygauge.language.model import CausalModel, MaskedModel
 from privacygauge.language.scores import TextScores, text_scores
 from privacygauge.language.sides import SIDES, Side, sides_of
-from privacygauge.language.text_files import TextRecordsLike
-from privacygauge.language.texts import numbered
+from privacygauge.language.text_files import TextRecords, TextRecordsLike
+from privacygauge.language.texts import numbered, picked
 from privacygauge.language.token_signals import SideTokens, token_signals
-from privacygauge.language.tokens import tokens_of
+from privacygauge.language.tokens import n_units_of
 from privacygauge.runs.execute import Progress
+
+# An audit of fewer texts a side says nothing.
+_FEWEST = 2
 
 Form = Literal["mean", "sum"]
 """The form of an energy: nats a scored token, or nats a mask."""
@@ -47,8 +56,8 @@ class _Answer:
 
 
 def text_energies(
-    target: Model,
-    reference: Model | None,
+    target: AnyModel,
+    reference: AnyModel | None,
     sides: Sequence[TextRecordsLike],
     *,
     plan: MaskPlan | None = None,
@@ -63,7 +72,7 @@ def text_energies(
 
     Parameters
     ----------
-    target, reference : MaskedModel or CausalModel
+    target, reference : MaskedModel, CausalModel or EndpointModel
         Two of a kind; the reference may be None.
     sides : sequence of texts
         Members, non-members and, where there is one, the population. Each is asked for apart, so
@@ -91,6 +100,11 @@ def text_energies(
     parts = sides_of(*sides)
     models = [target] if reference is None else [target, reference]
     plan = plan or MaskPlan()
+    short = [_too_short(models, part, plan) for part in parts]
+    parts = [_without(part, rows) for part, rows in zip(parts, short, strict=True)]
+    if isinstance(target, EndpointModel) and reference is not None:
+        # Their tokens are known only when they have answered, and one side's may be alike.
+        plan = replace(plan, unit="word")
     asked = _shared_plan(models, parts, plan)
     if before is not None:
         before()
@@ -110,20 +124,64 @@ def text_energies(
     further, notes = _further(target, parts, answers, plan.seed)
     found = _joined(parts, answers, form, further)
     changed = (_WORDS,) if asked.unit != plan.unit else ()
+    left_out = [
+        f"{len(rows):,} {part.name} texts were left out: too short to score anything in them."
+        for part, rows in zip(parts, short, strict=True)
+        if len(rows)
+    ]
     alone = (NO_REFERENCE,) if reference is None else ()
-    return replace(found, notes=(*alone, *found.notes, *changed, *notes, *_notes(parts, answers)))
+    return replace(
+        found, notes=(*alone, *found.notes, *left_out, *changed, *notes, *_notes(parts, answers))
+    )
 
 
-def _shared_plan(models: Sequence[Model], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
+def _too_short(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> Ints:
+    """Return the rows of the texts that hold nothing to score; () where too few would be left."""
+    texts = part.records.text
+    known = [model for model in models if not isinstance(model, EndpointModel)]
+    if not known:
+        return np.zeros(0, np.int64)
+    tokenizers = [model.tokenizer for model in known]
+    n_units = n_units_of(texts, tokenizers, [sys.maxsize] * len(known), plan.unit)
+    # A token with nothing to its left has no probability, unless a frame or an encoder gives it.
+    alone = any(
+        isinstance(model, CausalModel)
+        and not model.scores_first
+        and not model.tokenizer.encoded(["a"])[0].framing[0]
+        for model in known
+    )
+    rows = np.flatnonzero(n_units < (2 if alone else 1))
+    return rows if len(texts) - len(rows) >= _FEWEST else rows[:0]
+
+
+def _without(part: Side, rows: Ints) -> Side:
+    """Return a side without some of its texts, the others known as before."""
+    if not len(rows):
+        return part
+    kept = np.delete(np.arange(len(part)), rows)
+    group = part.records.group
+    return Side(
+        part.name,
+        TextRecords(
+            picked(part.records.text, kept),
+            picked(part.sample, kept),
+            None if group is None else picked(group, kept),
+        ),
+    )
+
+
+def _shared_plan(models: Sequence[AnyModel], parts: Sequence[Side], plan: MaskPlan) -> MaskPlan:
     """Return the plan with the unit that all sides share: a side alone might take tokens."""
     units = {_unit_of(models, part, plan) for part in parts}
     return replace(plan, unit="word") if "word" in units else plan
 
 
-def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
-    tokenizers, limits = zip(*((model.tokenizer, model.limit) for model in models), strict=True)
+def _unit_of(models: Sequence[AnyModel], part: Side, plan: MaskPlan) -> str:
+    known = [model for model in models if not isinstance(model, EndpointModel)]
+    if not known:
+        return plan.unit
     try:
-        tokens, unit = tokens_of(part.records.text, tokenizers, limits, plan.unit)
+        tokens, unit = read_texts(known, part.records.text, plan.unit)
         if isinstance(models[0], MaskedModel):
             # Of the longest text there are the most masks: too many are told before any is asked.
             plan.masks("", int(tokens[0].n_units.max()))
@@ -133,7 +191,7 @@ def _unit_of(models: Sequence[Model], part: Side, plan: MaskPlan) -> str:
 
 
 def _asked(
-    models: Sequence[Model],
+    models: Sequence[AnyModel],
     part: Side,
     plan: MaskPlan,
     run: str | Path | None,
@@ -152,7 +210,7 @@ def _asked(
             progress=progress,
             invocation=invocation,
         )
-        return _Answer(alone, None, _cut(alone))
+        return _Answer(alone, None, alone.long_texts())
     pair = pair_log_probabilities(
         models[0],
         models[1],
@@ -167,7 +225,7 @@ def _asked(
 
 
 def _further(
-    target: Model, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
+    target: AnyModel, parts: Sequence[Side], answers: Sequence[_Answer], seed: int
 ) -> tuple[Mapping[str, Floats], tuple[str, ...]]:
     """Return the signals of a causal model beside loss and likelihood ratio, and what to say."""
     if isinstance(target, MaskedModel):
@@ -180,7 +238,7 @@ def _further(
     found, skipped = token_signals(
         sides,
         np.arange(sum(map(len, parts))) if groups is None else numbered(groups),
-        target.tokenizer.n_tokens,
+        0 if isinstance(target, EndpointModel) else target.tokenizer.n_tokens,
         seeds.stream(seed, "language", "learned attack"),
     )
     return found, tuple(f"The attack {x.name} was not played: it {x.reason}." for x in skipped)
@@ -188,16 +246,6 @@ def _further(
 
 def _in_form(energies: Energies, form: Form) -> Floats:
     return energies.mean() if form == "mean" else energies.sum()
-
-
-def _cut(energies: Energies) -> tuple[str, ...]:
-    n_cut = int(np.count_nonzero(energies.n_truncated))
-    if not n_cut:
-        return ()
-    return (
-        f"{n_cut:,} of {len(energies):,} texts are longer than the model reads: it sees their "
-        "beginning.",
-    )
 
 
 def _joined(

@@ -59,7 +59,9 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
     found = further_of(side.target, side.texts)
     if side.reference is not None:
         compared = differences(side.target, side.reference)
-        found |= {EZ: ez_signal(compared), WINDOWS: windows_signal(compared)}
+        found[WINDOWS] = windows_signal(compared)
+        if compared.wrong is not None:
+            found[EZ] = ez_signal(compared)
     return found
 
 
@@ -75,7 +77,7 @@ def token_signals(
     unit : ndarray of int, shape (n,)
         The person of each text, side by side in this order.
     vocabulary : int
-        The number of tokens that the target's tokenizer has.
+        The number of tokens that the target's tokenizer has; 0 where nobody knows.
     rng : numpy.random.Generator
         Deals people into folds.
 
@@ -94,7 +96,8 @@ def token_signals(
     if np.count_nonzero(population) >= FEWEST_TEXTS:
         length = np.concatenate([side.target.lengths for side in sides])
         found[BY_LENGTH] = length_calibrated(first, length, population)
-        found[DC_PDD] = _beside_frequencies(sides, vocabulary)
+        if vocabulary:
+            found[DC_PDD] = _beside_frequencies(sides, vocabulary)
     features = np.concatenate([token_features(side.target, side.reference) for side in sides])
     learned = learned_signal(features, first, which == 0, population, unit, rng)
     if isinstance(learned, Skipped):

@@ -125,11 +125,22 @@ def read_tokenizer(path: Path) -> Tokenizer:
             f"{path} must hold a tokenizer, but has none of {listed(sorted(set(files)))}: save it "
             "there with tokenizer.save_pretrained"
         )
+    return tokenizer_of(found, f"the tokenizer in {path}")
+
+
+def tokenizer_of(found: Any, name: str) -> Tokenizer:
+    """Return a tokenizer of transformers as a value.
+
+    Raises
+    ------
+    InputError
+        If it cannot say where in the text its tokens lie; `name` is what the message calls it.
+    """
     backend = getattr(found, "backend_tokenizer", None)
     if backend is None:
         raise InputError(
-            f"the tokenizer in {path} must be a fast one (tokenizer.json), got "
-            f"{type(found).__name__}: convert it and save it again"
+            f"{name} must be a fast one (tokenizer.json), got {type(found).__name__}: convert it "
+            "and save it again"
         )
     state = {**json.loads(backend.to_str()), **dict.fromkeys(_STATE)}
     text = json.dumps(state, ensure_ascii=False, separators=(",", ":"))

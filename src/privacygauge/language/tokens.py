@@ -11,16 +11,28 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
-from privacygauge.core.checks import Ints, frozen
+from privacygauge.core.checks import Bools, Ints, frozen
 from privacygauge.errors import InputError
 from privacygauge.language.masks import Unit
-from privacygauge.language.tokenizer import Encoded, Tokenizer
+from privacygauge.language.tokenizer import Encoded
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _NONE = -1
+
+
+class Tokenizes(Protocol):
+    """What makes tokens of texts, such as a `Tokenizer`."""
+
+    @property
+    def unknown_id(self) -> int | None:
+        """The id of what the vocabulary does not hold."""
+
+    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        """Return every text in tokens, whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +53,8 @@ class Tokens:
     """(n,) How many tokens were cut off because a model cannot read that many."""
     n_unknown: Ints
     """(n,) How many of the tokens that are left the vocabulary does not hold."""
+    frame: tuple[int, int] = (0, 0)
+    """How many tokens the tokenizer puts in front of every text, and behind it."""
 
     def __post_init__(self) -> None:
         for name in ("ids", "units", "starts", "n_units", "n_truncated", "n_unknown"):
@@ -51,8 +65,12 @@ class Tokens:
 
     def of(self, text: int) -> tuple[Ints, Ints]:
         """Return the ids and the units of one text."""
-        here = slice(self.starts[text], self.starts[text + 1])
+        here = self.where(text)
         return self.ids[here], self.units[here]
+
+    def where(self, text: int) -> slice:
+        """Return where the tokens of one text are."""
+        return slice(int(self.starts[text]), int(self.starts[text + 1]))
 
     @property
     def lengths(self) -> Ints:
@@ -75,12 +93,15 @@ class Tokens:
             np.concatenate([ids for ids, _ in found]),
             np.concatenate([units for _, units in found]),
             np.cumsum([0, *(len(ids) for ids, _ in found)]),
-            *(part[texts] for part in (self.n_units, self.n_truncated, self.n_unknown)),
+            self.n_units[texts],
+            self.n_truncated[texts],
+            self.n_unknown[texts],
+            self.frame,
         )
 
 
 def tokens_of(
-    texts: Sequence[str], tokenizers: Sequence[Tokenizer], limit: Sequence[int], unit: Unit
+    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
 ) -> tuple[list[Tokens], Unit]:
     """Return the texts in the tokens of every tokenizer, with units that all of them share.
 
@@ -106,11 +127,7 @@ def tokens_of(
     """
     keys = checked_keys(texts)
     found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
-    if not _all_equal(found):
-        unit = "word"
-    rows = [
-        _row(text, [encoded[i] for encoded in found], limit, unit) for i, text in enumerate(texts)
-    ]
+    rows, unit = _rows(texts, found, limit, unit)
     empty = [i for i, row in enumerate(rows) if row.n_units == 0]
     if empty:
         raise InputError(
@@ -118,8 +135,17 @@ def tokens_of(
             "leave it out"
         )
     return [
-        _gathered(keys, rows, at, tokenizer.unknown_id) for at, tokenizer in enumerate(tokenizers)
+        _gathered(keys, rows, at, tokenizer.unknown_id, _frame(found[at][0].framing))
+        for at, tokenizer in enumerate(tokenizers)
     ], unit
+
+
+def n_units_of(
+    texts: Sequence[str], tokenizers: Sequence[Tokenizes], limit: Sequence[int], unit: Unit
+) -> Ints:
+    """Return the number of units (n,) that `tokens_of` would find in every text, 0 included."""
+    found = [tokenizer.encoded(texts) for tokenizer in tokenizers]
+    return np.array([row.n_units for row in _rows(texts, found, limit, unit)[0]], np.int64)
 
 
 def checked_keys(texts: Sequence[str]) -> tuple[str, ...]:
@@ -149,6 +175,15 @@ class _Row:
     units: list[Ints]
     n_units: int
     n_truncated: list[int]
+
+
+def _rows(
+    texts: Sequence[str], found: Sequence[Sequence[Encoded]], limit: Sequence[int], unit: Unit
+) -> tuple[list[_Row], Unit]:
+    if not _all_equal(found):
+        unit = "word"
+    parts = zip(*found, strict=True)
+    return [_row(text, part, limit, unit) for text, part in zip(texts, parts, strict=True)], unit
 
 
 def _row(text: str, found: Sequence[Encoded], limits: Sequence[int], unit: Unit) -> _Row:
@@ -233,8 +268,18 @@ def _all_equal(found: Sequence[Sequence[Encoded]]) -> bool:
     )
 
 
+def _frame(framing: Bools) -> tuple[int, int]:
+    """Return how many tokens stand before the first one of the text, and behind the last one."""
+    content = np.flatnonzero(~framing)
+    return int(content[0]), int(len(framing) - 1 - content[-1])
+
+
 def _gathered(
-    keys: tuple[str, ...], rows: Sequence[_Row], at: int, unknown_id: int | None
+    keys: tuple[str, ...],
+    rows: Sequence[_Row],
+    at: int,
+    unknown_id: int | None,
+    frame: tuple[int, int],
 ) -> Tokens:
     ids = [row.ids[at] for row in rows]
     unknown = [np.count_nonzero(its == unknown_id) if unknown_id is not None else 0 for its in ids]
@@ -246,4 +291,5 @@ def _gathered(
         np.array([row.n_units for row in rows]),
         np.array([row.n_truncated[at] for row in rows]),
         np.array(unknown),
+        frame,
     )

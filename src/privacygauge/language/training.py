@@ -202,7 +202,7 @@ def train_further(
     return _trained(
         texts,
         Path(out),
-        lambda: read_module(folder, "AutoModelForMaskedLM"),
+        lambda: read_module(folder, "AutoModelForMaskedLM").float(),
         tokenizer,
         begun,
         course,

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from privacygauge.audits.language.found import LanguageAudit
     from privacygauge.audits.work import Work
     from privacygauge.language.coins import Coins
+    from privacygauge.language.endpoints import AnyModel, EndpointModel
     from privacygauge.language.masks import MaskPlan, Pattern
-    from privacygauge.language.model import Model
-    from privacygauge.language.precision import Precision
+    from privacygauge.language.precision import Asked
     from privacygauge.language.text_energies import Form
     from privacygauge.runs.store import Run
 
@@ -45,12 +45,12 @@ _EITHER = (
     "--members and --nonmembers"
 )
 
-_FOLDERS = ("target", "reference", "answers")
+_FOLDERS = ("target", "reference", "base", "answers")
 # Other texts, models and folders make another run by their digests; the choice of thresholds is
 # made when the energies are there.
 _DECIDES = (
     *("kind", "masks", "pattern", "form", "text", "ids", "group"),
-    *("device", "precision", "seed"),
+    *("device", "precision", "context", "stride", "seed"),
 )
 
 _HELP = """Audit a language model, from the model itself or from energies of texts.
@@ -100,17 +100,40 @@ class LanguageRequest(Request):
     )
     target: str | None = option(
         "--target",
-        "DIR",
-        "Model to audit: a folder of this machine with safetensors and tokenizer.",
+        "DIR|URL",
+        "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
+        "adapter; or a server with /completions below that address.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
     )
     reference: str | None = option(
         "--reference",
+        "DIR|URL",
+        "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
+        "without either only weak attacks are played.",
+        default=None,
+        panel=_MODELS,
+        role=Role.FILE,
+    )
+    model_name: str | None = option(
+        "--model-name",
+        "NAME",
+        "What its server calls the target.",
+        default=None,
+        panel=_MODELS,
+    )
+    reference_name: str | None = option(
+        "--reference-name",
+        "NAME",
+        "What its server calls the reference. Default: as the target.",
+        default=None,
+        panel=_MODELS,
+    )
+    base: str | None = option(
+        "--base",
         "DIR",
-        "Model of the same kind that saw none of the texts. Without it only weak attacks are "
-        "played.",
+        "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
         default=None,
         panel=_MODELS,
         role=Role.FILE,
@@ -202,15 +225,35 @@ class LanguageRequest(Request):
         offers=("mean", "sum"),
     )
     device: str = option(
-        "--device", "NAME", "Where models run, such as cuda.", default="cpu", panel=_ASKING
+        "--device",
+        "NAME",
+        "Where models run: cpu, cuda, or auto.",
+        default="cpu",
+        panel=_ASKING,
     )
     precision: str = option(
         "--precision",
         "NAME",
-        "Precision of models: float32 or bfloat16.",
+        "Precision of models: float32, bfloat16, own (what they were saved in), and on a GPU "
+        "float16, int8 or int4.",
         default="float32",
         panel=_ASKING,
-        offers=("float32", "bfloat16"),
+        offers=("float32", "bfloat16", "float16", "own", "int8", "int4"),
+    )
+    context: int | None = option(
+        "--context",
+        "N",
+        "Most tokens that a model reads at once. Default: as many as it can.",
+        default=None,
+        panel=_ASKING,
+    )
+    stride: int | None = option(
+        "--stride",
+        "N",
+        "Tokens by which each window of a longer text begins after the one before; 0 reads the "
+        "beginning alone. Default: half a window.",
+        default=None,
+        panel=_ASKING,
     )
 
     def check(self, jobs: int) -> None:
@@ -238,6 +281,25 @@ class LanguageRequest(Request):
             missing = "members" if self.members is None else "nonmembers"
             raise InputError(f"--target needs --{missing}, a file of texts")
         return self.target, self.reference, self.members, self.nonmembers, self.population
+
+    @property
+    def models(self) -> tuple[str | EndpointModel, str | EndpointModel | None]:
+        """The target and the reference: folders, or models behind servers."""
+        from privacygauge.language.endpoints import EndpointModel
+
+        target, reference, *_ = self.models_and_texts
+        if "://" not in target:
+            if self.model_name or self.reference_name:
+                raise InputError("--model-name goes with --target URL, a server")
+            return target, reference
+        if self.model_name is None:
+            raise InputError("--target URL needs --model-name, what the server calls the model")
+        if reference is None:
+            return EndpointModel(target, self.model_name), None
+        if "://" not in reference:
+            raise InputError("--reference must be the URL of a server too, or left out")
+        name = self.reference_name or self.model_name
+        return EndpointModel(target, self.model_name), EndpointModel(reference, name)
 
     def _of_models(self) -> tuple[str, ...]:
         """Return the options given that go with a model."""
@@ -288,9 +350,13 @@ class LanguageRequest(Request):
         """Return the kind of both models, checked against what their folders say."""
         from privacygauge.language.kinds import known_kind, model_kind
 
-        kind = self.kind or model_kind(target)
-        for role, path in (("target", target), ("reference", self.reference)):
-            found = None if path is None else known_kind(path)
+        if "://" in target:
+            _ = self.models
+            return "causal"
+        kind = self.kind or model_kind(target, self.base)
+        given = (("target", target, self.base), ("reference", self.reference, None))
+        for role, path, base in given:
+            found = None if path is None else known_kind(path, base)
             if found not in (None, kind):
                 raise InputError(
                     f"--{role} must be a {kind} language model, got a {found} one in {path}: "
@@ -337,9 +403,11 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     from privacygauge.audits.language.models import audit_causal, audit_masked
     from privacygauge.audits.provenance import file_hashes
     from privacygauge.language.text_files import Columns
+    from privacygauge.language.windows import Windows
     from privacygauge.runs.atomic import check_writable
 
-    given = asked.models_and_texts
+    target, reference, *_ = asked.models_and_texts
+    texts = asked.models_and_texts[2:]
     kind, files = asked.settled()["kind"], file_hashes(asked.texts)
     run = work.run
     coins, warnings = _coins(asked)
@@ -347,7 +415,7 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
     if asked.answers is not None:
         check_writable(Path(asked.answers))
 
-    def open_it(models: Sequence[Model]) -> None:
+    def open_it(models: Sequence[AnyModel]) -> None:
         if run is not None:
             opened.append(_opened(asked, work, run, files, models))
 
@@ -361,7 +429,9 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "coins": coins,
             "warnings": warnings,
             "device": asked.device,
-            "precision": cast("Precision", asked.precision),
+            "precision": cast("Asked", asked.precision),
+            "windows": Windows(asked.context, asked.stride),
+            "base": asked.base,
             "energies": None if run is None else run.parent / ENERGIES,
             "run": asked.answers or (None if run is None else str(run / ANSWERS)),
             # One process for a GPU: every further one would hold the models once more.
@@ -374,9 +444,10 @@ def _of_models(asked: LanguageRequest, work: Work) -> LanguageAudit:
             "before": open_it,
         }
         if kind == "causal":
-            found = audit_causal(*given, **shared)
+            model, other = asked.models
+            found = audit_causal(model, other, *texts, **shared)
         else:
-            found = audit_masked(*given, plan=asked.plan, **shared)
+            found = audit_masked(target, reference, *texts, plan=asked.plan, **shared)
     for one in opened:
         _close(one, found)
     return found
@@ -417,7 +488,11 @@ def _resumable(asked: LanguageRequest, work: Work) -> Iterator[None]:
 
 
 def _opened(
-    asked: LanguageRequest, work: Work, run: Path, files: Mapping[str, str], models: Sequence[Model]
+    asked: LanguageRequest,
+    work: Work,
+    run: Path,
+    files: Mapping[str, str],
+    models: Sequence[AnyModel],
 ) -> Run:
     """Return the run: what was asked, and that it ended; the answers lie in folders of their own.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -14,19 +15,21 @@ from privacygauge.audits.language.units import Asked, asked_for
 from privacygauge.core import checks
 from privacygauge.core.versions import versions
 from privacygauge.errors import InputError
+from privacygauge.language.adapters import parts_of
 from privacygauge.language.coins import Coins, read_coins
+from privacygauge.language.endpoints import AnyModel, EndpointModel
 from privacygauge.language.energy_files import energies_place, write_energies
-from privacygauge.language.loading import checked_folder
 from privacygauge.language.masks import MaskPlan
-from privacygauge.language.model import CausalModel, MaskedModel, Model, load_causal, load_masked
-from privacygauge.language.precision import Precision
+from privacygauge.language.model import CausalModel, MaskedModel, load_causal, load_masked
+from privacygauge.language.precision import Asked as AskedPrecision
 from privacygauge.language.sides import SIDES, sides_of
 from privacygauge.language.text_energies import Form, text_energies
 from privacygauge.language.text_files import Columns, TextRecords, TextRecordsLike
 from privacygauge.language.thresholds import FPRS
+from privacygauge.language.windows import WHOLE, Windows
 from privacygauge.runs.execute import Progress
 
-_M = TypeVar("_M", MaskedModel, CausalModel)
+_M = TypeVar("_M", bound=AnyModel)
 
 
 def audit_masked(
@@ -45,7 +48,9 @@ def audit_masked(
     coins: Coins | str | Path | None = None,
     warnings: Sequence[str] = (),
     device: str = "cpu",
-    precision: Precision = "float32",
+    precision: AskedPrecision = "float32",
+    windows: Windows = WHOLE,
+    base: str | Path | None = None,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -55,15 +60,16 @@ def audit_masked(
     command: str = "audit_masked",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[Model]], None] | None = None,
+    before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a masked language model gives away about the texts it was trained on.
 
     Parameters
     ----------
     target, reference : path or MaskedModel
-        Folders of this machine, or models from `load_masked`. Without a reference (None) only
-        the loss attack is played, and two of the controls are missing.
+        Folders of this machine, or models from `load_masked`. Without a reference (None) that of
+        a PEFT adapter is its base; else only the loss attack is played, and two of the controls
+        are missing.
     members, nonmembers, population : path, sequence of str, mapping of lists, or data frame
         Texts that the target was trained on; texts like them that it was not trained on; further
         ones of that kind, which thresholds are taken from. See `load_texts` for files.
@@ -78,8 +84,10 @@ def audit_masked(
         As in `audit_language`.
     coins : Coins or path, optional
         As in `audit_language`; the texts must be those that they dealt.
-    device, precision
+    device, precision, windows
         As in `load_masked`, where paths are given.
+    base : str or pathlib.Path, optional
+        The folder of the target's base, where the target is a PEFT adapter that does not name it.
     energies : str or pathlib.Path, optional
         A ``.parquet`` or ``.csv`` file to keep the energies in, for `audit_language`.
     run : str or pathlib.Path, optional
@@ -111,7 +119,8 @@ def audit_masked(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), MaskedModel, load_masked, device, precision)
+    load = functools.partial(load_masked, device=device, precision=precision, windows=windows)
+    models = _loaded(target, reference, load, base)
     plan = plan or MaskPlan(seed=seed)
     scores = text_energies(
         models[0],
@@ -143,8 +152,8 @@ def audit_masked(
 
 
 def audit_causal(
-    target: str | Path | CausalModel,
-    reference: str | Path | CausalModel | None,
+    target: str | Path | CausalModel | EndpointModel,
+    reference: str | Path | CausalModel | EndpointModel | None,
     members: TextRecordsLike,
     nonmembers: TextRecordsLike,
     population: TextRecordsLike | None = None,
@@ -157,7 +166,9 @@ def audit_causal(
     coins: Coins | str | Path | None = None,
     warnings: Sequence[str] = (),
     device: str = "cpu",
-    precision: Precision = "float32",
+    precision: AskedPrecision = "float32",
+    windows: Windows = WHOLE,
+    base: str | Path | None = None,
     energies: str | Path | None = None,
     run: str | Path | None = None,
     n_jobs: int | None = None,
@@ -167,19 +178,19 @@ def audit_causal(
     command: str = "audit_causal",
     provenance: Mapping[str, str] | None = None,
     invocation: Mapping[str, Any] | None = None,
-    before: Callable[[Sequence[Model]], None] | None = None,
+    before: Callable[[Sequence[AnyModel]], None] | None = None,
 ) -> LanguageAudit:
     """Return what a causal language model gives away about the texts it was trained on.
 
     Parameters
     ----------
-    target, reference : path or CausalModel
-        Folders of this machine, or models from `load_causal`.
+    target, reference : path, CausalModel or EndpointModel
+        Folders of this machine, models from `load_causal`, or both behind servers.
     members, nonmembers, population, form, columns, threshold, fpr, show, coins, warnings
         As in `audit_masked`. The energy is minus the log-likelihood.
-    device, precision, energies, run, n_jobs, progress, seed, level, command, provenance
+    device, precision, windows, base, energies, run, n_jobs, progress, seed, level, command
         As in `audit_masked`.
-    invocation, before
+    provenance, invocation, before
         As in `audit_masked`.
 
     Returns
@@ -197,7 +208,8 @@ def audit_causal(
     _check_asked(asked_for(threshold, fpr, seed, level), show, population is not None)
     sides = _sides(members, nonmembers, population, columns)
     dealt = _dealt(coins, sides)
-    models = _loaded((target, reference), CausalModel, load_causal, device, precision)
+    load = functools.partial(load_causal, device=device, precision=precision, windows=windows)
+    models = _loaded(target, reference, load, base)
     scores = text_energies(
         models[0],
         models[1] if len(models) > 1 else None,
@@ -265,23 +277,26 @@ def _dealt(coins: Coins | str | Path | None, sides: Sequence[TextRecords]) -> Co
 
 
 def _loaded(
-    given: Sequence[str | Path | _M | None],
-    kind: type[_M],
+    target: str | Path | _M,
+    reference: str | Path | _M | None,
     load: Callable[..., _M],
-    device: str,
-    precision: Precision,
+    base: str | Path | None,
 ) -> list[_M]:
     """Return the models that there are, those given as folders loaded."""
-    folders = [model for model in given if isinstance(model, str | Path)]
-    for folder in folders:
-        # Of both, before the first is read: that may take minutes.
-        checked_folder(folder)
-    _require_different([Path(folder).resolve() for folder in folders])
-    models = [
-        model if isinstance(model, kind) else load(model, device=device, precision=precision)
-        for model in given
-        if model is not None
+    # Of both, before the first is read: that may take minutes.
+    if isinstance(target, str | Path):
+        folder, adapter = parts_of(target, base)
+        if reference is None and adapter is not None:
+            reference = folder
+    if isinstance(reference, str | Path):
+        parts_of(reference)
+    folders = [
+        Path(model).resolve() for model in (target, reference) if isinstance(model, str | Path)
     ]
+    _require_different(folders)
+    models = [load(target, base=base) if isinstance(target, str | Path) else target]
+    if reference is not None:
+        models.append(load(reference) if isinstance(reference, str | Path) else reference)
     _require_different([model.source.weights for model in models])
     return models
 
@@ -295,7 +310,7 @@ def _require_different(found: Sequence[object]) -> None:
         )
 
 
-def _origin(models: Sequence[Model]) -> dict[str, str]:
+def _origin(models: Sequence[AnyModel]) -> dict[str, str]:
     named = {
         role: f"{Path(model.source.path).name} sha256:{model.source.weights}"
         for role, model in zip(("target", "reference"), models, strict=False)
@@ -304,6 +319,9 @@ def _origin(models: Sequence[Model]) -> dict[str, str]:
     packages = versions("torch", "transformers")
     return {
         **named,
-        "computed in": f"{first.precision} on {first.device}",
+        **({} if first.base is None else {"base of the target": Path(first.base).name}),
+        **({"source of the encoder": "empty"} if getattr(models[0], "empty_source", ()) else {}),
+        "computed in": f"{first.precision} on {first.device}"
+        + (f", weights saved in {first.stored}" if first.stored != first.precision else ""),
         **{name: packages[name] for name in ("torch", "transformers")},
     }

@@ -1,0 +1,285 @@
+"""Models behind a server that speaks the completions format of OpenAI and gives log-probabilities.
+
+Such a server, vLLM for one, is sent every text as a prompt with ``echo`` and ``logprobs``, and
+answers how likely each of the text's own tokens was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import time
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from privacygauge.core.checks import Floats
+from privacygauge.errors import InputError
+from privacygauge.language.batches import causal_scored
+from privacygauge.language.energies import Energies
+from privacygauge.language.masks import Unit
+from privacygauge.language.model import Model, Source
+from privacygauge.language.tokenizer import Encoded
+from privacygauge.language.tokens import tokens_of
+from privacygauge.runs.execute import Progress
+
+_LARGEST_ANSWER = 1 << 26
+_WAIT = 0.5
+
+
+@dataclass(frozen=True)
+class EndpointModel:
+    """A causal model behind a server, known by the server's address and by its name there."""
+
+    url: str
+    """The address below which ``/completions`` is, such as ``http://127.0.0.1:8000/v1``."""
+    name: str
+    """What the server calls the model."""
+    timeout: float = 60.0
+    """Seconds to wait for an answer."""
+    tries: int = 3
+    """How often a text is asked about, where the server does not answer or is busy."""
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            _ = parts.port
+        except ValueError:
+            usable = False
+        if not usable or parts.username or parts.query or parts.fragment:
+            raise InputError(
+                f"the address of a server must be like http://127.0.0.1:8000/v1, got {self.url!r}"
+            )
+        if not self.name:
+            raise InputError("a model behind a server needs the name that it has there")
+        if not self.timeout > 0 or self.tries < 1:
+            raise InputError("timeout must be above 0 seconds, and tries at least 1")
+
+    @cached_property
+    def source(self) -> Source:
+        """Where it is; the server says nothing about its weights, so its name stands for them."""
+        place = f"{self.url.rstrip('/')}/{self.name}"
+        return Source(place, "its server", "float32", hashlib.sha256(place.encode()).hexdigest())
+
+    def answer(self, text: str) -> Answer:
+        """Return what the server says about one text.
+
+        Raises
+        ------
+        InputError
+            One line, if it does not answer, refuses, or gives no log-probabilities of the text.
+        """
+        asked = {
+            **{"model": self.name, "prompt": text, "echo": True, "logprobs": 1},
+            # Not every server takes 0; what it writes itself is left out below.
+            **{"max_tokens": 1, "temperature": 0},
+        }
+        said = self._asked(json.dumps(asked).encode())
+        try:
+            return answer_of(said, text)
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            raise InputError(
+                f"the server at {self.url} gives no log-probabilities of a prompt's tokens: it "
+                "must take echo and logprobs for /completions, as vLLM does"
+            ) from error
+
+    def _asked(self, body: bytes) -> Mapping[str, object]:
+        told = ""
+        for attempt in range(self.tries):
+            if attempt:
+                time.sleep(_WAIT * 2 ** (attempt - 1))
+            try:
+                status, content = self._sent(body)
+            except (OSError, HTTPException) as error:
+                told = f"does not answer ({error or type(error).__name__})"
+                continue
+            if status == 200:
+                return _object(content)
+            told = f"refuses with status {status} ({_reason(content)})"
+            if status != 429 and status < 500:
+                break
+        raise InputError(f"the server at {self.url} {told}: check its address and the model's name")
+
+    def _sent(self, body: bytes) -> tuple[int, bytes]:
+        """Return status and content of an answer; no redirection is followed, no proxy asked."""
+        parts = urlsplit(self.url)
+        kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
+        connection = kind(str(parts.hostname), parts.port, timeout=self.timeout)
+        try:
+            path = f"{parts.path.rstrip('/')}/completions"
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            return answer.status, answer.read(_LARGEST_ANSWER)
+        finally:
+            connection.close()
+
+
+AnyModel = Model | EndpointModel
+"""A model that audits take."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What a server said about the tokens of one text."""
+
+    encoded: Encoded
+    """The text in the server's tokens."""
+    log_probability: Floats
+    """(t,) Of every token in nats; NaN for one that has nothing to its left."""
+
+
+def answer_of(said: Mapping[str, object], text: str) -> Answer:
+    """Return a completion with echo as tokens of `text` and their log-probabilities.
+
+    Raises
+    ------
+    KeyError, IndexError, TypeError, AttributeError, ValueError
+        If it is not one.
+    """
+    choices = said["choices"]
+    if not isinstance(choices, list):
+        raise TypeError("choices must be a list")
+    found = choices[0]["logprobs"]
+    names: list[str] = found["tokens"]
+    if len(found["token_logprobs"]) != len(names):
+        raise ValueError("every token must have a log-probability")
+    n = _n_of_prompt(said, names, text)
+    names = names[:n]
+    n = len(names)
+    logs = np.array([np.nan if x is None else float(x) for x in found["token_logprobs"][:n]])
+    if not n or np.isnan(logs[1:]).any():
+        raise ValueError("the tokens of the prompt have no log-probabilities")
+    # What stands before the text, such as <s>, is the frame.
+    front, spans = 0, _spelt(names, text)
+    if spans is None:
+        front, spans = 1, _spelt(names[1:], text)
+    if not spans:
+        raise ValueError("the tokens do not spell the text")
+    ids = np.array([zlib.crc32(name.encode("utf-8", "replace")) for name in names], np.int64)
+    where = np.array([(0, 0)] * front + spans, np.int64)
+    return Answer(Encoded(ids, np.arange(n) < front, where), logs)
+
+
+def _n_of_prompt(said: Mapping[str, object], names: Sequence[str], text: str) -> int:
+    """Return how many tokens are the prompt's; the model may have written one more."""
+    usage = said.get("usage")
+    if isinstance(usage, dict) and isinstance(usage.get("prompt_tokens"), int):
+        return int(usage["prompt_tokens"])
+    for front in (0, 1):
+        ends = np.cumsum([len(name) for name in names[front:]])
+        n = int(np.searchsorted(ends, len(text))) + 1
+        if "".join(names[front : front + n]) == text:
+            return front + n
+    return len(names) - 1
+
+
+def _spelt(names: Sequence[str], text: str) -> list[tuple[int, int]] | None:
+    """Return where every token lies in a text; None where they do not spell it.
+
+    Tokens that are parts of a letter are shown as a replacement mark, or as their bytes.
+    """
+    spans: list[tuple[int, int]] = []
+    at, skipped = 0, 0
+    for name in names:
+        if "\ufffd" in name or name.startswith("bytes:"):
+            skipped += len(name)
+            spans.append((at, min(at + 1, len(text))))
+            continue
+        begin = text.find(name, at, at + len(name) + skipped)
+        if begin < 0 or not name:
+            return None
+        at, skipped = begin + len(name), 0
+        spans.append((begin, at))
+    return spans if at == len(text) or skipped else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Answered:
+    """The answers of a server in the place of a tokenizer."""
+
+    answers: Mapping[str, Answer]
+    unknown_id: int | None = None
+
+    def encoded(self, texts: Sequence[str]) -> list[Encoded]:
+        return [self.answers[text].encoded for text in texts]
+
+
+def endpoint_energies(
+    models: Sequence[EndpointModel],
+    texts: Sequence[str],
+    unit: Unit,
+    progress: Progress | None = None,
+) -> list[Energies]:
+    """Return the energies of texts under one or two models behind servers.
+
+    Parameters
+    ----------
+    models : sequence of EndpointModel
+    texts : sequence of str
+        A text that occurs twice is asked about once.
+    unit : "token" or "word"
+        Words are taken where the models' tokens differ.
+    progress : callable, optional
+        Called with the texts done and their total, once a model.
+
+    Raises
+    ------
+    InputError
+        As in `EndpointModel.answer` and `tokens_of`.
+    """
+    once = list(dict.fromkeys(texts))
+    told: list[dict[str, Answer]] = [{} for _ in models]
+    for number, model in enumerate(models):
+        for done, text in enumerate(once):
+            if progress is not None:
+                progress(number * len(once) + done, len(models) * len(once))
+            told[number][text] = model.answer(text)
+    if progress is not None:
+        progress(len(models) * len(once), len(models) * len(once))
+    tokens, unit = tokens_of(
+        texts, [_Answered(answers) for answers in told], [sys.maxsize] * len(models), unit
+    )
+    logs = [np.concatenate([answers[text].log_probability for text in texts]) for answers in told]
+    # Of a text's first token nothing is known, where no other stands before it.
+    first = int(any(np.isnan(x[its.units >= 0]).any() for x, its in zip(logs, tokens, strict=True)))
+    found = []
+    for its, said in zip(tokens, logs, strict=True):
+        scored = causal_scored(its, first)
+        row = np.repeat(np.arange(len(its)), np.diff(scored.starts))
+        found.append(
+            Energies(
+                said[its.starts[row] + scored.position],
+                row,
+                scored.copy,
+                scored.unit,
+                scored.position,
+                its.n_units,
+                its.n_truncated,
+                its.n_unknown,
+                unit,
+            )
+        )
+    return found
+
+
+def _object(content: bytes) -> Mapping[str, object]:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _reason(content: bytes) -> str:
+    """Return the first line of what a server says about an error."""
+    said = _object(content)
+    inner = said.get("error", said)
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return (str(message or "").strip().splitlines() or ["it does not say why"])[0][:200]

@@ -1,0 +1,86 @@
+"""Models that are in memory already, such as one that was just trained."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, cast
+
+from privacygauge.errors import InputError
+from privacygauge.language.heads import check_logits, head_of
+from privacygauge.language.kinds import kind_of
+from privacygauge.language.loading import most_tokens
+from privacygauge.language.model import CausalModel, MaskedModel, Model, Source, check_vocabulary
+from privacygauge.language.precision import Precision, stored_as
+from privacygauge.language.tokenizer import tokenizer_of
+from privacygauge.language.windows import WHOLE, Windows
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+def model_of(
+    module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, *, windows: Windows = WHOLE
+) -> Model:
+    """Return a language model of transformers that is in memory, ready to be audited.
+
+    Parameters
+    ----------
+    module : transformers.PreTrainedModel
+        Masked, causal or encoder-decoder, in evaluation mode. It stays as it is and where it is,
+        and is not copied; adapters in it count.
+    tokenizer : transformers.PreTrainedTokenizerFast
+        Its tokenizer.
+    windows : Windows
+        How texts that are longer than the model reads are read.
+
+    Returns
+    -------
+    MaskedModel or CausalModel
+        For `audit_masked` or `audit_causal`, in this process.
+
+    Raises
+    ------
+    InputError
+        If the module is of another kind or in training mode, or the tokenizer is not its own.
+    """
+    name = type(module).__name__
+    encoder = bool(getattr(module.config, "is_encoder_decoder", False))
+    kind = "causal" if encoder else kind_of([name])
+    if kind is None:
+        raise InputError(f"the module must be a masked or a causal language model, got {name}")
+    if module.training:
+        raise InputError(f"the {name} must be in evaluation mode: call its eval() first")
+    own = tokenizer_of(tokenizer, "the tokenizer")
+    check_vocabulary(module, own, name)
+    source = Source(
+        name,
+        str(module.device),
+        cast(Precision, stored_as(module)),
+        _sha256(module),
+        windows,
+        stored_as(module),
+        in_memory=True,
+    )
+    limit = most_tokens(module, own.limit)
+    limit = limit if windows.context is None else min(limit, windows.context)
+    if kind == "masked":
+        if own.mask_id is None:
+            raise InputError("the tokenizer of a masked language model must have a mask token")
+        return MaskedModel(source, own, limit, module, head_of(module))
+    check_logits(module)
+    empty = tuple(own.encoded([""])[0].ids.tolist()) or (module.config.eos_token_id,)
+    return CausalModel(source, own, limit, module, empty if encoder else ())
+
+
+def _sha256(module: PreTrainedModel) -> str:
+    """Return the checksum of the weights as they are now, and of the settings."""
+    import torch
+
+    settings = json.dumps(module.config.to_dict(), sort_keys=True, default=str)
+    digest = hashlib.sha256(settings.encode())
+    for name, weights in sorted(module.state_dict().items()):
+        digest.update(f"\n{name} {weights.dtype} {tuple(weights.shape)}\n".encode())
+        flat = weights.detach().cpu().contiguous().reshape(-1)
+        digest.update(flat.view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,169 @@
+"""Texts that are longer than a model reads at once, in windows that overlap."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privacygauge.core.checks import Bools, Ints, frozen
+from privacygauge.errors import InputError
+from privacygauge.language.batches import Scored
+from privacygauge.language.tokens import Tokens
+
+Floats32 = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How a model reads texts: by default whole, in windows of as much as it can read at once."""
+
+    context: int | None = None
+    """The most tokens at once, frame included; by default as many as the model can read."""
+    stride: int | None = None
+    """By how many tokens a window begins after the one before; half a window by default. 0: of
+    longer texts the beginning is read, and no more."""
+
+    def __post_init__(self) -> None:
+        for name, least in (("context", 2), ("stride", 0)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or value < least):
+                raise InputError(f"{name} must be at least {least} tokens, got {value}")
+
+    @property
+    def cut(self) -> bool:
+        """Whether texts are cut off."""
+        return self.stride == 0
+
+
+WHOLE = Windows()
+"""Texts are read whole."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windowed:
+    """Texts as the windows in which a model reads them; a text that fits is one window."""
+
+    tokens: Tokens
+    """The windows, sorted by length, each with the key and the units of its whole text."""
+    text: Ints
+    """(w,) Which text a window is of."""
+    begin: Ints
+    """(w,) How many tokens of its text lie before a window, the frame left out."""
+    own: Bools
+    """(m,) Which tokens a window answers for: every token of a text is one window's own."""
+
+    def __post_init__(self) -> None:
+        for name in ("text", "begin", "own"):
+            object.__setattr__(self, name, frozen(np.asarray(getattr(self, name))))
+
+
+def windowed(tokens: Tokens, limit: int, stride: int | None, shared: float) -> Windowed:
+    """Return texts as windows of at most `limit` tokens, each with the text's frame around it.
+
+    Parameters
+    ----------
+    tokens : Tokens
+        Whole texts, sorted by length.
+    limit : int
+        The most tokens in a window, frame included.
+    stride : int, optional
+        By how many tokens a window begins after the one before; half a window by default.
+    shared : float
+        The share of what two windows have in common that the earlier one answers for: 1 for
+        causal models, so that every token has all the context there is to its left; 0.5 for
+        masked ones, which look to both sides.
+
+    Raises
+    ------
+    InputError
+        If the stride is not from 1 to one less than the tokens of a text in a window.
+    """
+    n = len(tokens)
+    if int(tokens.lengths.max()) <= limit:
+        return Windowed(tokens, np.arange(n), np.zeros(n, int), np.ones(len(tokens.ids), bool))
+    front, behind = tokens.frame
+    room = limit - front - behind
+    stride = _checked(stride, room, limit)
+    parts: list[tuple[int, int, Ints, Bools]] = []
+    for text in range(n):
+        size = int(tokens.lengths[text]) - front - behind
+        for begin, stop, first, last in _spans(size, room, stride, shared):
+            # The frame, then the tokens of the window.
+            here = np.r_[:front, front + begin : front + stop, front + size : front + size + behind]
+            own = (here >= front + first) & (here < front + last)
+            parts.append((text, begin, here + tokens.starts[text], own))
+    parts.sort(key=lambda part: len(part[2]))
+    texts, begins, places, owned = zip(*parts, strict=True)
+    of, where = np.array(texts), np.concatenate(places)
+    cut = Tokens(
+        tuple(tokens.keys[i] for i in texts),
+        tokens.ids[where],
+        tokens.units[where],
+        np.cumsum([0, *map(len, places)]),
+        tokens.n_units[of],
+        tokens.n_truncated[of],
+        tokens.n_unknown[of],
+        tokens.frame,
+    )
+    return Windowed(cut, of, np.array(begins), np.concatenate(owned))
+
+
+def _checked(stride: int | None, room: int, limit: int) -> int:
+    if room < 2:
+        raise InputError(
+            f"context must leave room for two tokens of a text beside its frame, got {limit}"
+        )
+    if stride is None:
+        return room // 2
+    if not 1 <= stride < room:
+        raise InputError(
+            f"stride must be from 1 to {room - 1:,} tokens where windows hold {room:,} tokens of a "
+            f"text, got {stride:,}: so every window sees a part of the one before"
+        )
+    return stride
+
+
+def _spans(n: int, room: int, stride: int, shared: float) -> list[tuple[int, int, int, int]]:
+    """Return where windows begin and stop, and where what they answer for does."""
+    n_more = max(0, -(-(n - room) // stride))
+    handed_over = int(shared * (room - stride))
+    found = []
+    for number in range(n_more + 1):
+        begin = number * stride
+        first = begin + handed_over if number else 0
+        last = begin + stride + handed_over if number < n_more else n
+        found.append((begin, min(begin + room, n), first, last))
+    return found
+
+
+def whole(
+    answers: Mapping[str, Floats32], windows: Windowed, scored: Scored
+) -> tuple[dict[str, Floats32], Scored]:
+    """Return the answers about windows as those about their texts, each token's own answer once.
+
+    Parameters
+    ----------
+    answers : mapping of str to (m,) array
+    windows : Windowed
+    scored : Scored
+        What was asked about the windows.
+
+    Returns
+    -------
+    dict of arrays, Scored
+        Text by text, copy by copy, from left to right; positions are those in the whole text.
+    """
+    window = np.repeat(np.arange(len(windows.tokens)), np.diff(scored.starts))
+    own = windows.own[windows.tokens.starts[window] + scored.position]
+    text, position = windows.text[window], scored.position + windows.begin[window]
+    order = np.lexsort((position, scored.copy, text))
+    order = order[own[order]]
+    starts = np.searchsorted(text[order], np.arange(int(windows.text.max()) + 2))
+    copy = scored.copy[order]
+    n_copies = [len(np.unique(copy[a:b])) for a, b in itertools.pairwise(starts)]
+    joined = Scored(starts, copy, position[order], scored.unit[order], np.array(n_copies))
+    return {name: values[order] for name, values in answers.items()}, joined

@@ -1,0 +1,163 @@
+"""PEFT adapters: audited as what they are, and never as their base."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from privacygauge.audits.language.models import audit_causal
+from privacygauge.errors import InputError
+from privacygauge.language.kinds import model_kind
+from privacygauge.language.likelihoods import token_log_probabilities
+from privacygauge.language.model import load_causal, load_masked
+from tests.language.tiny_models import byte_pairs, made_texts, saved
+
+peft = pytest.importorskip("peft")
+pytestmark = [
+    pytest.mark.torch,
+    # What peft asks transformers.
+    pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning"),
+]
+CLOSE = 2e-5
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Return the folders of a base, of an adapter on it with random weights, and of both merged."""
+    made = {}
+
+    def folders(kind):
+        if kind not in made:
+            place = tmp_path_factory.mktemp(kind)
+            tokenizer = byte_pairs(framed=False) if kind == "gpt2" else None
+            base = saved(place / "base", kind, tokenizer=tokenizer)
+            module = load(kind)(base).module
+            targets = ["c_attn"] if kind == "gpt2" else ["query", "dense"]
+            lora = peft.LoraConfig(
+                r=2, target_modules=targets, init_lora_weights=False, fan_in_fan_out=kind == "gpt2"
+            )
+            with_adapter = peft.get_peft_model(module, lora)
+            with_adapter.peft_config["default"].base_model_name_or_path = str(base)
+            with_adapter.save_pretrained(place / "adapter", save_embedding_layers=False)
+            shutil.copytree(base, place / "merged")
+            with_adapter.merge_and_unload().save_pretrained(place / "merged")
+            made[kind] = base, place / "adapter", place / "merged"
+        return made[kind]
+
+    return folders
+
+
+def load(kind):
+    return load_causal if kind == "gpt2" else load_masked
+
+
+@pytest.fixture
+def adapter(kept, tmp_path):
+    """Return the folder of an adapter that a test may spoil, and its base."""
+    base, adapter, _ = kept("gpt2")
+    return Path(shutil.copytree(adapter, tmp_path / "adapter")), base
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_an_adapter_gives_what_the_merged_model_gives(kept, kind, texts):
+    base, adapter, merged = kept(kind)
+    texts = [text for text in texts if " " in text]
+    assert model_kind(adapter) == ("causal" if kind == "gpt2" else "masked")
+    models = [load(kind)(path) for path in (adapter, merged, base)]
+    ours, theirs, without = (token_log_probabilities(model, texts) for model in models)
+    assert ours.log_probability == pytest.approx(theirs.log_probability, abs=CLOSE)
+    assert np.abs(ours.mean() - without.mean()).min() > 100 * CLOSE
+    assert len({model.source.weights for model in models}) == 3
+    again = pickle.loads(pickle.dumps(models[0]))  # noqa: S301
+    assert again.source == models[0].source
+    assert token_log_probabilities(again, texts).mean().tolist() == ours.mean().tolist()
+
+
+def test_the_base_is_the_reference_where_none_is_given(kept):
+    base, adapter, _ = kept("gpt2")
+    sides = made_texts(8, 3, 3), made_texts(8, 4, 3)
+    found, named = (audit_causal(adapter, reference, *sides) for reference in (None, base))
+    assert found.energies.reference.tolist() == named.energies.reference.tolist()
+    assert found.energies.target.tolist() != found.energies.reference.tolist()
+    assert found.origin.provenance["base of the target"] == "base"
+    with pytest.raises(InputError, match="target and reference are the same model"):
+        audit_causal(adapter, adapter, *sides)
+
+
+def test_where_a_base_is_looked_for(adapter, tmp_path):
+    folder, base = adapter
+    settings = json.loads((folder / "adapter_config.json").read_text())
+
+    def name(value):
+        text = json.dumps({**settings, "base_model_name_or_path": value})
+        (folder / "adapter_config.json").write_text(text)
+
+    first = load_causal(folder).source.weights
+    for elsewhere in ("someone/model", None, ""):
+        name(elsewhere)
+        with pytest.raises(InputError, match=r"whose base must be a folder .*--base \(base=\)"):
+            load_causal(folder)
+        assert load_causal(folder, base=base).source.weights == first
+    shutil.copytree(base, folder / "mine")
+    name("mine")
+    assert load_causal(folder).source.weights == first
+    with pytest.raises(InputError, match="a base goes with a PEFT adapter, but"):
+        load_causal(base, base=base)
+    with pytest.raises(InputError, match="must be a folder of this machine, got 'nowhere'"):
+        load_causal(folder, base="nowhere")
+
+
+def test_an_adapter_beside_its_base_is_refused_by_name(adapter):
+    folder, base = adapter
+    shutil.copytree(base, folder, dirs_exist_ok=True)
+    text = json.loads((folder / "adapter_config.json").read_text())
+    for named in (str(folder), "someone/model"):
+        settings = json.dumps({**text, "base_model_name_or_path": named})
+        (folder / "adapter_config.json").write_text(settings)
+        with pytest.raises(InputError, match="got a PEFT adapter: where the weights of its base"):
+            load_causal(folder)
+
+
+def test_adapters_that_cannot_be_used(adapter, kept, monkeypatch):
+    folder, _ = adapter
+    with pytest.raises(InputError, match="must hold an adapter of its base, but: "):
+        load_masked(folder, base=kept("bert")[0])
+    weights = folder / "adapter_model.safetensors"
+    import safetensors.torch
+
+    tensors = safetensors.torch.load_file(weights)
+    safetensors.torch.save_file(dict(list(tensors.items())[1:]), weights)
+    with pytest.raises(InputError, match="must hold all weights of its adapter, got some missing"):
+        load_causal(folder)
+    weights.write_bytes(b"x")
+    with pytest.raises(InputError, match="must hold an adapter of its base, but: "):
+        load_causal(folder)
+    weights.unlink()
+    (folder / "adapter_model.bin").write_text("boo")
+    with pytest.raises(InputError, match=r"as adapter_model\.safetensors, which is not there"):
+        load_causal(folder)
+    weights.write_bytes(b"x")
+    found = importlib_without("peft")
+    monkeypatch.setattr("privacygauge.language.adapters.find_spec", found)
+    with pytest.raises(InputError, match=r"pip install 'privacygauge\[peft\]'"):
+        load_causal(folder)
+    for text, told in (
+        ("{", "adapter_config.json is damaged"),
+        ("[]", "adapter_config.json is damaged"),
+        (
+            '{"num_virtual_tokens": 4, "peft_type": "PROMPT_TUNING"}',
+            "got PROMPT_TUNING, which",
+        ),
+    ):
+        (folder / "adapter_config.json").write_text(text)
+        with pytest.raises(InputError, match=told):
+            load_causal(folder)
+
+
+def importlib_without(name):
+    from importlib.util import find_spec
+
+    return lambda wanted: None if wanted == name else find_spec(wanted)

@@ -1,0 +1,256 @@
+"""Models behind a real server on this machine that speaks the completions format."""
+
+import json
+import threading
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from privacygauge.audits.language.asks import LanguageRequest, play
+from privacygauge.audits.language.models import audit_causal
+from privacygauge.audits.work import Work
+from privacygauge.errors import InputError
+from privacygauge.language import endpoints
+from privacygauge.language.causal import MIN_K, ZLIB, min_k_signal, zlib_signal
+from privacygauge.language.endpoints import EndpointModel
+from privacygauge.language.likelihoods import pair_log_probabilities, token_log_probabilities
+from tests.language.tiny_models import made_texts
+
+
+@contextmanager
+def serving(answer):
+    """Serve `answer(path, asked) -> (status, body, headers)` on this machine."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, body, headers = answer(self.path, asked)
+            content = body if isinstance(body, bytes) else json.dumps(body).encode()
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(content)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            # Who asked may have given up.
+            with suppress(BrokenPipeError):
+                self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def completion(names, logs, text, extra=True):
+    """Return the answer to a prompt: its tokens, and one that the model has written itself."""
+    names, logs = [*names, *([" and"] if extra else [])], [*logs, *([-0.5] if extra else [])]
+    offsets = np.cumsum([0, *map(len, names)])[:-1].tolist()
+    logprobs = {"tokens": names, "token_logprobs": logs, "text_offset": offsets}
+    return {"choices": [{"text": text, "logprobs": logprobs}]}
+
+
+def spoken(models, framed=False):
+    """Return a server of causal models of ours, by their names."""
+    import torch
+
+    def answer(path, asked):
+        assert path == "/v1/completions"
+        assert asked["echo"]
+        assert asked["logprobs"]
+        if asked["model"] not in models:
+            return 404, {"error": {"message": f"no model {asked['model']}\nmore"}}, {}
+        model, text = models[asked["model"]], asked["prompt"]
+        encoded = model.tokenizer.encoded([text])[0]
+        ids = torch.as_tensor(encoded.ids)
+        with torch.inference_mode():
+            logs = model.module(input_ids=ids[None]).logits[0].log_softmax(-1)
+        names = [text[a:b] for a, b in encoded.spans]
+        each = [float(logs[i - 1, ids[i]]) for i in range(1, len(ids))]
+        return 200, completion(names, [None, *each], text), {}
+
+    return answer
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(endpoints, "_WAIT", 0.001)
+
+
+@pytest.mark.torch
+def test_a_server_gives_what_the_model_gives(gpt, texts):
+    texts = [text for text in texts if " " in text]
+    here = token_log_probabilities(gpt, texts)
+    with serving(spoken({"tiny": gpt})) as url:
+        there = token_log_probabilities(EndpointModel(url, "tiny"), texts)
+    assert there.log_probability == pytest.approx(here.log_probability, abs=2e-5)
+    for name in ("text", "unit", "position", "lengths"):
+        assert getattr(there, name).tolist() == getattr(here, name).tolist()
+
+
+@pytest.mark.torch
+def test_the_audit_from_the_command_is_that_of_the_models(gpt, folders, tmp_path):
+    from privacygauge.language.model import load_causal
+
+    other = load_causal(folders("gpt2", seed=1, tokenizer=gpt_tokenizer()))
+    sides = {"members": made_texts(8, 3, 3), "nonmembers": made_texts(8, 4, 3)}
+    files = {}
+    for name, some in sides.items():
+        files[name] = str(tmp_path / f"{name}.txt")
+        (tmp_path / f"{name}.txt").write_text("\n".join(some))
+    with serving(spoken({"tuned": gpt, "base": other})) as url:
+        asked = LanguageRequest(
+            target=url, model_name="tuned", reference=url, reference_name="base", **files
+        )
+        asked = LanguageRequest.kept(asked.settled())
+        assert asked.target == url
+        asked.check(1)
+        found = play(asked, Work(tmp_path / "out" / "run"))
+        alone = audit_causal(EndpointModel(url, "tuned"), None, *sides.values())
+        with pytest.raises(InputError, match="target and reference are the same model"):
+            play(
+                LanguageRequest(target=url, model_name="tuned", reference=url, **files), Work(None)
+            )
+    names = {x.name for x in found.evaluations}
+    assert names == {"loss", "likelihood-ratio", "zlib", "min-k"}
+    expected = audit_causal(gpt, None, *sides.values())
+    assert alone.energies.target == pytest.approx(expected.energies.target, abs=1e-4)
+    assert found.origin.provenance["target"].startswith("tuned ")
+    assert not any("tokenizers differ" in note for note in found.origin.warnings)
+
+
+def gpt_tokenizer():
+    from tests.language.tiny_models import byte_pairs
+
+    return byte_pairs(framed=False)
+
+
+def test_tokens_of_a_frame_and_of_other_servers():
+    said = {
+        "the knee": (["<s>", "the", " kn", "ee"], [None, -1.0, -2.0, -3.0]),
+        "a café": (["<s>", "a", " caf", "\ufffd", "\ufffd"], [None, -1.0, -2.0, -3.0, -0.5]),
+    }
+    words = {"the knee": (["the", " knee"], [None, -4.0]), "a café": (["a", " café"], [None, -1.0])}
+
+    def answer(path, asked):
+        names, logs = (said if asked["model"] == "a" else words)[asked["prompt"]]
+        body = completion(names, logs, asked["prompt"])
+        # Some servers count.
+        return 200, body | {"usage": {"prompt_tokens": len(names)}}, {}
+
+    with serving(answer) as url:
+        alone = token_log_probabilities(EndpointModel(url, "a"), ["the knee", "a café"])
+        assert alone.log_probability.tolist() == [-1, -2, -3, -1, -2, -3, -0.5]
+        assert alone.lengths.tolist() == [3, 4]
+        pair = pair_log_probabilities(
+            EndpointModel(url, "a"), EndpointModel(url, "b"), ["the knee", "a café", "the knee"]
+        )
+    # The second knows nothing of a first word, so it is left out of both.
+    assert pair.target.units == "word"
+    assert pair.target.mean().tolist() == [5.0, 5.5, 5.0]
+    assert pair.reference.mean().tolist() == [4.0, 1.0, 4.0]
+    assert zlib_signal(alone, ["the knee", "a café"]).shape == min_k_signal(alone).shape == (2,)
+    assert (ZLIB, MIN_K) == ("zlib", "min-k")
+
+
+def test_a_busy_server_is_asked_again_and_a_redirection_is_not_followed(quick):
+    asked = []
+
+    def busy(path, body):
+        asked.append(path)
+        if len(asked) < 3:
+            return 503, {"error": "busy"}, {}
+        return 200, completion(["a", " b"], [None, -1.0], "a b"), {}
+
+    with serving(busy) as url:
+        found = EndpointModel(url, "x").answer("a b")
+        assert found.log_probability[1:].tolist() == [-1.0]
+        assert len(asked) == 3
+        asked.clear()
+        with pytest.raises(InputError, match=r"refuses with status 503 \(busy\): check"):
+            EndpointModel(url, "x", tries=2).answer("a b")
+        assert len(asked) == 2
+        asked.clear()
+        away = lambda path, body: (307, b"", {"Location": f"{url}/completions"})  # noqa: E731
+        with serving(away) as other, pytest.raises(InputError, match="refuses with status 307"):
+            EndpointModel(other, "x").answer("a b")
+        assert asked == []
+    with pytest.raises(InputError, match="does not answer"):
+        EndpointModel(url, "x").answer("a b")
+
+
+def test_a_silent_server_is_given_up(quick):
+    free = threading.Event()
+
+    def silent(path, body):
+        free.wait(5)
+        return 200, b"{}", {}
+
+    with serving(silent) as url:
+        with pytest.raises(InputError, match=r"does not answer \(timed out\)"):
+            EndpointModel(url, "x", timeout=0.05, tries=2).answer("a b")
+        free.set()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"no json",
+        [],
+        {},
+        {"choices": []},
+        {"choices": [{"text": "a b", "logprobs": None}]},
+        {"choices": 3},
+        completion([], [], "a b", extra=False),
+        completion(["x"], [None], "a b", extra=False),
+        completion(["a", " b"], [None, None], "a b"),
+        completion(["a", " b"], [-1.0], "a b"),
+        {"choices": [{"logprobs": 3}]},
+        completion(["a", " c"], [None, -1.0], "a b", extra=False),
+    ],
+)
+def test_other_answers_are_one_line(body):
+    with (
+        serving(lambda path, asked: (200, body, {})) as url,
+        pytest.raises(InputError, match="gives no log-probabilities of a prompt's tokens"),
+    ):
+        EndpointModel(url, "x").answer("a b")
+
+
+def test_what_a_server_refuses_is_told_in_its_words():
+    refusal = {"error": {"message": "the prompt is too long\nsecond line"}}
+    with (
+        serving(lambda path, asked: (400, refusal, {})) as url,
+        pytest.raises(InputError, match=r"status 400 \(the prompt is too long\): check"),
+    ):
+        EndpointModel(url, "x").answer("a b")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["127.0.0.1:8000", "file:///etc/passwd", "http://", "http://a:b@c/v1", "http://h:x/v1",
+     "http://h/v1?key=1"],
+)  # fmt: skip
+def test_addresses(url):
+    with pytest.raises(InputError, match="the address of a server must be like http"):
+        EndpointModel(url, "x")
+
+
+def test_what_goes_with_a_server(tmp_path):
+    given = {"members": "a.txt", "nonmembers": "b.txt"}
+    url = "http://127.0.0.1:1/v1"
+    for change, told in (
+        ({"target": url}, "--target URL needs --model-name"),
+        ({"target": url, "model_name": "x", "reference": "dir"}, "--reference must be the URL"),
+        ({"target": "dir", "model_name": "x"}, "--model-name goes with --target URL"),
+    ):
+        with pytest.raises(InputError, match=told):
+            _ = LanguageRequest(**change, **given).models
