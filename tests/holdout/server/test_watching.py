@@ -31,6 +31,7 @@ def watched(folder, history, *, keep, labels, throttle=0):
     return board, alerts, refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "keep", "labels"),
     [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
