@@ -445,6 +445,34 @@ def watch(
 
 
 @app.command()
+def merge(
+    name: Name,
+    other: Annotated[
+        str, typer.Argument(metavar="OTHER", help="The account that ends.", show_default=False)
+    ],
+    labels: Annotated[Path, typer.Option("--labels", metavar="FILE", help="The hidden labels.")],
+    reason: Reason,
+    database: Database = "leaderboard.sqlite",
+) -> None:
+    """Make OTHER a part of account NAME: the guard is replayed as for one account.
+
+    Example: privacygauge holdout serve merge alice alice2 --labels labels.npy --reason "one team"
+    """
+    _connected(database).dispose()
+    from privacygauge.holdout.server import open_board
+    from privacygauge.holdout.server.hidden import read_hidden
+    from privacygauge.holdout.server.merging import merge_accounts
+
+    board = open_board(database, read_hidden(labels)[0])
+    try:
+        found = merge_accounts(board, name, other, reason)
+    finally:
+        board.close()
+    best = "no score" if found.best is None else f"the score {found.best:.6g}"
+    print(f"{name}: {found.submissions:,} submissions, {best}")
+
+
+@app.command()
 def rescore(
     new: Annotated[
         str, typer.Argument(metavar="NEW", help="The new database.", show_default=False)

@@ -9,6 +9,7 @@ import pytest
 
 from privacygauge.holdout.server import open_board
 from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.bodies import CSV, NPY
 from privacygauge.holdout.server.running import JsonLines
 from privacygauge.holdout.server.web import Rates, application
 from tests.holdout.server.serving import bearer
@@ -47,7 +48,8 @@ def test_fuzzed(watched, signed, mode, caplog):
         assert not any(str(label) in told for label in SECRET)
         # What is added to an address or a head is ignored, and any bytes are no npy file.
         excluded = [negative_data_rejection]
-        if case.media_type == "application/octet-stream":
+        # Nor does any text have every id, or any number belong to a submission.
+        if case.media_type in (NPY, CSV) or case.path == "/account/finals":
             excluded.append(positive_data_acceptance)
         case.validate_response(answer, headers=head, excluded_checks=excluded)
 

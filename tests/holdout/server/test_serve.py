@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +18,11 @@ from privacygauge.holdout.guards import guard_named
 from privacygauge.holdout.history.reading import read_history
 from privacygauge.holdout.oracle import Budget
 from privacygauge.holdout.server import extra, open_board
+from privacygauge.holdout.server.accounts import add_account
+from privacygauge.holdout.server.database import connect
 from privacygauge.holdout.server.running import address, listening
 from privacygauge.holdout.server.standings import standings
-from tests.holdout.server.serving import labels_of
+from tests.holdout.server.serving import labels_of, served
 
 TRUTH = labels_of(0, 60, 3)
 
@@ -177,3 +180,48 @@ def test_a_missing_extra(run, monkeypatch):
         run("--labels", "labels.npy")
     with pytest.raises(InputError, match="needs fastapi"):
         open_board("board.sqlite", TRUTH, budget=Budget())
+
+
+def test_a_contest_from_the_command_line(run, monkeypatch):
+    truth = np.tile([0, 1], 40)
+    rows = "".join(f"p{i},{label}\n" for i, label in enumerate(truth))
+    Path("labels.csv").write_text(f"id,label\n{rows}")
+    Path("rules.txt").write_text("Be fair.\n")
+    board = open_board("leaderboard.sqlite", truth, guard="exact", public=0.5, metric="f1")
+    names = dict(line.split("\t") for line in run("account", "ann", "bea").splitlines())
+    assert list(names) == ["ann", "bea"]
+    assert len(set(run("invite", "3").split())) == 3
+    run("contest", "--title", "Autumn", "--rules", "rules.txt", "--per-day", "9", "--finals", "2")
+    run("phase", "main", "--opens", "2020-01-01", "--closes", "2999-01-01")
+    for name in names:
+        board.submit(name, truth)
+    assert run("watch", "--once") == ""
+    said = run("merge", "ann", "bea", "--labels", "labels.csv", "--reason", "one team")
+    assert said == "ann: 2 submissions, the score 1\n"
+    (row,) = json.loads(run("results", "--json", "-"))
+    assert (row["account"], row["private"], row["difference"]) == ("ann", 1.0, 0.0)
+    lines = [json.loads(line) for line in run("export", "-", "--exact").splitlines()]
+    assert [(x["account"], x["metric"], x["exact"]) for x in lines] == [("ann", "f1", 1.0)] * 2
+    now = standings(board)
+    assert (now.title, now.rules, now.per_day, now.finals) == ("Autumn", "Be fair.\n", 9, 2)
+    board.close()
+
+
+@pytest.mark.slow
+def test_a_server_of_another_metric_takes_csv(tmp_path):
+    truth = np.random.default_rng(0).uniform(0, 10, 50)
+    names = [f"{i:03}" for i in range(50)]
+    rows = "".join(f"{a},{b}\n" for a, b in zip(names, truth, strict=True))
+    (tmp_path / "labels.csv").write_text(f"id,y\n{rows}")
+    file = str(tmp_path / "board.sqlite")
+    arguments = ("--labels", str(tmp_path / "labels.csv"), "--database", file)
+    with served(*arguments, "--metric", "rmse:0:10", "--guard", "exact", "--total", "9") as server:
+        engine = connect(file)
+        token = add_account(engine, "ann")
+        engine.dispose()
+        text = "\n".join(["id,y", *(f"{a},5" for a in reversed(names))])
+        head = {"Authorization": f"Bearer {token}", "Content-Type": "text/csv"}
+        request = urllib.request.Request(f"{server.url}/submissions", text.encode(), head)
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            score = json.load(answer)["score"]
+    assert score == round((1 - np.sqrt(((truth - 5) ** 2).mean()) / 10) * 50) / 50

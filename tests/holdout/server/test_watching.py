@@ -31,6 +31,7 @@ def watched(folder, history, *, keep, labels, throttle=0):
     return board, alerts, refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("attack", "keep", "labels"),
     [("nb", False, False), ("scan", False, False), ("top-2", True, False), ("flips", True, True)],
@@ -53,14 +54,14 @@ def test_an_attack_is_stopped_on_its_way(tmp_path, attack, keep, labels):
 @pytest.mark.slow
 def test_honest_contests_are_watched_without_an_alert(tmp_path):
     found = 0
-    for i in range(times(40)):
+    for i in range(times(24)):
         folder = tmp_path / str(i)
         folder.mkdir()
         history = honest_history(RNG(i), n=200, m=2, teams=4, submissions=12)
         board, alerts, _ = watched(folder, history, keep=True, labels=True)
         found += bool(alerts)
         board.close()
-    assert found <= times(40) * 0.05
+    assert found <= times(24) * 0.05
 
 
 def test_looks_are_few_and_share_the_level(tmp_path):

@@ -19,6 +19,8 @@ _WINDOW, _FEWEST = 40, 12
 """Submissions of the account around one that it is compared with, and the fewest."""
 _CONTESTED, _WRONG = 100, 30
 """Points on which those disagree, and of these where their majority is wrong: the fewest."""
+_MOST = 0.4
+"""Of all points: what changes more of them has no base, and is found as random."""
 _QUARTER = 0.25
 _POOLED = 1.0
 """Standard deviations, for the mean over an account's submissions: of 12 it has one of 0.3."""
@@ -72,7 +74,10 @@ def _compared(rows: Answers, place: int, labels: Ints) -> _Compared | None:
     size, wrong = int(contested.sum()), base != labels
     if size < _CONTESTED or np.count_nonzero(wrong & contested) < _WRONG:
         return None
-    changed = (rows[place] != base)[contested]
+    off = rows[place] != base
+    if off.mean() > _MOST:
+        return None
+    changed = off[contested]
     d = int(changed.sum())
     values = np.stack([changes[contested], wrong[contested]]).astype(np.float64)
     # Sums over d of so many points, drawn without replacement.

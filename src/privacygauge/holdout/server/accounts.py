@@ -85,6 +85,12 @@ def find_account(connection: Connection, name: str) -> RowMapping | None:
     return connection.execute(query).mappings().one_or_none()
 
 
+def owned_by(connection: Connection, account_id: int) -> list[int]:
+    """Return an account's id, and those of the accounts that were merged into it."""
+    query = select(ACCOUNT.c.id).where(ACCOUNT.c.merged_into == account_id)
+    return [account_id, *connection.execute(query).scalars()]
+
+
 def known_account(connection: Connection, name: str) -> RowMapping:
     """Return the row of an account that has to exist."""
     row = find_account(connection, checked_name(name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, func, insert, select, update
 
 from privacygauge.errors import InputError
 from privacygauge.holdout.server.accounts import known_account
@@ -50,8 +50,7 @@ def action_rows(engine: Engine) -> list[dict[str, object]]:
 
 
 def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
-    if not 1 <= len(reason) <= _LONGEST or not reason.isprintable():
-        raise InputError(f"reason must be 1 to {_LONGEST} printable characters, got {reason!a:.80}")
+    checked_reason(reason)
     with writing(engine) as connection:
         # Its lock also keeps two actions from taking the same number.
         board_row(connection)
@@ -60,17 +59,30 @@ def _act(engine: Engine, name: str, kind: str, reason: str) -> None:
         if account["hidden"] == (kind == HIDE) and not throttled:
             state = "hidden" if account["hidden"] else "shown"
             raise InputError(f"the account {name} is {state} already")
-        last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
-        row = {
-            "number": last + 1,
-            "time": datetime.now(UTC).isoformat(timespec="microseconds"),
-            "kind": kind,
-            "account_id": account["id"],
-            "reason": reason,
-        }
-        connection.execute(insert(ACTION).values(row))
+        if account["merged_into"] is not None:
+            raise InputError(f"the account {name} is a part of another one: name that")
+        write_action(connection, kind, account["id"], reason)
         hidden = update(ACCOUNT).where(ACCOUNT.c.id == account["id"])
         values: dict[str, object] = {"hidden": kind == HIDE}
         if kind == SHOW:
             values["per_day"] = None
         connection.execute(hidden.values(values))
+
+
+def checked_reason(reason: str) -> None:
+    """Raise where a reason is empty, too long, or not printable."""
+    if not 1 <= len(reason) <= _LONGEST or not reason.isprintable():
+        raise InputError(f"reason must be 1 to {_LONGEST} printable characters, got {reason!a:.80}")
+
+
+def write_action(connection: Connection, kind: str, account_id: int, reason: str) -> None:
+    """Add a row, within a transaction that has locked the board's row."""
+    last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
+    row = {
+        "number": last + 1,
+        "time": datetime.now(UTC).isoformat(timespec="microseconds"),
+        "kind": kind,
+        "account_id": account_id,
+        "reason": reason,
+    }
+    connection.execute(insert(ACTION).values(row))

@@ -141,7 +141,7 @@ class Board:
         """
         _check_key(key)
         sent = self._checked(labels)
-        marked = self.holdout.marked(self._part(sent, private=False), claimed)
+        marked = self.holdout.marked(self.part(sent, private=False), claimed)
         digest = hashlib.sha256(content(sent)).hexdigest()
         with self.turn, writing(self.engine) as connection:
             board = _row(connection)
@@ -156,7 +156,7 @@ class Board:
             before, shown = self._remembered(connection, board, held, account)
             score, after = self.guard.answer(marked, before)
             number = board["used"] + 1
-            own = _about_this(before, after)
+            own = about_this(before, after)
             stays = max(shown, 0) if after.shown is not None else 0
             about = number if own else stays
             receipt = Receipt(number, time or now(), account, float(score), about or None, digest)
@@ -206,7 +206,8 @@ class Board:
     def _checked(self, labels: ArrayLike) -> Values:
         return self.holdout.metric.submission(labels, self.n, self.holdout.n_classes)
 
-    def _part(self, sent: Values, *, private: bool) -> Values:
+    def part(self, sent: Values, *, private: bool) -> Values:
+        """Return what a checked submission says of the points for the end, or of the others."""
         return sent if self.public is None else sent[self.public != private]
 
     def _exact(self, sent: Values, marked: Marked) -> dict[str, float | None]:
@@ -214,7 +215,7 @@ class Board:
         metric, hidden = self.holdout.metric, self.private
         private = None
         if hidden is not None:
-            private = metric.score(self._part(sent, private=True), hidden.labels)
+            private = metric.score(self.part(sent, private=True), hidden.labels)
         return {"public": metric.score(marked.labels, marked.truth), "private": private}
 
     def _left(self, board: RowMapping, holder: RowMapping) -> Left:
@@ -352,7 +353,7 @@ def _write_state(connection: Connection, held: int, values: Mapping[str, Any], s
         connection.execute(update(STATE).where(STATE.c.holder == held).values(values))
 
 
-def _about_this(before: GuardState, after: GuardState) -> bool:
+def about_this(before: GuardState, after: GuardState) -> bool:
     """Return whether an answer is about the submission, and not about one before it or a claim.
 
     Which of the two it is follows from the answers so far, and so gives nothing further away. A

@@ -10,7 +10,12 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, Engine, RowMapping, delete, func, insert, select, update
 
 from privacygauge.errors import BudgetError, InputError
-from privacygauge.holdout.server.accounts import add_account, checked_name, known_account
+from privacygauge.holdout.server.accounts import (
+    add_account,
+    checked_name,
+    known_account,
+    owned_by,
+)
 from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.schema import (
     ACCOUNT,
@@ -26,7 +31,7 @@ _LONGEST = {"title": 200, "rules": 20_000}
 
 
 class ClosedError(BudgetError):
-    """A submission outside of the contest's dates, or one too many of a day."""
+    """Outside of the contest's dates, one too many of a day, or an invitation that is used up."""
 
 
 def describe(
@@ -109,7 +114,8 @@ def check_day(connection: Connection, board: RowMapping, holder: RowMapping, now
     if not limits:
         return
     most = min(limits)
-    today = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.time >= now[:10]
+    own = SUBMISSION.c.account_id.in_(owned_by(connection, holder["id"]))
+    today = own, SUBMISSION.c.time >= now[:10]
     made = connection.execute(select(func.count()).select_from(SUBMISSION).where(*today)).scalar()
     if made is not None and made >= most:
         raise ClosedError(
@@ -133,15 +139,17 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
 
     Raises
     ------
+    ClosedError
+        If the code is wrong or used.
     InputError
-        If the code is wrong or used, or the name is taken or breaks a rule.
+        If the name is taken or breaks a rule.
     """
     row = INVITATION.c.digest == _digest(code)
     free = update(INVITATION).where(row, INVITATION.c.account_id.is_(None))
     with reading(engine) as connection:
         found = connection.execute(select(INVITATION).where(row)).mappings().one_or_none()
     if found is None or found["account_id"] is not None:
-        raise InputError("the invitation is wrong, or was used: ask the board's owner")
+        raise ClosedError("the invitation is wrong, or was used: ask the board's owner")
     token = add_account(engine, name)
     with writing(engine) as connection:
         account = known_account(connection, name)["id"]
@@ -149,7 +157,7 @@ def sign_up(engine: Engine, code: str, name: str) -> str:
             return token
         # Two at the same time with one code: the later account goes again.
         connection.execute(delete(ACCOUNT).where(ACCOUNT.c.id == account))
-    raise InputError("the invitation is wrong, or was used: ask the board's owner")
+    raise ClosedError("the invitation is wrong, or was used: ask the board's owner")
 
 
 def choose(engine: Engine, account: str, numbers: Sequence[int], now: str) -> list[int]:
@@ -171,7 +179,8 @@ def choose(engine: Engine, account: str, numbers: Sequence[int], now: str) -> li
             raise InputError(f"at most {most} submissions can be chosen, got {len(chosen)}")
         if ended(connection, now):
             raise ClosedError("the contest has ended: the choice stands")
-        own = SUBMISSION.c.account_id == holder["id"], SUBMISSION.c.number.in_(chosen)
+        of = owned_by(connection, holder["id"])
+        own = SUBMISSION.c.account_id.in_(of), SUBMISSION.c.number.in_(chosen)
         found = set(connection.execute(select(SUBMISSION.c.number).where(*own)).scalars())
         if missing := [number for number in chosen if number not in found]:
             raise InputError(f"submission {missing[0]} is not one of {account}: see its receipts")

@@ -179,7 +179,8 @@ def _make_tables(connection: Connection) -> None:
 def _bring_up(connection: Connection, version: int) -> None:
     """Add the tables and columns that a database of an older version lacks."""
     schema.METADATA.create_all(connection)
-    for added in (schema.ACCOUNT.c.per_day, *(schema.BOARD.c[x] for x in schema.ADDED[version])):
+    board = (schema.BOARD.c[name] for name in schema.ADDED[version])
+    for added in (schema.ACCOUNT.c.per_day, schema.ACCOUNT.c.merged_into, *board):
         column = CreateColumn(added).compile(dialect=connection.dialect)
         connection.exec_driver_sql(f"ALTER TABLE {added.table.name} ADD COLUMN {column}")
     connection.execute(update(schema.SCHEMA).values(version=schema.VERSION))

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm, spearmanr
-from sqlalchemy import Connection, Engine, RowMapping, false, select
+from sqlalchemy import Connection, Engine, RowMapping, false, literal, select
 
 from privacygauge.core.estimate import Estimate
 from privacygauge.errors import InputError
 from privacygauge.evaluate.rates import less, wilson
 from privacygauge.evaluate.slices import holm
+from privacygauge.holdout.server.accounts import owned_by
 from privacygauge.holdout.server.database import reading
 from privacygauge.holdout.server.schema import ACCOUNT, BOARD, EXACT, FINAL, SUBMISSION
 
@@ -140,9 +141,7 @@ def _judged(connection: Connection) -> list[RowMapping]:
     for team in connection.execute(teams).mappings().all():
         numbers = chosen.get(team["id"]) or [_shown_or_last(connection, team)]
         query = (
-            select(EXACT, ACCOUNT.c.name)
-            .join(SUBMISSION, SUBMISSION.c.number == EXACT.c.number)
-            .join(ACCOUNT)
+            select(EXACT, literal(team["name"]).label("name"))
             .where(EXACT.c.number.in_(numbers))
             .order_by(EXACT.c.private.desc(), EXACT.c.number)
         )
@@ -157,7 +156,8 @@ def _wilson(value: float, n: int, level: float) -> Estimate:
 def _shown_or_last(connection: Connection, team: RowMapping) -> int:
     if team["best_number"] is not None:
         return int(team["best_number"])
-    last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id == team["id"])
+    of = owned_by(connection, team["id"])
+    last = select(SUBMISSION.c.number).where(SUBMISSION.c.account_id.in_(of))
     return int(connection.execute(last.order_by(SUBMISSION.c.number.desc())).scalars().first() or 0)
 
 

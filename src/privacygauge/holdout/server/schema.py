@@ -74,6 +74,7 @@ ACCOUNT = Table(
     Column("best_number", Integer),
     Column("hidden", Boolean, nullable=False, default=False),
     Column("per_day", Integer),
+    Column("merged_into", Integer),
 )
 """Who may submit. `best` is the highest answer that was about a submission of this account."""
 
@@ -175,7 +176,7 @@ ADDED = {
         "looked_at",
     )
 }
-"""Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks ``per_day``."""
+"""Columns of `BOARD` that a database of an older version lacks; `ACCOUNT` lacks its last two."""
 
 _REFUSED = "submissions are only ever added"
 _REFUSED_ACTION = "actions are only ever added"

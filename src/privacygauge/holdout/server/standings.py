@@ -160,7 +160,15 @@ def log(engine: Engine) -> Iterator[Receipt]:
     InputError
         If the database holds no board.
     """
-    query = select(SUBMISSION, ACCOUNT.c.name).join(ACCOUNT).order_by(SUBMISSION.c.number)
+    into = ACCOUNT.alias()
+    # One team under one name, also where it had two accounts for a while.
+    name = func.coalesce(into.c.name, ACCOUNT.c.name).label("name")
+    query = (
+        select(SUBMISSION, name)
+        .join(ACCOUNT, ACCOUNT.c.id == SUBMISSION.c.account_id)
+        .outerjoin(into, into.c.id == ACCOUNT.c.merged_into)
+        .order_by(SUBMISSION.c.number)
+    )
     with reading(engine) as connection:
         _boards(connection, engine)
         rows = connection.execution_options(yield_per=1_000).execute(query).mappings()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sqlalchemy import Engine, RowMapping, func, insert, select, update
+from sqlalchemy import Engine, RowMapping, select, update
 
 from privacygauge.core import checks
 from privacygauge.core.seeds import stream
@@ -17,7 +17,8 @@ from privacygauge.holdout.history.detectors import detector_named
 from privacygauge.holdout.history.inspection import inspect
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.holdout.metrics import metric_named
-from privacygauge.holdout.server.board import now, unpacked
+from privacygauge.holdout.server.actions import write_action
+from privacygauge.holdout.server.board import unpacked
 from privacygauge.holdout.server.database import board_row, reading, writing
 from privacygauge.holdout.server.opening import public_of
 from privacygauge.holdout.server.schema import ACCOUNT, ACTION, BOARD, EXACT, KEPT, SUBMISSION
@@ -144,9 +145,7 @@ def _raised(engine: Engine, alert: Alert, throttle: int | None) -> bool:
         same = ACTION.c.account_id == account, ACTION.c.kind == ALERT
         if connection.execute(select(ACTION.c.number).where(*same)).first() is not None:
             return False
-        last = connection.execute(select(func.max(ACTION.c.number))).scalar() or 0
-        row = {"number": last + 1, "time": now(), "kind": ALERT, "account_id": account}
-        connection.execute(insert(ACTION).values(**row, reason=alert.reason))
+        write_action(connection, ALERT, account, alert.reason)
         if throttle is not None:
             changed = update(ACCOUNT).where(ACCOUNT.c.id == account)
             connection.execute(changed.values(per_day=throttle))

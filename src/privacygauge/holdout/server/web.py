@@ -104,7 +104,7 @@ def _add_routes(app: FastAPI, board: Board) -> None:
     app.add_api_route("/submissions", receipts, methods=["GET"], responses=signed)
     app.add_api_route("/account", account, methods=["GET"], responses=signed)
     app.add_api_route("/account/finals", finals, methods=["PUT"], responses=problems(401, 403, 422))
-    app.add_api_route("/accounts", sign_up, methods=["POST"], responses=problems(422))
+    app.add_api_route("/accounts", sign_up, methods=["POST"], responses=problems(403, 422))
     app.add_api_route("/board", shown, methods=["GET"], responses=problems())
     app.add_api_route("/health", health, methods=["GET"], responses=problems())
     app.add_api_route("/", front, methods=["GET"], response_class=HTMLResponse)

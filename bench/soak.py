@@ -1,0 +1,220 @@
+"""A scoring server under load, killed, fuzzed and flooded: three minutes, on this machine alone.
+
+A server process of the project listens at 127.0.0.1, as its owner starts it. What is checked ends
+the run with an error; what is measured is printed.
+
+    python bench/soak.py                three minutes
+    python bench/soak.py --seconds 30   the same in short
+"""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from privacygauge.holdout.server import open_board  # noqa: E402
+from privacygauge.holdout.server.accounts import add_account  # noqa: E402
+from privacygauge.holdout.server.board import Board  # noqa: E402
+from privacygauge.holdout.server.standings import log  # noqa: E402
+from tests.holdout.server.serving import (  # noqa: E402
+    Server,
+    bearer,
+    labels_of,
+    npy,
+    post,
+    post_until_answered,
+)
+
+N, M = 10_000, 10
+TRUTH = labels_of(0, N, M)
+CLIENTS, KILLED, HALF_OPEN, SLOWEST = 20, 5, 400, 15.0
+ROUTES = (
+    "/submissions",
+    "/account",
+    "/account/finals",
+    "/accounts",
+    "/board",
+    "/health",
+    "/",
+    "/x",
+)
+
+
+class Place:
+    """A database, tokens for its clients, and how a server is started for it."""
+
+    def __init__(self, folder: Path) -> None:
+        (folder / "labels.npy").write_bytes(npy(TRUTH))
+        self._arguments = (
+            *("--labels", str(folder / "labels.npy"), "--database", str(folder / "board.sqlite")),
+            *("--rate", "100000", "--address-rate", "1000000"),
+        )
+        self.board: Board = open_board(folder / "board.sqlite", TRUTH)
+        self.tokens = [add_account(self.board.engine, f"client-{i}") for i in range(CLIENTS)]
+
+    def start(self, port: int = 0) -> Server:
+        return Server(*self._arguments, port=port)
+
+
+def in_threads(work: Callable[[int], None], number: int) -> None:
+    """Call ``work(i)`` for every i at the same time; the first failure is raised."""
+    with ThreadPoolExecutor(number) as pool:
+        list(pool.map(work, range(number)))
+
+
+def load(place: Place, seconds: float) -> str:
+    """Return submissions a second, and how long they take, from clients that ask without pause."""
+    took: list[float] = []
+    server = place.start()
+    ends = time.monotonic() + seconds
+
+    def ask(i: int) -> None:
+        labels = labels_of(i, N, M)
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            status, _ = post(server.url, place.tokens[i], labels)
+            assert status == 200, status
+            took.append(time.perf_counter() - began)
+
+    try:
+        in_threads(ask, CLIENTS)
+    finally:
+        server.kill()
+    low, high = 1e3 * np.quantile(took, [0.5, 0.99])
+    rate = len(took) / seconds
+    return f"{len(took):,} submissions, {rate:.0f} a second; {low:.0f} ms, 99%: {high:.0f} ms"
+
+
+def kills(place: Place, seconds: float) -> str:
+    """Kill the server while clients submit; every key has one answer, and no number is missing."""
+    server = place.start()
+    ends, answers, killed = time.monotonic() + seconds, {}, 0
+    stopped = threading.Event()
+
+    def ask(i: int) -> None:
+        for j in range(1_000_000):
+            if stopped.is_set():
+                return
+            key = f"{i}-{j}"
+            labels = labels_of(1_000 * i + j, N, M)
+            status, receipt = post_until_answered(server.url, place.tokens[i], labels, key)
+            assert status == 200, receipt
+            answers[key] = place.tokens[i], labels, receipt
+
+    clients = threading.Thread(target=in_threads, args=(ask, KILLED))
+    clients.start()
+    while time.monotonic() < ends:
+        time.sleep(3.0)
+        server.kill()
+        server, killed = place.start(server.port), killed + 1
+    stopped.set()
+    clients.join()
+    kept = list(log(place.board.engine))
+    assert [receipt.number for receipt in kept] == list(range(1, len(kept) + 1))
+    for key, (token, labels, receipt) in list(answers.items())[-50:]:
+        assert post(server.url, token, labels, key) == (200, receipt)
+        assert vars(kept[receipt["number"] - 1]) == receipt
+    server.kill()
+    return f"{killed} kills among {len(answers):,} submissions: none lost, none answered twice"
+
+
+def fuzz(place: Place, seconds: float) -> str:
+    """Send made-up requests; none makes the server fail, and no answer is a failure's."""
+    rng, statuses = np.random.default_rng(0), []
+    server = place.start()
+    ends = time.monotonic() + seconds
+    kinds = ("application/json", "application/octet-stream", "text/csv", "text/plain")
+    bodies = (
+        b"",
+        b"[",
+        b"[1e999]",
+        b"[" * 9_999,
+        b"id,label\n0,1\n",
+        npy(TRUTH)[:200],
+        b"\xff" * 99,
+    )
+    try:
+        while time.monotonic() < ends:
+            connection = HTTPConnection("127.0.0.1", server.port, timeout=30)
+            for _ in range(20):
+                body = bodies[rng.integers(len(bodies))] + rng.bytes(int(rng.integers(0, 50)))
+                head = {"Content-Type": kinds[rng.integers(len(kinds))]}
+                if rng.random() < 0.7:
+                    head |= bearer(place.tokens[0])
+                if rng.random() < 0.3:
+                    head["Idempotency-Key"] = rng.bytes(6).hex()
+                query = (
+                    f"?{rng.choice(['after', 'number', 'claimed', 'name'])}={rng.bytes(3).hex()}"
+                )
+                path = ROUTES[rng.integers(len(ROUTES))] + (query if rng.random() < 0.5 else "")
+                with suppress(HTTPException, ConnectionError, BrokenPipeError):
+                    connection.request(
+                        str(rng.choice(["GET", "POST", "PUT", "DELETE", "HEAD"])), path, body, head
+                    )
+                    answer = connection.getresponse()
+                    answer.read()
+                    statuses.append(answer.status)
+            connection.close()
+        assert server.process.poll() is None
+        assert max(statuses) < 500, max(statuses)
+        assert post(server.url, place.tokens[0], TRUTH)[0] == 200
+    finally:
+        server.kill()
+    return f"{len(statuses):,} requests: no failure, statuses {sorted(set(statuses))}"
+
+
+def slow_heads(place: Place, seconds: float) -> str:
+    """Hold connections open with unfinished heads; others are answered meanwhile."""
+    server, waiting, took = place.start(), [], []
+    ends = time.monotonic() + seconds
+    try:
+        for _ in range(HALF_OPEN):
+            peer = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+            peer.sendall(b"GET /board HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+            waiting.append(peer)
+        while time.monotonic() < ends:
+            began = time.perf_counter()
+            status, _ = post(server.url, place.tokens[0], TRUTH)
+            assert status == 200, status
+            took.append(time.perf_counter() - began)
+            for peer in waiting:
+                with suppress(OSError):
+                    peer.sendall(b"x")
+            time.sleep(0.2)
+    finally:
+        for peer in waiting:
+            peer.close()
+        server.kill()
+    assert max(took) < SLOWEST
+    return f"{HALF_OPEN} unfinished heads: submissions answered within {1e3 * max(took):.0f} ms"
+
+
+def main() -> None:
+    """Run all four, each for a quarter of the time."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=160.0, help="for all together")
+    seconds = parser.parse_args().seconds / 4
+    with tempfile.TemporaryDirectory() as folder:
+        place = Place(Path(folder))
+        for name, work in (("load", load), ("kill -9", kills), ("fuzz", fuzz),
+                           ("slow heads", slow_heads)):  # fmt: skip
+            print(f"{name}: {work(place, seconds)}", flush=True)
+        place.board.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""Two accounts that turn out to be one team: their submissions replayed as those of one account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, RowMapping, select, update
+
+from privacygauge.errors import InputError
+from privacygauge.holdout.guards import Calibrated, Exact, Rounded
+from privacygauge.holdout.ladder import Ladder
+from privacygauge.holdout.mechanism import GuardState, Marked
+from privacygauge.holdout.server.accounts import known_account, owned_by
+from privacygauge.holdout.server.actions import checked_reason, write_action
+from privacygauge.holdout.server.board import Board, about_this, unpacked
+from privacygauge.holdout.server.database import board_row, writing
+from privacygauge.holdout.server.schema import (
+    ACCOUNT,
+    EXACT,
+    KEPT,
+    STATE,
+    SUBMISSION,
+    state_columns,
+)
+
+MERGE = "merge"
+
+
+@dataclass(frozen=True)
+class Merged:
+    """What the account that stays has now."""
+
+    submissions: int
+    """How many count as its own."""
+    before: float | None
+    """The better of the two accounts' scores on the board before."""
+    best: float | None
+    """Its score now: what one account would have been shown; None for none."""
+
+
+def merge_accounts(board: Board, name: str, other: str, reason: str) -> Merged:
+    """Return what account `name` has after `other` became a part of it.
+
+    The log stays as it is. The guard's state, the best score and the budget of `name` become what
+    they were if one account had made all submissions of both, in their order. `other` cannot
+    submit any more and is not on the board; what it was shown stays shown.
+
+    Parameters
+    ----------
+    board : Board
+        Of `server.open_board`.
+    name, other : str
+        The account that stays, and the one that becomes a part of it.
+    reason : str
+        For the log of actions.
+
+    Raises
+    ------
+    InputError
+        If they are the same, one is hidden, or an answer depends on labels that were not kept.
+    """
+    checked_reason(reason)
+    with board.turn, writing(board.engine) as connection:
+        if board_row(connection) is None:
+            raise InputError("the database holds no board any more: start the server again")
+        stays, goes = (known_account(connection, each) for each in (name, other))
+        if stays["id"] == goes["id"]:
+            raise InputError(f"an account cannot be merged with itself, got {name} twice")
+        for each in (stays, goes):
+            if each["hidden"]:
+                raise InputError(f"the account {each['name']} is hidden: show it first")
+        moved = update(ACCOUNT).where(
+            (ACCOUNT.c.id == goes["id"]) | (ACCOUNT.c.merged_into == goes["id"])
+        )
+        connection.execute(moved.values(merged_into=stays["id"]))
+        gone = {"hidden": True, "token_id": None, "token_digest": None}
+        connection.execute(update(ACCOUNT).where(ACCOUNT.c.id == goes["id"]).values(gone))
+        used = stays["used"] + goes["used"]
+        best, number = _replayed(board, connection, stays)
+        connection.execute(
+            update(ACCOUNT)
+            .where(ACCOUNT.c.id == stays["id"])
+            .values(used=used, best=best, best_number=number)
+        )
+        write_action(connection, MERGE, goes["id"], f"into {name}: {reason}")
+    shown = [each["best"] for each in (stays, goes) if each["best"] is not None]
+    return Merged(used, max(shown, default=None), best)
+
+
+def _replayed(
+    board: Board, connection: Connection, stays: RowMapping
+) -> tuple[float | None, int | None]:
+    """Return the best score of one account's replay and its submission; its state is written."""
+    apart = board.scope == "account"
+    held = int(stays["id"])
+    row = connection.execute(select(STATE).where(STATE.c.holder == held)).mappings().first()
+    key = bytes(row["state_key"]) if row else _key(board, connection)
+    state, about = board.guard.start(key), 0
+    best: tuple[float | None, int | None] = None, None
+    for each, marked in _submissions(board, connection, held, apart):
+        answer, own = each["score"], each["about"] == each["number"]
+        if apart:
+            before = state
+            answer, state = board.guard.answer(marked, before)
+            own = about_this(before, state)
+            stays_shown = about if state.shown is not None else 0
+            about = int(each["number"]) if own else stays_shown
+        if own and (best[0] is None or answer > best[0]):
+            best = float(answer), int(each["number"])
+    if apart:
+        _write(connection, held, state, about, new=row is None)
+    return best
+
+
+def _submissions(
+    board: Board, connection: Connection, held: int, replayed: bool
+) -> Iterator[tuple[RowMapping, Marked]]:
+    """Return an account's submissions in order, beside the truth where they are replayed."""
+    by_score = isinstance(board.guard, Exact | Rounded | Calibrated | Ladder)
+    query = (
+        select(SUBMISSION, EXACT.c.public, KEPT.c.content)
+        .outerjoin(EXACT, EXACT.c.number == SUBMISSION.c.number)
+        .outerjoin(KEPT, KEPT.c.number == SUBMISSION.c.number)
+        .where(SUBMISSION.c.account_id.in_(owned_by(connection, held)))
+        .order_by(SUBMISSION.c.number)
+    )
+    hidden = board.holdout
+    n, m = len(hidden), hidden.n_classes
+    for row in connection.execute(query).mappings().all():
+        if row["content"] is not None:
+            sent = unpacked(bytes(row["content"]), board.n, m, hidden.metric.form)
+            yield row, hidden.marked(board.part(sent, private=False), row["claimed"])
+        elif not replayed:
+            yield row, Marked(0, n, m)
+        elif by_score and row["public"] is not None:
+            yield row, Marked(round(row["public"] * n), n, m, row["claimed"])
+        else:
+            raise InputError(
+                f"submission {row['number']} was not kept, and the guard {board.guard.name} "
+                "answers by its labels: hide one of the accounts instead"
+            )
+
+
+def _key(board: Board, connection: Connection) -> bytes:
+    row = board_row(connection)
+    assert row is not None
+    return bytes(row["state_key"])
+
+
+def _write(connection: Connection, held: int, state: GuardState, about: int, *, new: bool) -> None:
+    values = {"about": about, **state_columns(state)}
+    if new:
+        connection.execute(STATE.insert().values(holder=held, **values))
+    else:
+        connection.execute(update(STATE).where(STATE.c.holder == held).values(values))

@@ -1,0 +1,114 @@
+"""Merged accounts: the board, the guard and the budget as if one account had made everything."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from privacygauge.errors import BudgetError, InputError
+from privacygauge.holdout.oracle import Budget
+from privacygauge.holdout.server import contest, open_board
+from privacygauge.holdout.server.accounts import account_of_token, add_account
+from privacygauge.holdout.server.actions import action_rows, hide_account, show_account
+from privacygauge.holdout.server.board import now
+from privacygauge.holdout.server.ending import ending
+from privacygauge.holdout.server.merging import merge_accounts
+from privacygauge.holdout.server.schema import STATE
+from privacygauge.holdout.server.standings import log, standings
+from tests.holdout.server.serving import labels_of
+
+N, M = 60, 2
+KEY = "00112233445566778899aabbccddeeff"
+TRUTH = labels_of(0, N, M)
+
+
+def filled(file, guard, turns, *, keep=True, scope="account", **options):
+    """Return a board after submissions by the accounts in `turns`, made in this order."""
+    board = open_board(file, TRUTH, guard=guard, keep=keep, scope=scope, **options)
+    # The noise of both boards has to be the same one.
+    with board.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "UPDATE board SET state_key = x'00112233445566778899aabbccddeeff'"
+        )
+    for name in dict.fromkeys((*turns, "third")):
+        board.admit(name)
+    rng = np.random.default_rng(3)
+    for turn, name in enumerate((*turns, "third")):
+        right = rng.random(N) < 0.3 + 0.05 * turn
+        board.submit(name, np.where(right, TRUTH, rng.integers(0, M, N)), claimed=0.5)
+    return board
+
+
+def remembered(board, name):
+    """Return what the guard remembers of an account, and its place."""
+    (place,) = [each for each in standings(board).places if each.account == name]
+    with board.engine.connect() as connection:
+        rows = connection.execute(select(STATE).order_by(STATE.c.holder)).all()
+    return place, tuple(rows[0])[1:]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+@pytest.mark.parametrize(
+    "guard",
+    ["exact", "round:2", "calibrated", "noise:0.05", "ladder", "ladder:0.05", "thresholdout:0.04"],
+)
+def test_it_is_as_if_one_account_had_submitted_all(tmp_path, guard, keep):
+    turns = ("ann", "bea", "bea", "ann", "bea", "ann")
+    two = filled(tmp_path / "two.sqlite", guard, turns, keep=keep)
+    one = filled(tmp_path / "one.sqlite", guard, ("ann",) * 6, keep=keep)
+    before = [receipt.score for receipt in log(two.engine)]
+    if not keep and guard in ("noise:0.05", "ladder", "thresholdout:0.04"):
+        with pytest.raises(InputError, match="submission 1 was not kept, and the guard"):
+            merge_accounts(two, "ann", "bea", "one team")
+        assert [place.account for place in standings(two).places if place.account == "bea"]
+    else:
+        found = merge_accounts(two, "ann", "bea", "one team")
+        assert found.submissions == 6
+        assert remembered(two, "ann") == remembered(one, "ann")
+        again = np.random.default_rng(9).integers(0, M, N)
+        assert two.submit("ann", again).score == one.submit("ann", again).score
+        assert [receipt.score for receipt in log(two.engine)][:-1] == before
+        names = [receipt.account for receipt in log(two.engine)]
+        assert names == ["ann"] * 6 + ["third", "ann"]
+        (row,) = action_rows(two.engine)
+        assert (row["action"], row["account"], row["reason"]) == ("merge", "bea",
+                                                                  "into ann: one team")  # fmt: skip
+    for board in (one, two):
+        board.close()
+
+
+def test_one_state_for_all_stays_as_it_was(tmp_path):
+    board = filled(tmp_path / "b.sqlite", "ladder:0.05", ("ann", "bea"), scope="board", keep=False)
+    best = max(place.score or 0 for place in standings(board).places[:2])
+    found = merge_accounts(board, "bea", "ann", "one team")
+    assert (found.best, found.submissions) == (best, 2)
+    board.close()
+
+
+def test_the_account_that_ends_is_gone_and_its_submissions_are_the_others(tmp_path):
+    budget = Budget(per_account=4)
+    board = filled(tmp_path / "b.sqlite", "exact", ("ann", "bea", "bea"), budget=budget, public=0.5)
+    token = add_account(board.engine, "cat")
+    merge_accounts(board, "ann", "bea", "one team")
+    merge_accounts(board, "cat", "ann", "the same team")
+    assert account_of_token(board.engine, token) == "cat"
+    assert {place.account for place in standings(board).places} == {"third", "cat"}
+    assert contest.choose(board.engine, "cat", [2], now()) == [2]
+    assert {each.account: each.submission for each in ending(board.engine).results}["cat"] == 2
+    with pytest.raises(BudgetError, match="bea was taken off this board"):
+        board.submit("bea", TRUTH)
+    board.submit("cat", TRUTH)
+    with pytest.raises(BudgetError, match="the budget of cat is used up: 4 of 4"):
+        board.submit("cat", TRUTH)
+    for call, says in [
+        (lambda: merge_accounts(board, "cat", "cat", "why"), "cannot be merged with itself"),
+        (lambda: merge_accounts(board, "cat", "bea", "why"), "the account bea is hidden"),
+        (lambda: merge_accounts(board, "cat", "dan", "why"), "there is no account dan"),
+        (lambda: merge_accounts(board, "cat", "third", ""), "reason must be 1 to 500"),
+        (lambda: show_account(board.engine, "bea", "why"), "bea is a part of another one"),
+    ]:
+        with pytest.raises(InputError, match=says):
+            call()
+    hide_account(board.engine, "third", "left")
+    board.close()
