@@ -120,7 +120,7 @@ def test_the_audit_from_the_command_is_that_of_the_models(gpt, folders, tmp_path
                 LanguageRequest(target=url, model_name="tuned", reference=url, **files), Work(None)
             )
     names = {x.name for x in found.evaluations}
-    assert names == {"loss", "likelihood-ratio", "zlib", "min-k"}
+    assert names == {"loss", "likelihood-ratio", "zlib", "min-k", "wbc"}
     expected = audit_causal(gpt, None, *sides.values())
     assert alone.energies.target == pytest.approx(expected.energies.target, abs=1e-4)
     assert found.origin.provenance["target"].startswith("tuned ")

@@ -84,7 +84,9 @@ def test_a_unit_is_wrong_where_any_of_its_tokens_is():
     from privacygauge.language.energies import Energies
 
     ours, theirs = (
-        Energies(x, text, np.zeros(4, int), unit, place, size - [1, 0], none, none, "word", more)
+        Energies(
+            x, text, np.zeros(4, int), unit, place, size - [1, 0], none, none, "word", further=more
+        )
         for x, more in zip(told, (highest, {}), strict=True)
     )
     found = differences(ours, theirs)

@@ -145,9 +145,11 @@ def further_of(target: Energies, texts: Sequence[str], share: float = SHARE) -> 
     dict of str to ndarray
         ``zlib``, ``min-k`` and ``min-k++``: higher means more likely a member.
     """
-    found = {ZLIB: zlib_signal(target, texts), MIN_K: min_k_signal(target, share)}
-    # What else it might have said, a model behind a server does not tell.
-    return {**found, MIN_K_PLUS: min_k_plus_signal(target, share)} if target.further else found
+    return {
+        ZLIB: zlib_signal(target, texts),
+        MIN_K: min_k_signal(target, share),
+        MIN_K_PLUS: min_k_plus_signal(target, share),
+    }
 
 
 def _mean_of_lowest(energies: Energies, values: Floats, share: float) -> Floats:

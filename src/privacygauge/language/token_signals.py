@@ -9,7 +9,15 @@ import numpy as np
 
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Skipped
-from privacygauge.language.causal import further_of, loss_signal, ratio_signal
+from privacygauge.language.causal import (
+    MIN_K,
+    ZLIB,
+    further_of,
+    loss_signal,
+    min_k_signal,
+    ratio_signal,
+    zlib_signal,
+)
 from privacygauge.language.comparisons import (
     BY_LENGTH,
     EZ,
@@ -54,9 +62,14 @@ def signals_alone(side: SideTokens) -> dict[str, Floats]:
     Returns
     -------
     dict of str to ndarray
-        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``.
+        ``zlib``, ``min-k`` and ``min-k++``; with a reference ``ez-mia`` and ``wbc``. Without
+        ``min-k++`` and ``ez-mia`` for a model behind a server: what else it might have said, it
+        does not tell.
     """
-    found = further_of(side.target, side.texts)
+    if side.target.further:
+        found = further_of(side.target, side.texts)
+    else:
+        found = {ZLIB: zlib_signal(side.target, side.texts), MIN_K: min_k_signal(side.target)}
     if side.reference is not None:
         compared = differences(side.target, side.reference)
         found[WINDOWS] = windows_signal(compared)

@@ -20,6 +20,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.reach import code_of
 from privacygauge.synthetic.generators.adapters import Call, FitSample
 from privacygauge.synthetic.generators.foreign import require_sendable
+from privacygauge.synthetic.generators.named import as_generator
 from privacygauge.synthetic.generators.origin import origin
 from privacygauge.synthetic.generators.returned import table_from
 from privacygauge.synthetic.schema import Column, Schema
@@ -485,3 +486,35 @@ def test_code_is_the_same_in_every_process():
         for seed in "12"
     )
     assert one == two
+
+
+class NamesCategories(Rows):
+    """As CTGAN, which cannot learn from texts unless they are named."""
+
+    def fit(self, train_data, discrete_columns=()):
+        assert list(discrete_columns) == ["town"]
+        super().fit(train_data)
+
+
+def test_columns_of_categories_are_named_where_fit_asks_for_them():
+    assert len(made(FitSample(NamesCategories))) == N
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_ctgan_is_a_generator():
+    """The package itself, for a moment."""
+    ctgan = pytest.importorskip("ctgan")
+    some = records(60)
+    whole = Table(
+        Schema((SCHEMA.columns[0], SCHEMA.columns[1], SCHEMA.columns[3])), some.values[:, [0, 1, 3]]
+    )
+    least = functools.partial(ctgan.CTGAN, epochs=1, batch_size=20, enable_gpu=False)
+    one, again = (
+        as_generator(least).generate(whole, N, np.random.default_rng(3)) for _ in range(2)
+    )
+    assert len(one) == N
+    assert one.schema == whole.schema
+    assert same(one, again)
+    with pytest.raises(InputError, match="generator 'CTGAN' failed with"):
+        as_generator(least).generate(some, N, np.random.default_rng(3))  # incomes are missing

@@ -31,6 +31,8 @@ from privacygauge.synthetic.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+CATEGORIES = "discrete_columns"
+"""Argument of `fit` that is given the names of the columns of categories, as CTGAN's."""
 COUNTS = ("num_rows", "count", "n", "n_samples", "n_rows")
 """Names of arguments of `sample` and `generate` that are given the number of records."""
 
@@ -86,7 +88,7 @@ class FitSample:
         """Return n records of an object that was fitted to the table's frame."""
         seed = drawn_seed(rng)
         with theirs(self.name, seed):
-            frame = _sampled(_fitted(_made(self.make, seed), table.to_frame(), seed), n, seed)
+            frame = _sampled(_fitted(_made(self.make, seed), table, seed), n, seed)
         return table_from(frame, table.schema, n, self.name)
 
 
@@ -158,9 +160,17 @@ def _made(make: Any, seed: int) -> Any:
     return copied.set_params(**dict.fromkeys(names, seed)) if names else copied
 
 
-def _fitted(made: Any, frame: pd.DataFrame, seed: int) -> Any:
-    fitted = made.fit(frame, **seed_by_name(made.fit, seed))
+def _fitted(made: Any, table: Table, seed: int) -> Any:
+    names = [column.name for column in table.schema.columns if not column.is_number]
+    asks = CATEGORIES in parameters_of(made.fit) or _is_ctgan(made)
+    named = {CATEGORIES: names} if asks else {}
+    fitted = made.fit(table.to_frame(), **named, **seed_by_name(made.fit, seed))
     return made if _sampler(fitted) is None else fitted
+
+
+def _is_ctgan(made: object) -> bool:
+    """Return whether an object is of the package ctgan, which hides the arguments of its fit."""
+    return any(kind.__module__.partition(".")[0] == "ctgan" for kind in type(made).__mro__)
 
 
 def _sampled(fitted: Any, n: int, seed: int) -> object:

@@ -24,7 +24,7 @@ MOST_VALUES = 20
 """Values of a column that are guessed at most: the most frequent ones."""
 MOST_CATEGORIES = 255
 """Columns of more categories are numbers to boosting, which takes no more."""
-TRIED = 4_000
+TRIED = 2_000
 """Synthetic records that attackers are compared on, half of which teach and half judge."""
 
 
