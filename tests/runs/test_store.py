@@ -257,6 +257,19 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
         runs_in(tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize(
+    "rows",
+    [0, -1, slice(3), slice(None, None, 5), [4, 1, 1], (slice(2, 9), 7), (3, 4, 2)],
+)
+def test_an_array_is_indexed_as_numpy_indexes(tmp_path: Path, rows: object) -> None:
+    stored = made(tmp_path).array("prediction")
+    whole = stored[:]
+    assert whole.shape == stored.shape
+    found = stored[rows]
+    assert np.shape(found) == np.shape(whole[rows])
+    np.testing.assert_array_equal(found, whole[rows])
+
+
 @pytest.mark.slow
 def test_a_remote_folder(tmp_path: Path) -> None:
     pytest.importorskip("fsspec")

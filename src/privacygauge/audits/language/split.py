@@ -62,10 +62,13 @@ def play(asked: SplitRequest, work: Work) -> str:
     from privacygauge.language.coins import write_sides
     from privacygauge.language.splitting import split_texts
     from privacygauge.language.text_files import Columns, load_texts
+    from privacygauge.runs.folder import Folder, located, shown
 
     folder = Path(asked.out)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} is not empty: coins are tossed once; choose another folder")
+    if Folder(located(folder)).names():
+        raise OutputError(
+            f"{shown(folder)} is not empty: coins are tossed once; choose another folder"
+        )
     found = split_texts(
         load_texts(asked.texts, Columns(asked.text, asked.ids, asked.group)),
         population=asked.population,
@@ -73,5 +76,6 @@ def play(asked: SplitRequest, work: Work) -> str:
         seed=asked.seed,
     )
     write_sides(folder, found.sides, found.coins)
-    told = f"Train on {folder / 'members.jsonl'} alone: everything else is needed for the audit."
+    members = shown(folder / "members.jsonl")
+    told = f"Train on {members} alone: everything else is needed for the audit."
     return f"{found.summary()}\n{told}"
