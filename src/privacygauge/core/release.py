@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,11 +108,52 @@ class Worlds:
             raise InputError(f"without needs at least two worlds, got {len(self)}")
         if not 0 <= number < len(self):
             raise InputError(f"number must be in 0..{len(self) - 1}, got {number}")
-        worlds = np.delete(self.worlds, number, axis=0)
-        inside = np.delete(self.inside, number, axis=0)
-        # They are new: said to be read-only, they need no further copy.
-        worlds.flags.writeable = inside.flags.writeable = False
-        return Worlds(self.worlds[number], worlds, inside)
+        return _Others(self, number)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """(n,) The number of worlds that were trained on each target."""
+        return self.inside.sum(axis=0)
+
+    def block(self, rows: slice) -> tuple[Floats, Bools]:
+        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""
+        return self.worlds[:, rows], self.inside[:, rows]
+
+
+class _Others(Worlds):
+    """Worlds without one of them, which is played as the target: only blocks of it are copied."""
+
+    def __init__(self, everyone: Worlds, number: int) -> None:
+        object.__setattr__(self, "everyone", everyone)
+        object.__setattr__(self, "number", number)
+        object.__setattr__(self, "signal", everyone.worlds[number])
+
+    everyone: Worlds
+    number: int
+
+    def __len__(self) -> int:
+        return len(self.everyone) - 1
+
+    @cached_property
+    def worlds(self) -> Floats:  # type: ignore[override]
+        return self._left(self.everyone.worlds)
+
+    @cached_property
+    def inside(self) -> Bools:  # type: ignore[override]
+        return self._left(self.everyone.inside)
+
+    @cached_property
+    def counts(self) -> Ints:
+        return self.everyone.counts - self.everyone.inside[self.number]
+
+    def block(self, rows: slice) -> tuple[Floats, Bools]:
+        values, inside = self.everyone.block(rows)
+        return self._left(values), self._left(inside)
+
+    def _left(self, values: NDArray[Any]) -> NDArray[Any]:
+        left = np.delete(values, self.number, axis=0)
+        left.flags.writeable = False
+        return left
 
 
 def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:
