@@ -38,6 +38,10 @@ class Rows(Protocol):
     def dtype(self) -> np.dtype[Any]:
         """The type of its values."""
 
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The length of a chunk along every dimension."""
+
     def __getitem__(self, rows: Any, /) -> Any:
         """Return the rows as a numpy array."""
 
@@ -64,6 +68,11 @@ class StoredRows:
     def dtype(self) -> np.dtype[Any]:
         """The type of its values."""
         return np.dtype(self.layout.dtype)
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The length of a chunk along every dimension."""
+        return self.layout.chunks
 
     def __getitem__(self, rows: Any, /) -> Any:
         """Return the rows as a numpy array.

@@ -86,6 +86,7 @@ def over_records(
     """
     k, n = len(worlds), len(worlds.signal)
     width = max(BLOCK // (k * signal_of(worlds).shape[1]), 2)
+    width = -(-width // worlds.step) * worlds.step
     # No block of a single record: numpy adds such a column in another order.
     ends = [*range(width, n - 1, width), n]
     parts = []

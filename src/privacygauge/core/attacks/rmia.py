@@ -145,7 +145,8 @@ def chosen_slope(worlds: Worlds) -> float | None:
 def _played(worlds: Worlds) -> Ints:
     """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
     k = len(worlds)
-    ascending = np.argsort(worlds.worlds.reshape(k, -1).mean(axis=1), kind="stable")
+    means = [worlds.world(number).ravel().mean() for number in range(k)]
+    ascending = np.argsort(means, kind="stable")
     n_played = min(k, MOST_PLAYED)
     return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
 
