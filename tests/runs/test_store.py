@@ -6,6 +6,8 @@ import copy
 import dataclasses
 import errno
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -268,6 +270,18 @@ def test_an_array_is_indexed_as_numpy_indexes(tmp_path: Path, rows: object) -> N
     found = stored[rows]
     assert np.shape(found) == np.shape(whole[rows])
     np.testing.assert_array_equal(found, whole[rows])
+
+
+def test_no_thread_outlives_what_reads_a_run(tmp_path: Path) -> None:
+    """Zarr's own threads complain at exit on a busy machine: a run is read without them."""
+    made(tmp_path)
+    code = (
+        "import sys, threading; from privacygauge.runs.store import read_run; "
+        f"run = read_run({str(tmp_path)!r}); run.array('prediction')[:]; run.missing(); "
+        "assert 'zarr' not in sys.modules; assert threading.active_count() == 1"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow

@@ -8,8 +8,6 @@ import functools
 import os
 import re
 import secrets
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -73,6 +71,8 @@ def require_local(path: str | Path, what: str) -> None:
 def kept_or_scratch(path: str | Path | None) -> AbstractContextManager[str]:
     """Return the place for a run that is to be kept, or a folder that is removed afterwards."""
     if path is None:
+        import tempfile
+
         return tempfile.TemporaryDirectory(prefix="privacygauge-")
     return contextlib.nullcontext(str(path))
 
@@ -101,9 +101,11 @@ class Folder:
         InputError
             If they may not be read.
         """
-        gone = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO)
+        gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
             return _read(self._at(key)) if self.is_local else self._fetched(key)
+        except FileNotFoundError:
+            return None
         except OSError as error:
             # Whatever is gone or damaged is computed again; only what is forbidden or cannot be
             # reached needs the user.
@@ -300,6 +302,8 @@ def _reaching(url: str) -> Iterator[tuple[Any, str]]:
 
 def _remove(path: str) -> None:
     if os.path.isdir(path):
+        import shutil
+
         shutil.rmtree(path)
     else:
         os.unlink(path)
