@@ -33,7 +33,9 @@ from privacygauge.classifier.shadows import cohort_of, membership, train_all
 from privacygauge.classifier.suite import single_record_attacks
 from privacygauge.classifier.targeted import BLOCK
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation
+from privacygauge.core.release import Worlds
 from privacygauge.runs.execute import _Tally, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.store import Run, open_run, read_run
@@ -457,6 +459,71 @@ def per_task(call: Callable[[int], object]) -> str:
     return "  ".join(f"{1e3 * least(lambda n=n: call(n), 2) / n:.3f}" for n in (500, 5_000))
 
 
+STREAMED = 256
+"""Models of the runs that attacks read in blocks of records."""
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Draws a scaled logit for each model and record, in place of training."""
+
+    n: int
+
+    def __call__(self, task: Task) -> dict[str, np.ndarray]:
+        """Return the logits of a task's models; members' lie 1 higher."""
+        found = np.empty((task.n_units, self.n), np.float32)
+        for row, model in enumerate(range(task.start, task.stop)):
+            rng = np.random.default_rng([1, model])
+            found[row] = rng.standard_normal(self.n, np.float32) + coins_of(model, self.n)
+        return {"logit": found}
+
+
+def coins_of(model: int, n: int) -> np.ndarray:
+    """Return the coins of a model."""
+    return np.random.default_rng([2, model]).random(n) < 0.5
+
+
+def streamed(folder: str, name: str, n: int) -> tuple[float, float]:
+    """Return seconds of a core, and megabytes at the process's peak, of scoring a stored run."""
+    worlds = Worlds(
+        Logits(n)(Task(0, STREAMED, STREAMED + 1))["logit"][0].astype(np.float64),
+        read_run(folder).array("logit"),
+        np.stack([coins_of(model, n) for model in range(STREAMED)]),
+    )
+    seen = Observation({}, np.zeros(n, np.int64), worlds=worlds)
+    attack = next(a for a in single_record_attacks("shared") if f"{a.name} {a.variant}" == name)
+    began = time.process_time()
+    found = attack.score(seen, np.random.default_rng(0))
+    assert not isinstance(found, Skipped)
+    return time.process_time() - began, peak_of_process() / 1e6
+
+
+def streams(options: argparse.Namespace) -> list[str]:
+    """Return time and memory of scoring runs of one logit for each model and record."""
+    sizes = (100_000, 300_000, 1_000_000)
+    names = ("lira-online auto", "rmia online", "calibrated online", "bavaria ")
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            spec = ArraySpec(("model", "record"), (STREAMED, n), "float32", chunks=(4096,))
+            run = open_run(folder, Plan("logits", 0, STREAMED, "model", 16, {"logit": spec}))
+            complete(run, Logits(n))
+            for name in names:
+                context = multiprocessing.get_context("spawn")
+                with context.Pool(1) as pool:
+                    found[name].append(pool.apply(streamed, (folder, name, n)))
+    rows = [f"attacks read {STREAMED} models of 100,000, 300,000 and 1,000,000 records from a run"]
+    for name, taken in found.items():
+        seconds, megabytes = zip(*taken, strict=True)
+        exponent = np.polyfit(np.log(sizes), np.log(seconds), 1)[0]
+        rows.append(
+            f"  {name:18} "
+            + "  ".join(f"{s:.1f} s, {m:,.0f} MB" for s, m in zip(seconds, megabytes, strict=True))
+            + f"  exponent {exponent:.2f}"
+        )
+    return rows
+
+
 PARTS = {
     "training": training,
     "curve": curve,
@@ -466,6 +533,7 @@ PARTS = {
     "manifest": manifest,
     "whole_runs": whole_runs,
     "schedulers": schedulers,
+    "streams": streams,
 }
 
 

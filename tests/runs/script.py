@@ -45,6 +45,20 @@ class Deadly(Work):
         return False
 
 
+@dataclass(frozen=True)
+class Heavy(Deadly):
+    """Carries data, and notes in a file how many bytes of it leave the process that began."""
+
+    notes: str = ""
+    data: bytes = bytes(1_000_000)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        with Path(self.notes).open("a") as file:
+            file.write(f"{os.getpid()} {len(self.data)}\n")
+        own = (self.seed, self.seconds, self.folder, self.after, self.times, self.notes, self.data)
+        return type(self), own
+
+
 @contextlib.contextmanager
 def spread(backend: str, n_jobs: int) -> Iterator[None]:
     import joblib
@@ -93,9 +107,11 @@ def main() -> int:
     parser.add_argument("--deaths", default="")
     parser.add_argument("--after", type=float, default=0.0)
     parser.add_argument("--times", type=int, default=0)
+    parser.add_argument("--notes", default="")
     parser.add_argument("--limit", type=int, default=0)
     given = parser.parse_args()
-    work = Deadly(0, given.seconds, given.deaths, given.after, given.times)
+    own = (0, given.seconds, given.deaths, given.after, given.times)
+    work = Heavy(*own, given.notes) if given.notes else Deadly(*own)
     with spread(given.backend, given.n_jobs):
         if given.limit:
             limit_files(given.limit)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
 
 import pytest
 
-from privacygauge.errors import OutputError
+from privacygauge.errors import InputError, OutputError
 from privacygauge.runs import atomic
 
 FILES = {"a.html": b"new a", "b.json": b"new b" * 1000, "c.csv": b""}
@@ -26,13 +27,24 @@ def test_replaces_earlier_files(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a.html"]
 
 
-@pytest.mark.parametrize("url", ["s3://bucket/x", "gs://bucket", "file:///tmp/x", "abfs+x://y"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        pytest.param("s3://bucket/x", marks=pytest.mark.slow),
+        *("nosuch://x", "file:///tmp/x", "abfs+x://y", "s3://bucket/x?region=a", "s3://no bucket"),
+    ],
+)
 def test_a_url_does_not_become_a_folder_of_that_name(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(OutputError, match="is a URL, not a folder: results are written to folders"):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")  # nobody listens there
+    for key in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(key, "x")
+    with pytest.raises((InputError, OutputError)) as error:
         atomic.check_writable(Path(url))
+    assert str(error.value).startswith(re.sub(":/+", "://", url))
+    assert "\n" not in str(error.value)
     assert not list(tmp_path.iterdir())
 
 

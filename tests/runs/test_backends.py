@@ -65,6 +65,21 @@ def test_a_cluster_gives_the_same_bytes(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("backend", "copies"), [("dask", 3), ("ray", 1)])
+def test_data_is_not_sent_with_every_task(
+    backend: str, copies: int, tmp_path: Path, undisturbed: dict[str, bytes]
+) -> None:
+    _need(backend)
+    options = ("--backend", backend, "--n-jobs", 2, "--notes", tmp_path / "notes")
+    ended = script(tmp_path / "run", *options)
+    assert ended.returncode == 0, ended.stderr
+    sent = [int(line.split()[1]) for line in (tmp_path / "notes").read_text().splitlines()]
+    # There are nine tasks. Dask measures what it sends, and its workers pass it on.
+    assert sum(sent) <= copies * 1_000_000
+    assert contents(tmp_path / "run") == undisturbed
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", MORTAL)
 def test_a_killed_worker_is_replaced(
     backend: str, tmp_path: Path, undisturbed: dict[str, bytes]

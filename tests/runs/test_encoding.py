@@ -6,13 +6,15 @@ import json
 from typing import Any
 
 import numpy as np
+import pytest
 import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 from zarr.codecs import Crc32cCodec, ZstdCodec
+from zarr.core.buffer.cpu import Buffer as CpuBuffer
 from zarr.storage import MemoryStore
 
-from privacygauge.runs.encoding import Layout, chunk_files, chunk_keys, metadata, require_plain
+from privacygauge.runs.encoding import Layout, chunk_files, chunk_keys, layout_of, metadata, read
 
 TYPES = ("bool", "int8", "uint8", "int32", "uint64", "float16", "float32", "float64")
 
@@ -68,7 +70,37 @@ def test_the_files_are_those_of_zarr(one, other) -> None:
         inside = f"{name}/zarr.json"
         assert json.loads(described[inside]) == json.loads(files[inside])
         assert described["zarr.json"] == files["zarr.json"]
-        require_plain(described[inside])
+        assert layout_of(described[inside]) == layouts[name]
         firsts = {key.split("/")[2] for key in chunks}
         keys = [key for i in firsts for key in chunk_keys(name, layouts[name], int(i))]
         assert sorted(keys) == sorted(chunks)
+
+
+@given(cases(), st.data())
+def test_reads_what_zarr_reads(case, data) -> None:
+    layout, start, values = case
+    files: dict[str, Any] = by_zarr({"one": layout}, {"one": values}, start, {})
+    store = {key: CpuBuffer.from_bytes(content) for key, content in files.items()}
+    whole = zarr.open_array(MemoryStore(store), path="one", mode="r", zarr_format=3)[:]
+    places = [
+        np.array(data.draw(st.lists(st.integers(0, length - 1), max_size=9)), np.intp)
+        for length in layout.shape
+    ]
+    for asked in (places, [np.arange(length) for length in layout.shape]):
+        found = read(layout, "one", asked, files.get)
+        assert found.dtype == whole.dtype
+        np.testing.assert_array_equal(found, whole[np.ix_(*asked)])
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+def test_a_damaged_chunk_is_never_read_as_values(compressed: bool) -> None:
+    layout = Layout(("a", "b"), (4, 3), (2, 3), "float32", compressed)
+    files = chunk_files({"one": layout}, {"one": np.arange(12.0).reshape(4, 3)})
+    everything = [np.arange(4), np.arange(3)]
+    content = files["one/c/1/0"]
+    others = Layout(("a", "b"), (40, 30), (20, 30), "float32", compressed)
+    larger = chunk_files({"one": others}, {"one": np.ones((40, 30))})["one/c/1/0"]
+    flipped = [content[:i] + bytes([content[i] ^ 1]) + content[i + 1 :] for i in range(9)]
+    for damaged in (b"", content[:-1], content[:3], larger, *flipped):
+        with pytest.raises((ValueError, RuntimeError)):
+            read(layout, "one", everything, {**files, "one/c/1/0": damaged}.get)

@@ -6,6 +6,8 @@ import copy
 import dataclasses
 import errno
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -255,6 +257,31 @@ def test_lists_the_runs_below_a_folder(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match="nowhere is not a folder: name a folder that exists"):
         runs_in(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [0, -1, slice(3), slice(None, None, 5), [4, 1, 1], (slice(2, 9), 7), (3, 4, 2)],
+)
+def test_an_array_is_indexed_as_numpy_indexes(tmp_path: Path, rows: object) -> None:
+    stored = made(tmp_path).array("prediction")
+    whole = stored[:]
+    assert whole.shape == stored.shape
+    found = stored[rows]
+    assert np.shape(found) == np.shape(whole[rows])
+    np.testing.assert_array_equal(found, whole[rows])
+
+
+def test_no_thread_outlives_what_reads_a_run(tmp_path: Path) -> None:
+    """Zarr's own threads complain at exit on a busy machine: a run is read without them."""
+    made(tmp_path)
+    code = (
+        "import sys, threading; from privacygauge.runs.store import read_run; "
+        f"run = read_run({str(tmp_path)!r}); run.array('prediction')[:]; run.missing(); "
+        "assert 'zarr' not in sys.modules; assert threading.active_count() == 1"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.slow

@@ -165,7 +165,9 @@ def unresolved(rounds: Sequence[Round], has_shadow: bool) -> list[str]:
     shares = {"the target's": resolved.unresolved(logit, labels).mean()}
     if seen[0].worlds is not None:
         # Several queries lie behind the records.
-        worlds = resolved.unresolved(np.moveaxis(seen[0].worlds.worlds, 1, -1), labels)
+        worlds = resolved.unresolved(
+            np.moveaxis(seen[0].worlds.block(slice(None))[0], 1, -1), labels
+        )
         shares["the shadow models'"] = worlds.mean()
     elif shadow is not None:
         rows = resolved.unresolved(shadow.signals[WORLD_SIGNAL], shadow.stratum)

@@ -15,6 +15,7 @@ from privacygauge.audits.running import Running
 from privacygauge.audits.user_code import code_in, compared_code
 from privacygauge.core.versions import today
 from privacygauge.report.values import Report
+from privacygauge.runs.folder import shown
 from privacygauge.runs.store import plan_in, read_run
 
 Progress: TypeAlias = Callable[[int, int], None]
@@ -119,6 +120,8 @@ class Work:
             if self.run is not None and plan_in(self.run) is not None:
                 named = code_in(request.code())
                 again = [f"--{name} {shlex.quote(text)}" for name, text in named.items()]
-                told = " ".join(["privacygauge resume", shlex.quote(str(self.run.parent)), *again])
+                told = " ".join(
+                    ["privacygauge resume", shlex.quote(shown(self.run.parent)), *again]
+                )
                 self.tell(f"\nprivacygauge: resume with: {told}")
             raise

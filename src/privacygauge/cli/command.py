@@ -85,6 +85,7 @@ def add_other(
 
     def run(quiet: bool, **given: Any) -> None:
         asked = request(**_values(request, given))
+        _require_local(asked)
         asked.check(1)
         _require_files(asked)
         from privacygauge.audits.work import Work
@@ -125,11 +126,13 @@ def asked_limits(
     if not texts and policy is None:
         return ()  # the import takes time
     from privacygauge.report.limits import parsed_limits, policy_limits
+    from privacygauge.runs.folder import require_local
 
     known = request.metrics or command.metrics
     limits = parsed_limits(texts, known)
     if policy is None:
         return limits
+    require_local(policy, "limits are read from a file")
     return limits + policy_limits(policy, command.name.replace(" ", "-"), known)
 
 
@@ -140,11 +143,23 @@ def _check_numbers(request: Request) -> None:
     seeds.non_negative(request.seed)
 
 
+def _require_local(request: Request) -> None:
+    """Refuse URLs of storage for what is read; folders for results may be such."""
+    from privacygauge.runs.folder import require_local
+
+    for f, asked in request.asked():
+        value = getattr(request, f.name)
+        is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
+        for text in () if is_free else value if isinstance(value, tuple) else (value,):
+            if isinstance(text, str) and not text.startswith(("http:", "https:")):
+                require_local(text, "files are read")
+
+
 def _require_files(request: Request) -> None:
     """Refuse names of files that are not there, before anything is imported that takes time."""
     code = (Path(name.rpartition(":")[0]) for name in request.code().values())
     for path in (*request.files().values(), *(path for path in code if path.suffix == ".py")):
-        if path.suffix and "://" not in str(path) and not path.exists():
+        if path.suffix and not path.exists():
             if (request.seed, request.level) != (Request.seed, Request.level):
                 _check_numbers(request)
             raise InputError(f"{path} does not exist")
@@ -154,6 +169,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     out, json, quiet, fail_above = (given[x] for x in ("out", "json", "quiet", "fail_above"))
     request = command.request(**_values(command.request, given))
     jobs = given.get("jobs", 1)
+    _require_local(request)
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)

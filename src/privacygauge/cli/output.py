@@ -16,6 +16,7 @@ from privacygauge.report import render
 from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable, write_all
+from privacygauge.runs.folder import shown
 
 
 def destination(out: Path | None, json: str | None, default: str | None) -> Path | None:
@@ -98,7 +99,7 @@ def emit_report(
     if not quiet and json != "-":
         Console().print(render.terminal(report))
         if folder is not None:
-            print(f"{stem.capitalize()}: {folder / f'{stem}.html'}")
+            print(f"{stem.capitalize()}: {shown(folder / f'{stem}.html')}")
     for line in failures:
         print(f"privacygauge: {line}", file=sys.stderr)
     return 3 if failures else 0

@@ -64,8 +64,9 @@ def register(
     from privacygauge.register.play import risk_register
     from privacygauge.report.limits import parsed_limits
 
+    asked = named(reports)
     folder = destination(out, json, _FOLDER)
-    found = risk_register(named(reports), title=title, level=level)
+    found = risk_register(asked, title=title, level=level)
     # A line may have names that no list here has: an audit from Python, or of another version.
     known = dict.fromkeys((*METRICS, *(name for line in found.lines for name in line.measures)))
     limits = parsed_limits(fail_above, known)
@@ -77,7 +78,10 @@ def named(texts: list[str]) -> dict[str, str | Path]:
     """Return paths by name, from texts such as ``audits/model`` or ``model=audits/model``."""
     from privacygauge.errors import InputError
     from privacygauge.register.play import names_of
+    from privacygauge.runs.folder import require_local
 
+    for text in texts:
+        require_local(text.rpartition("=")[2], "reports are read from folders")
     pairs = [(None, text) if Path(text).exists() else _pair(text) for text in texts]
     given = [name for name, _ in pairs if name is not None]
     for name in given:

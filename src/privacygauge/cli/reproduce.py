@@ -79,7 +79,10 @@ def reproduce(
     from privacygauge.cli.output import check_json, emit_rows
     from privacygauge.reproduce import Effort, reproduction
     from privacygauge.runs.atomic import check_writable
+    from privacygauge.runs.folder import require_local
 
+    for place in (out, page):
+        require_local(place or "", "reproductions are kept in folders")
     if page is not None:
         _write_page(page, out)
         return

@@ -149,8 +149,10 @@ def report(
     """
     from privacygauge.cli.register import model_card, refuse_with
     from privacygauge.errors import InputError
+    from privacygauge.runs.folder import require_local
 
     if card:
+        require_local(run, "model cards are made of reports")
         refuse_with({"--json": json, "--fail-above": fail_above, "--policy": policy})
         place = run.absolute()
         own = place.parent if place.name == RUN else place
@@ -206,14 +208,17 @@ def _reported(command: Command[Any], request: Request, work: Work) -> Report:
 
 def _require_finished(run: Path) -> None:
     from privacygauge.errors import InputError
+    from privacygauge.runs.folder import Folder, located, shown
     from privacygauge.runs.store import read_run
 
     place = _folder(run)
-    parts = [place, *sorted(place.glob(f"{SCORES}*"))]
+    inner = [name for name in Folder(located(place)).names() if name.startswith(SCORES)]
+    parts = [place, *(place / name for name in inner)]
     missing = [task for part in parts for task in read_run(part).missing()]
     if missing:
         raise InputError(
-            f"{run} is not finished, {len(missing)} task(s) are missing: privacygauge resume {run}"
+            f"{shown(run)} is not finished, {len(missing)} task(s) are missing: privacygauge "
+            f"resume {shown(run)}"
         )
 
 
@@ -272,26 +277,30 @@ def _started(run: Path) -> tuple[Path, Command[Any], dict[str, Any]]:
     """Return a run's own folder, the command that started it, and the options of it."""
     from privacygauge.cli.commands import RESUMABLE
     from privacygauge.errors import InputError
+    from privacygauge.runs.folder import shown
     from privacygauge.runs.store import read_run
 
     place = _folder(run)
     invocation = read_run(place).invocation
     if not invocation:
         raise InputError(
-            f"{run} was started from Python: make the same call again, with the same folder"
+            f"{shown(run)} was started from Python: make the same call again, with the same folder"
         )
     command, asked = str(invocation.get("command")), invocation.get("options")
     if command not in RESUMABLE or not isinstance(asked, dict):
-        raise InputError(f"{run} was started by no command of this version: start it again")
+        raise InputError(f"{shown(run)} was started by no command of this version: start it again")
     return place, RESUMABLE[command], dict(asked)
 
 
 def _folder(given: Path) -> Path:
     """Return the run's own folder, given it or the folder of its report."""
     from privacygauge.errors import InputError
-    from privacygauge.runs.store import plan_in
+    from privacygauge.runs.folder import shown, url_of
+    from privacygauge.runs.store import plan_in, read_run
 
     for place in (given, given / RUN):
         if plan_in(place) is not None:
             return place
-    raise InputError(f"{given} holds no run; privacygauge runs lists those below a folder")
+    if url_of(given):
+        read_run(given)  # says what is wrong where a URL cannot be reached
+    raise InputError(f"{shown(given)} holds no run; privacygauge runs lists those below a folder")

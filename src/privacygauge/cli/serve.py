@@ -524,12 +524,13 @@ def export(
 
     Example: privacygauge holdout serve export history.csv
     """
-    from privacygauge.cli.output import emit_text
+    from privacygauge.cli.output import check_json, emit_text
     from privacygauge.errors import InputError
     from privacygauge.holdout.server.standings import as_csv, as_json_lines, entries
 
     if file != "-" and not file.endswith((".csv", ".jsonl")):
         raise InputError(f"FILE must end in .csv or .jsonl, or be -, got {file}")
+    check_json(file)
     form = as_csv if file.endswith(".csv") else as_json_lines
     emit_text(form(entries(_connected(database), exact=exact)), file)
 

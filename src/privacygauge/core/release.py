@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,22 @@ def coin_flips(
     return coins
 
 
+@runtime_checkable
+class Stored(Protocol):
+    """Numbers on disk, of which only what is asked for is read."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The length of every dimension."""
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """How much of every dimension is read at a time."""
+
+    def __getitem__(self, rows: Any, /) -> Any:
+        """Return some of them as a numpy array."""
+
+
 @dataclass(frozen=True, eq=False)
 class Worlds:
     """The target's signal beside the signals of the adversary's worlds.
@@ -57,15 +74,17 @@ class Worlds:
 
     signal: Floats
     """(n,) or (n, q) The signal that the target model gives on every target."""
-    worlds: Floats
-    """(k, n) or (k, n, q) The same signal from each of the adversary's k models."""
+    worlds: Floats | Stored
+    """(k, n) or (k, n, q) The same signal from each of the adversary's k models: an array, or an
+    array of a run, which attacks on single records read in blocks."""
     inside: Bools
     """(k, n) True where the model was trained on the target."""
 
     def __post_init__(self) -> None:
-        worlds = _of_type(self.worlds, np.float64)
+        held = None if isinstance(self.worlds, Stored) else _of_type(self.worlds, np.float64)
+        worlds = self.worlds if held is None else held
         inside = _of_type(self.inside, np.bool_)
-        signal = _signal(self.signal, n_axes=worlds.ndim - 1)
+        signal = _signal(self.signal, n_axes=len(worlds.shape) - 1)
         shape = (*inside.shape, *signal.shape[1:])
         if inside.ndim != 2 or inside.shape[1] != len(signal) or worlds.shape != shape:
             raise InputError(
@@ -73,15 +92,14 @@ class Worlds:
                 f"got {worlds.shape} and {inside.shape} for {len(signal)} targets"
                 + (f" and {signal.shape[1]} queries" if signal.ndim == 2 else "")
             )
-        if not np.isfinite(worlds).all():
-            raise InputError("worlds must be finite")
         object.__setattr__(self, "signal", signal)
-        object.__setattr__(self, "worlds", checks.frozen(worlds))
+        if held is not None:
+            object.__setattr__(self, "worlds", checks.frozen(_finite(held)))
         object.__setattr__(self, "inside", checks.frozen(inside))
 
     def __len__(self) -> int:
         """Return k, the number of the adversary's models."""
-        return len(self.worlds)
+        return len(self.inside)
 
     def without(self, number: int) -> Worlds:
         """Return the other worlds, with world `number` played as the target.
@@ -107,11 +125,79 @@ class Worlds:
             raise InputError(f"without needs at least two worlds, got {len(self)}")
         if not 0 <= number < len(self):
             raise InputError(f"number must be in 0..{len(self) - 1}, got {number}")
-        worlds = np.delete(self.worlds, number, axis=0)
-        inside = np.delete(self.inside, number, axis=0)
-        # They are new: said to be read-only, they need no further copy.
-        worlds.flags.writeable = inside.flags.writeable = False
-        return Worlds(self.worlds[number], worlds, inside)
+        return _Others(self, number)
+
+    @cached_property
+    def counts(self) -> Ints:
+        """(n,) The number of worlds that were trained on each target."""
+        counts: Ints = self.inside.sum(axis=0)
+        return counts
+
+    @property
+    def step(self) -> int:
+        """The number of targets that are best read at a time, or a multiple of it."""
+        return self.worlds.chunks[1] if isinstance(self.worlds, Stored) else 1
+
+    def block(self, rows: slice) -> tuple[Floats, Bools]:
+        """Return the worlds' signals of some targets, (k, b) or (k, b, q), and who was inside."""
+        return self._read((slice(None), rows)), self.inside[:, rows]
+
+    def world(self, number: int) -> Floats:
+        """Return the signal that one of the worlds gives on every target, (n,) or (n, q)."""
+        return self._read(number)
+
+    def _read(self, some: Any) -> Floats:
+        found: Floats = self.worlds[some]
+        if isinstance(self.worlds, Stored):
+            return _finite(np.asarray(found, np.float64))
+        return found
+
+
+class _Others(Worlds):
+    """Worlds without one of them, which is played as the target: only blocks of it are copied."""
+
+    def __init__(self, everyone: Worlds, number: int) -> None:
+        object.__setattr__(self, "everyone", everyone)
+        object.__setattr__(self, "number", number)
+        object.__setattr__(self, "signal", everyone.world(number))
+
+    everyone: Worlds
+    number: int
+
+    def __len__(self) -> int:
+        return len(self.everyone) - 1
+
+    @cached_property
+    def worlds(self) -> Floats:
+        return self._left(self.everyone.worlds[:])
+
+    @cached_property
+    def inside(self) -> Bools:
+        return self._left(self.everyone.inside)
+
+    @cached_property
+    def counts(self) -> Ints:
+        counts: Ints = self.everyone.counts - self.everyone.inside[self.number]
+        return counts
+
+    @property
+    def step(self) -> int:
+        return self.everyone.step
+
+    def block(self, rows: slice) -> tuple[Floats, Bools]:
+        values, inside = self.everyone.block(rows)
+        return self._left(values), self._left(inside)
+
+    def _left(self, values: NDArray[Any]) -> NDArray[Any]:
+        left = np.delete(values, self.number, axis=0)
+        left.flags.writeable = False
+        return left
+
+
+def _finite(worlds: Floats) -> Floats:
+    if not np.isfinite(worlds).all():
+        raise InputError("worlds must be finite")
+    return worlds
 
 
 def _of_type(values: NDArray[Any], dtype: type[np.generic]) -> NDArray[Any]:

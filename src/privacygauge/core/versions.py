@@ -6,11 +6,12 @@ import os
 import platform
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 
 
 def own_version() -> str:
     """Return PrivacyGauge's version."""
+    from importlib.metadata import PackageNotFoundError, version
+
     try:
         return version("privacygauge")
     except PackageNotFoundError:
@@ -47,11 +48,16 @@ def versions(*further: str | None) -> dict[str, str]:
 
 @cache
 def _installed(package: str) -> str:
+    # Here, because a command line that prints no version starts without it.
+    from importlib.metadata import version
+
     # The folders of packages are searched at every question: a third of a second in an audit.
     return version(package)
 
 
 def _version_of(package: str) -> str:
+    from importlib.metadata import PackageNotFoundError
+
     try:
         return _installed(package)
     except PackageNotFoundError:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from privacygauge.errors import OutputError
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-"""Matches what `Path` makes of a URL, which would become a folder of that name."""
+if TYPE_CHECKING:
+    from privacygauge.runs.folder import Folder
+
+PROBE = ".privacygauge-probe"
+"""The file that is made, and removed, to prove that a URL can be written to."""
 
 _REASONS = {
     errno.EACCES: "no permission",
@@ -38,20 +41,20 @@ def check_writable(directory: Path) -> None:
     Parameters
     ----------
     directory : pathlib.Path
-        Where results will be written; parents are created too.
+        Where results will be written; parents are created too. It may stand for a URL.
 
     Raises
     ------
     OutputError
-        If the path is a URL or a file, the directory cannot be created, or no file can be made in
-        it.
+        If the path is a file, the directory cannot be created, or no file can be made in it.
+    InputError
+        If it stands for a URL that nothing installed can write to.
     """
     directory = Path(directory)
-    if _URL.match(str(directory)):
-        raise OutputError(
-            f"{directory} is a URL, not a folder: results are written to folders of this machine; "
-            "choose one, and copy it there"
-        )
+    if (remote := _remote(directory)) is not None:
+        remote.set(PROBE, b"")
+        remote.remove(PROBE)
+        return
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -75,7 +78,7 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
     Parameters
     ----------
     directory : pathlib.Path
-        Must exist.
+        Must exist. It may stand for a URL; each file is then written whole, one after the other.
     files : mapping of str to bytes
         File name to content; the files are renamed in this order.
 
@@ -91,6 +94,10 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
         earlier content or the whole of its new one, and nothing else is left behind.
     """
     final = [Path(directory) / name for name in files]
+    if (remote := _remote(Path(directory))) is not None:
+        for key, content in files.items():
+            remote.set(key, content)
+        return final
     # Named before any of them exists, so that none can escape the cleaning.
     hidden = [_sibling(path) for path in final]
     at = Path(directory)
@@ -106,6 +113,14 @@ def write_all(directory: Path, files: Mapping[str, bytes]) -> list[Path]:
         for path in hidden:
             _remove(path)
     return final
+
+
+def _remote(directory: Path) -> Folder | None:
+    """Return the place that a path with a URL stands for; None for one on this machine."""
+    from privacygauge.runs.folder import Folder, url_of
+
+    url = url_of(directory)
+    return None if url is None else Folder(url)
 
 
 def _sibling(path: Path) -> Path:
@@ -128,4 +143,4 @@ def _remove(path: Path) -> None:
 def sentence(what: str, error: OSError, way_out: str = "choose another folder") -> str:
     """Return one line for the user: what failed, why in plain words, and the way out."""
     reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
-    return f"{what} ({reason}): {way_out}"
+    return f"{what} ({' '.join(reason.split())}): {way_out}"

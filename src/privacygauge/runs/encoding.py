@@ -7,7 +7,8 @@ it should hold byte for byte: no damage has to be understood to be found.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_CODECS = {"bytes", "zstd", "crc32c"}
 _LEVEL = 1
 
 
@@ -123,19 +123,95 @@ def chunk_keys(name: str, layout: Layout, number: int) -> list[str]:
     return ["/".join([name, "c", str(number), *map(str, place)]) for place in later]
 
 
-def require_plain(content: bytes) -> None:
-    """Refuse the description of an array unless it is one that this module writes.
+def layout_of(content: bytes) -> Layout:
+    """Return how an array lies, from the file that describes it.
 
-    A store of somebody else's may name a codec that runs code, such as one that unpickles.
+    A store of somebody else's may name a codec that runs code, such as one that unpickles: only
+    what this module writes is read.
 
     Raises
     ------
-    ValueError
+    ValueError, KeyError, TypeError
         If it is not JSON, of another format, or names other codecs or types.
     """
     told = json.loads(content)
-    codecs = {codec["name"] for codec in told["codecs"]}
-    kind = np.dtype(str(told["data_type"])).kind
-    plain = kind in "biuf" and codecs <= _CODECS and not told.get("storage_transformers")
-    if told["zarr_format"] != 3 or not plain:
-        raise ValueError(f"an array of {told['data_type']} with the codecs {sorted(codecs)}")
+    lengths = told["shape"], told["chunk_grid"]["configuration"]["chunk_shape"]
+    shape, chunks = (tuple(operator.index(length) for length in axis) for axis in lengths)
+    compressed = "zstd" in [codec["name"] for codec in told["codecs"]]
+    layout = Layout(
+        tuple(told["dimension_names"]), shape, chunks, str(told["data_type"]), compressed
+    )
+    fits = len(shape) == len(chunks) == len(layout.dims) and min(*shape, *chunks, 1) == 1
+    if np.dtype(layout.dtype).kind not in "biuf" or not fits or told != _plain(layout):
+        raise ValueError("an array that was not written as runs are")
+    return layout
+
+
+def _plain(layout: Layout) -> Any:
+    return json.loads(json.dumps(_described(layout)))
+
+
+Selection = NDArray[np.intp]
+"""The places along a dimension that are read, in their order."""
+
+
+def read(
+    layout: Layout, name: str, places: Sequence[Selection], get: Callable[[str], bytes | None]
+) -> NDArray[Any]:
+    """Return the values at some places along each dimension: only chunks that hold them are read.
+
+    Parameters
+    ----------
+    layout : Layout
+    name : str
+        The array's.
+    places : sequence of ndarray of int
+        For each dimension.
+    get : callable
+        Returns the bytes under a key, or None where nothing was written: then the fill value is
+        what stands there.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        If a chunk is damaged.
+    """
+    values = np.full([len(some) for some in places], layout.fill, layout.dtype)
+    parts = [list(_by_chunk(some, c)) for some, c in zip(places, layout.chunks, strict=True)]
+    for part in product(*parts):
+        numbers, there, here = zip(*part, strict=True)
+        content = get("/".join([name, "c", *map(str, numbers)]))
+        if content is not None:
+            values[_index(there)] = _decoded(layout, content)[_index(here)]
+    return values
+
+
+def _by_chunk(places: Selection, length: int) -> Iterator[tuple[int, Selection, Selection]]:
+    """Yield the number of each chunk, with where its values go and where they lie in it."""
+    numbers = places // length
+    for number in np.unique(numbers).tolist():
+        there = np.flatnonzero(numbers == number)
+        yield number, there, places[there] - number * length
+
+
+def _index(places: Sequence[Selection]) -> tuple[Any, ...]:
+    """Return the index of some places along each dimension: of slices, which copy fast, or not."""
+    steps = [slice(some[0], some[-1] + 1) for some in places]
+    runs = (len(some) == s.stop - s.start and (np.diff(some) == 1).all()
+            for some, s in zip(places, steps, strict=True))  # fmt: skip
+    return tuple(steps) if all(runs) else np.ix_(*places)
+
+
+def _decoded(layout: Layout, content: bytes) -> NDArray[Any]:
+    from google_crc32c import value
+    from numcodecs.zstd import Zstd
+
+    packed, checksum = content[:-4], content[-4:]
+    if len(checksum) < 4 or value(packed) != int.from_bytes(checksum, "little"):
+        raise ValueError("a chunk differs from its checksum")
+    chunk = np.zeros(layout.chunks, np.dtype(layout.dtype).newbyteorder("<"))
+    # Into memory of the planned size: a chunk that unpacks to more is refused.
+    if layout.compressed:
+        Zstd().decode(packed, chunk)
+        return chunk
+    return np.frombuffer(packed, chunk.dtype).reshape(layout.chunks)

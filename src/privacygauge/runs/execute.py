@@ -158,9 +158,12 @@ def _finished(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, N
     """Yield the number of every task as soon as it is done, in any order."""
     from joblib import Parallel, delayed, parallel
 
-    client = getattr(parallel.get_active_backend()[0], "client", None)
+    backend = parallel.get_active_backend()[0]
+    client = getattr(backend, "client", None)
     if client is not None:
         return _finished_on_dask(tally, work, client)
+    if type(backend).__module__.startswith("ray."):
+        work = _InRay(sys.modules["ray"].put(work))
     jobs = (delayed(_do)(tally.run, work, task) for task in tally.left)
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
@@ -198,6 +201,19 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
             yield future.result()
     finally:
         client.cancel(futures)
+
+
+@dataclass(frozen=True)
+class _InRay:
+    """Work that was put into Ray's store once; the tasks carry where it lies, not its data."""
+
+    place: Any
+
+    def __call__(self, task: Task) -> Mapping[str, ArrayLike]:
+        import ray
+
+        work: Work = ray.get(self.place)
+        return work(task)
 
 
 def _same(work: Work) -> Work:

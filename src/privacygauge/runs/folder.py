@@ -4,37 +4,75 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import functools
 import os
+import re
 import secrets
-import tempfile
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.atomic import sentence
 
-if TYPE_CHECKING:
-    from zarr.abc.store import Store
-
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
+_REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
 # What an interrupted write leaves behind, as that of zarr's local store does.
 _PARTIAL = ".partial"
+# A small object is sent in one request; what cannot be reached is given up.
+_ASKED = {"s3": "?allow_delayed_open=true"} | dict.fromkeys(
+    ("gs", "gcs"), "?retry_limit_seconds=15"
+)
 # Seconds that a killed process's workers may need to die on a loaded machine.
 _PATIENCE = 3.0
 
 
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(?=[^/])")
+"""Matches how a URL begins, and what `Path` makes of that: one slash in place of two."""
+
+
+def url_of(path: str | Path) -> str | None:
+    """Return the URL that a text or a path stands for; None for a place on this machine.
+
+    Examples
+    --------
+    >>> url_of(Path("s3://bucket/report") / "run")
+    's3://bucket/report/run'
+    """
+    begun = _URL.match(str(path))
+    return f"{begun[1]}://{str(path)[begun.end() :]}" if begun else None
+
+
 def located(path: str | Path) -> str:
     """Return the same place for every process, wherever it works: absolute, or a URL."""
-    return str(path) if "://" in str(path) else os.path.abspath(path)
+    return url_of(path) or os.path.abspath(path)
+
+
+def shown(path: str | Path) -> str:
+    """Return how a place is written for people: as it was given."""
+    return url_of(path) or str(path)
+
+
+def require_local(path: str | Path, what: str) -> None:
+    """Refuse a URL where only a file or folder of this machine can be read.
+
+    Raises
+    ------
+    InputError
+        One line: the URL, and the way out.
+    """
+    if url := url_of(path):
+        raise InputError(f"{url} is a URL, and {what} of this machine: copy it to this machine")
 
 
 def kept_or_scratch(path: str | Path | None) -> AbstractContextManager[str]:
     """Return the place for a run that is to be kept, or a folder that is removed afterwards."""
     if path is None:
+        import tempfile
+
         return tempfile.TemporaryDirectory(prefix="privacygauge-")
     return contextlib.nullcontext(str(path))
 
@@ -51,13 +89,9 @@ class Folder:
         """Whether it lies on a file system of this machine."""
         return "://" not in self.path
 
-    def store(self, *, read_only: bool = True) -> Store:
-        """Return the zarr store of the folder."""
-        from zarr.storage import FsspecStore, LocalStore
-
-        if self.is_local:
-            return LocalStore(self.path, read_only=read_only)
-        return FsspecStore.from_url(self.path, read_only=read_only)
+    @property
+    def _way_out(self) -> str:
+        return _FREE_SOME if self.is_local else _REACH_IT
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes under `key`; None where there are none or the disk cannot read them.
@@ -67,13 +101,17 @@ class Folder:
         InputError
             If they may not be read.
         """
+        gone = (errno.ENOTDIR, errno.EISDIR, errno.EIO)
         try:
             return _read(self._at(key)) if self.is_local else self._fetched(key)
+        except FileNotFoundError:
+            return None
         except OSError as error:
-            # Whatever is gone or damaged is computed again; only a forbidden file needs the user.
-            if error.errno in (None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EIO):
+            # Whatever is gone or damaged is computed again; only what is forbidden or cannot be
+            # reached needs the user.
+            if error.errno in gone or (self.is_local and error.errno is None):
                 return None
-            way_out = "allow reading it, or choose another folder"
+            way_out = "allow reading it, or choose another folder" if self.is_local else _REACH_IT
             raise InputError(
                 sentence(f"{self.path}/{key} cannot be read", error, way_out)
             ) from error
@@ -81,17 +119,21 @@ class Folder:
     def _at(self, key: str) -> str:
         return os.path.join(self.path, *key.split("/"))
 
-    def _fetched(self, key: str) -> bytes | None:
-        from zarr.core.buffer import default_buffer_prototype
-
-        buffer = _done(self.store().get(key, default_buffer_prototype()))
-        return None if buffer is None else buffer.to_bytes()
+    def _fetched(self, key: str) -> bytes:
+        with (
+            _reaching(self.path) as (system, path),
+            system.open_input_file(f"{path}/{key}") as stream,
+        ):
+            content: bytes = stream.read()
+        return content
 
     def _send(self, key: str, content: bytes) -> None:
-        from zarr.core.buffer import default_buffer_prototype
-
-        buffer = default_buffer_prototype().buffer.from_bytes(content)
-        _done(self.store(read_only=False).set(key, buffer))
+        # An object store has the object once all of it is there; folders are but its name.
+        with (
+            _reaching(self.path) as (system, path),
+            system.open_output_stream(f"{path}/{key}") as stream,
+        ):
+            stream.write(content)
 
     def set(self, key: str, content: bytes) -> None:
         """Write `content` under `key`, whole or not at all.
@@ -108,7 +150,7 @@ class Folder:
                 self._send(key, content)
         except OSError as error:
             what = f"{self.path}/{key} cannot be written"
-            raise OutputError(sentence(what, error, _FREE_SOME)) from error
+            raise OutputError(sentence(what, error, self._way_out)) from error
 
     def remove(self, key: str) -> None:
         """Remove all that is below `key`, if anything is.
@@ -119,25 +161,41 @@ class Folder:
             If it cannot be removed.
         """
         try:
-            _done(self.store(read_only=False).delete_dir(key))
+            if self.is_local:
+                _remove(self._at(key))
+            else:
+                self._remove_there(key)
+        except FileNotFoundError:
+            return
         except OSError as error:
             what = f"{self.path}/{key} cannot be removed"
-            raise OutputError(sentence(what, error, _FREE_SOME)) from error
+            raise OutputError(sentence(what, error, self._way_out)) from error
 
     def names(self, key: str = "") -> list[str]:
         """Return the names directly below `key`, sorted, without those of unfinished writes."""
-
-        async def listed() -> list[str]:
-            return [name async for name in self.store().list_dir(key)]
-
         try:
-            found = os.listdir(self._at(key)) if self.is_local else _done(listed())
+            found = os.listdir(self._at(key)) if self.is_local else self._listed(key)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
-            way_out = "allow reading it, or choose another folder"
+            way_out = "allow reading it, or choose another folder" if self.is_local else _REACH_IT
             raise InputError(sentence(f"{self.path} cannot be read", error, way_out)) from error
         return sorted(name for name in found if not name.endswith(_PARTIAL))
+
+    def _remove_there(self, key: str) -> None:
+        from pyarrow.fs import FileType
+
+        with _reaching(self.path) as (system, path):
+            at = f"{path}/{key}"
+            is_file = system.get_file_info(at).type == FileType.File
+            (system.delete_file if is_file else system.delete_dir)(at)
+
+    def _listed(self, key: str) -> list[str]:
+        from pyarrow.fs import FileSelector
+
+        with _reaching(self.path) as (system, path):
+            found = system.get_file_info(FileSelector(f"{path}/{key}".rstrip("/")))
+        return [info.base_name for info in found if info.base_name]
 
     def remove_unfinished(self) -> None:
         """Remove what an interrupted write has left behind."""
@@ -230,7 +288,55 @@ def _created(file: str) -> BinaryIO:
         return open(file, "xb")
 
 
-def _done(work: Coroutine[Any, Any, Any]) -> Any:
-    from zarr.core.sync import sync
+@contextlib.contextmanager
+def _reaching(url: str) -> Iterator[tuple[Any, str]]:
+    """Give what reads and writes a URL, and the path in it; all that goes wrong is an OSError."""
+    found = _system(url)
+    try:
+        yield found
+    except OSError:
+        raise
+    except Exception as error:
+        raise OSError(str(error)) from error
 
-    return sync(work)
+
+def _remove(path: str) -> None:
+    if os.path.isdir(path):
+        import shutil
+
+        shutil.rmtree(path)
+    else:
+        os.unlink(path)
+
+
+@functools.cache
+def _system(url: str) -> tuple[Any, str]:
+    """Return what reads and writes a URL, and the path in it.
+
+    Raises
+    ------
+    InputError
+        If nothing that is installed knows such URLs.
+    """
+    from pyarrow import ArrowInvalid
+    from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
+
+    kind = url.partition("://")[0]
+    if kind == "file" or "?" in url:
+        raise InputError(f"{url} is not a URL of an object store: use s3://BUCKET/FOLDER or a path")
+    try:
+        found: tuple[Any, str] = FileSystem.from_uri(url + _ASKED.get(kind, ""))
+        return found
+    except ArrowInvalid as error:
+        if "Unrecognized filesystem" not in str(error):
+            raise InputError(f"{url} cannot be used ({error}): check how it is written") from error
+    try:
+        from fsspec.core import url_to_fs
+
+        system, path = url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise InputError(
+            f"{url} cannot be used ({error}): use s3://, gs:// or abfs://, or install the package "
+            "that fsspec needs for such URLs"
+        ) from error
+    return PyFileSystem(FSSpecHandler(system)), path

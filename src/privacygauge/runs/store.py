@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,8 +27,8 @@ from privacygauge.runs.contents import (
     static_layout,
     task_digest,
 )
-from privacygauge.runs.encoding import chunk_files, chunk_keys, metadata, require_plain
-from privacygauge.runs.folder import Folder, folders_below, located
+from privacygauge.runs.encoding import chunk_files, chunk_keys, layout_of, metadata
+from privacygauge.runs.folder import Folder, folders_below, located, require_local, shown
 from privacygauge.runs.plan import Plan, Task, difference
 from privacygauge.runs.record import Record, record_in
 from privacygauge.runs.rows import UNREADABLE, Rows, StoredRows, unreadable
@@ -66,19 +66,15 @@ class Run:
         InputError
             If there is no such array, or what describes it is damaged.
         """
-        import zarr
-
         try:
-            require_plain(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")
-            store = self.folder.store()
-            place = f"{_GROUP}/{name}"
-            rows = cast(Rows, zarr.open_array(store, path=place, mode="r", zarr_format=3))
+            layout = layout_of(self.folder.get(f"{_GROUP}/{name}/zarr.json") or b"")
         except UNREADABLE as error:
             raise unreadable(self.path, name) from error
+        rows = StoredRows(layout, self.folder, _GROUP, name)
         spec = self.plan.arrays.get(name)
         if spec is not None and (rows.shape, rows.dtype) != (spec.shape, np.dtype(spec.dtype)):
             raise unreadable(self.path, name)
-        return StoredRows(rows, self.path, name)
+        return rows
 
     def missing(self, *, verify: bool = True) -> list[Task]:
         """Return the tasks that are still to be computed, in order.
@@ -205,7 +201,8 @@ def open_run(
         _forget_cut_task(folder, stored.plan, plan)
     elif (names := folder.names()) and not {_GROUP, _RECORD} & set(names):
         raise InputError(
-            f"{path} holds something else than a run ({listed(names, 3)}): choose another folder"
+            f"{shown(path)} holds something else than a run ({listed(names, 3)}): choose another "
+            "folder"
         )
     if invocation is None and stored is not None:
         invocation = stored.invocation
@@ -224,11 +221,11 @@ def read_run(path: str | Path) -> Run:
     InputError
         If there is none, or both copies of its plan are damaged.
     """
-    stored = _stored_record(Folder(str(path)))
+    stored = _stored_record(Folder(located(path)))
     if stored is None:
         raise InputError(
-            f"{path} holds no run whose plan can be read: name the folder of a run, or start the "
-            "run again with the same settings to repair it"
+            f"{shown(path)} holds no run whose plan can be read: name the folder of a run, or "
+            "start the run again with the same settings to repair it"
         )
     return Run(located(path), stored.plan, stored.invocation, tuple(stored.static))
 
@@ -251,6 +248,7 @@ def runs_in(path: str | Path) -> list[Summary]:
     InputError
         If there is no such folder.
     """
+    require_local(path, "runs are listed in folders")
     found: list[Summary] = []
     for summary in _summaries(folders_below(str(path))):
         if not (found and Path(summary.path).is_relative_to(found[-1].path)):

@@ -1,11 +1,19 @@
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from privacygauge.core.attacks import groups as groups_of
+from privacygauge.core.attacks.bavaria import Bavaria
 from privacygauge.core.attacks.calibrated import CalibratedOnline
 from privacygauge.core.attacks.groups import average, groups, scored, total
+from privacygauge.core.attacks.lira import LiraOnline
+from privacygauge.core.attacks.rmia import RmiaOnline
+from privacygauge.core.checks import frozen
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.exact import OffsetGame
 from privacygauge.core.game import Attack, Observation, Scores
@@ -139,3 +147,33 @@ def test_a_threshold_is_learnt_when_it_is_asked_for() -> None:
     assert rule.threshold == rule.cut.threshold
     assert rule != 3.0
     assert len(asked) == 10
+
+
+@every_attack
+@given(shown=worlds(smallest=2), length=st.integers(1, 60))
+def test_blocks_of_any_size_give_the_same_bytes(attack: Attack, shown: Worlds, length: int) -> None:
+
+    def bytes_of(block: int) -> object:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(groups_of, "BLOCK", block)
+            found = attack.score(seen(shown), ANY)
+            if isinstance(found, Skipped):
+                return found
+            return found.value.tobytes(), np.float64(found.rule.threshold).tobytes()
+
+    assert bytes_of(length) == bytes_of(1 << 40)
+
+
+def test_a_world_that_is_left_out_is_not_copied_as_a_whole() -> None:
+    rng = np.random.default_rng(0)
+    k, n = 64, 4_000
+    signal = frozen(rng.normal(size=(k + 1, n)))
+    observation = seen(Worlds(signal[0], signal[1:], coin_flips(k, n, rng)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(groups_of, "BLOCK", 1 << 12)
+        tracemalloc.start()
+        for attack in (LiraOnline(), RmiaOnline(), CalibratedOnline(), Bavaria()):
+            assert attack.score(observation, rng).rule.threshold is not None
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < signal.nbytes

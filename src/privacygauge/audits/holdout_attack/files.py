@@ -14,6 +14,7 @@ from privacygauge.core.checks import Ints
 from privacygauge.datasets.arrays import Content
 from privacygauge.datasets.reading import read_array, read_content
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local
 
 
 def read_labels(given: ArrayLike | str | Path) -> Ints:
@@ -31,6 +32,7 @@ def read_labels(given: ArrayLike | str | Path) -> Ints:
     """
     if not isinstance(given, str | Path):
         return checks.classes(given, "labels")
+    require_local(given, "labels are read from a file")
     return checks.classes(_array(Path(given), "labels"), f"labels in {given}")
 
 

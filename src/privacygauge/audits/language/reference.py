@@ -56,7 +56,9 @@ def play(asked: ReferenceRequest, work: Work) -> str:
     """Train the model, resuming an interrupted training, and return what is said of it."""
     from privacygauge.language.text_files import Columns, load_texts
     from privacygauge.language.training import train_reference
+    from privacygauge.runs.folder import require_local
 
+    require_local(asked.out, "models are trained in folders")
     texts = load_texts(asked.texts, Columns(asked.text)).text
     try:
         with work.bar("Training") as progress:

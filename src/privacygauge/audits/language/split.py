@@ -69,10 +69,13 @@ def play(asked: SplitRequest, work: Work) -> str:
     from privacygauge.language.coins import write_sides
     from privacygauge.language.splitting import redealt, split_texts, taken
     from privacygauge.language.text_files import Columns, load_texts
+    from privacygauge.runs.folder import Folder, located, shown
 
     folder = Path(asked.out)
-    if folder.is_dir() and any(folder.iterdir()):
-        raise OutputError(f"{folder} is not empty: coins are tossed once; choose another folder")
+    if Folder(located(folder)).names():
+        raise OutputError(
+            f"{shown(folder)} is not empty: coins are tossed once; choose another folder"
+        )
     found = split_texts(
         load_texts(asked.texts, Columns(asked.text, asked.ids, asked.group)),
         population=asked.population,
@@ -85,7 +88,8 @@ def play(asked: SplitRequest, work: Work) -> str:
         for k, inside in enumerate(further.inside):
             files[f"members-{k}.jsonl"] = taken(further.texts, inside)
     write_sides(folder, found.sides, found.coins, files)
-    told = f"Train on {folder / 'members.jsonl'} alone: everything else is needed for the audit."
+    members = shown(folder / "members.jsonl")
+    told = f"Train on {members} alone: everything else is needed for the audit."
     if files:
         told += f"\nTrain {len(files)} further models on members-0.jsonl and so on, one each."
     return f"{found.summary()}\n{told}"

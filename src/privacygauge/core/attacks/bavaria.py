@@ -11,11 +11,11 @@ from scipy.special import gammaln
 from privacygauge.core.attacks.groups import (
     Group,
     average,
-    by_query,
     groups,
     mean_over_queries,
     needs,
     scored,
+    signal_of,
     total,
 )
 from privacygauge.core.attacks.lira import NO_NOISE, PooledVariance, log_ratio
@@ -98,7 +98,7 @@ class Bavaria:
         skipped = needs(self.name, worlds)
         if skipped:
             return skipped
-        signal, _ = by_query(worlds)
+        signal = signal_of(worlds)
         inside, outside = groups(worlds)
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from privacygauge.core.attacks.groups import (
-    by_query,
     centres,
     group_max,
     mean_over_queries,
     needs,
     scored,
+    signal_of,
 )
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
@@ -47,8 +47,8 @@ class CalibratedOnline:
         skipped = needs(self.name, worlds)
         if skipped:
             return skipped
-        signal, values = by_query(worlds)
-        inside, outside = centres(worlds, values, group_median)
+        signal = signal_of(worlds)
+        inside, outside = centres(worlds, group_median)
         return mean_over_queries(signal - (inside + outside) / 2)
 
 
@@ -76,8 +76,8 @@ class CalibratedOffline:
         skipped = needs(self.name, worlds, members=False)
         if skipped:
             return skipped
-        signal, values = by_query(worlds)
-        _, outside = centres(worlds, values, group_median)
+        signal = signal_of(worlds)
+        _, outside = centres(worlds, group_median)
         return mean_over_queries(signal - outside)
 
 

@@ -25,6 +25,9 @@ from privacygauge.errors import InputError
 MOST_PLAYED = 8
 """How many worlds are played as targets to learn a threshold: each costs one more scoring."""
 
+BLOCK = 1 << 18
+"""Values of the worlds that are worked on at a time: what a core's cache holds."""
+
 Ranking = Callable[[Worlds], "Floats | Skipped"]
 """Gives every target of some worlds a score, (n,)."""
 Centre = Callable[[Floats, Bools], Floats]
@@ -55,23 +58,48 @@ class Group:
 
 def groups(worlds: Worlds) -> tuple[Group, Group]:
     """Return the worlds that hold each record and those that do not."""
-    _, values = by_query(worlds)
-    means = centres(worlds, values, group_mean)
-    side = worlds.inside[..., None]
+    mean_in, mean_out, squares_in, squares_out = over_records(worlds, _moments)
+    n_in = worlds.counts[:, None].astype(np.float64)
+    means = _filled(worlds, mean_in, mean_out)
+    return Group(n_in, means[0], squares_in), Group(len(worlds) - n_in, means[1], squares_out)
+
+
+def _moments(values: Floats, side: Bools) -> tuple[Floats, ...]:
+    """Return the means of both groups, then the sums of squared residuals, (n, q) each."""
+    means = group_mean(values, side), group_mean(values, ~side)
     squares = values - np.where(side, *means)
     squares *= squares
-    inside, outside = (
-        Group(mask.sum(axis=0, dtype=np.float64), mean, np.sum(squares, axis=0, where=mask))
-        for mask, mean in zip((side, ~side), means, strict=True)
-    )
-    return inside, outside
+    return *means, *(np.sum(squares, axis=0, where=mask) for mask in (side, ~side))
 
 
-def by_query(worlds: Worlds) -> tuple[Floats, Floats]:
-    """Return the target's signal (n, q) and the worlds' (k, n, q), with q = 1 for one query."""
-    if worlds.signal.ndim == 2:
-        return worlds.signal, worlds.worlds
-    return worlds.signal[:, None], worlds.worlds[..., None]
+def over_records(
+    worlds: Worlds, function: Callable[[Floats, Bools], tuple[Floats, ...]]
+) -> tuple[Floats, ...]:
+    """Return what a function gives of each record, (n, q), computed in blocks of records.
+
+    Parameters
+    ----------
+    worlds : Worlds
+    function : callable
+        Takes values, (k, b, q), and who was inside, (k, b, 1), of b records; returns arrays
+        (b, q). What it gives of a record must not depend on the others.
+    """
+    k, n = len(worlds), len(worlds.signal)
+    width = max(BLOCK // (k * signal_of(worlds).shape[1]), 2)
+    width = -(-width // worlds.step) * worlds.step
+    # No block of a single record: numpy adds such a column in another order.
+    ends = [*range(width, n - 1, width), n]
+    parts = []
+    for rows in map(slice, [0, *ends[:-1]], ends):
+        values, side = worlds.block(rows)
+        values = values if values.ndim == 3 else values[..., None]
+        parts.append(function(values, side[..., None]))
+    return tuple(np.concatenate(found) for found in zip(*parts, strict=True))
+
+
+def signal_of(worlds: Worlds) -> Floats:
+    """Return the target's signal, (n, q), with q = 1 for one query."""
+    return worlds.signal if worlds.signal.ndim == 2 else worlds.signal[:, None]
 
 
 def mean_over_queries(values: Floats) -> Floats:
@@ -80,7 +108,9 @@ def mean_over_queries(values: Floats) -> Floats:
     return mean
 
 
-def centres(worlds: Worlds, values: Floats, centre: Centre) -> tuple[Floats, Floats]:
+def centres(
+    worlds: Worlds, centre: Centre, of: Callable[[Floats], Floats] = lambda values: values
+) -> tuple[Floats, Floats]:
     """Return the centres of both groups of every record, those of empty groups filled in.
 
     The gap between the groups is averaged over the records that have both. Where no record has
@@ -90,9 +120,9 @@ def centres(worlds: Worlds, values: Floats, centre: Centre) -> tuple[Floats, Flo
     Parameters
     ----------
     worlds : Worlds
-    values : ndarray of float, shape (k, n, q)
-        What to take the centres of: the worlds' signals or a function of them.
     centre : callable
+    of : callable, optional
+        What to take the centres of: a function of the worlds' signals, value by value.
 
     Returns
     -------
@@ -100,12 +130,18 @@ def centres(worlds: Worlds, values: Floats, centre: Centre) -> tuple[Floats, Flo
         Of the worlds with the record, and of those without it. If a group is empty for all
         records, its centres are the other's.
     """
-    side = worlds.inside[..., None]
-    inside, outside = centre(values, side), centre(values, ~side)
-    n_in = worlds.inside.sum(axis=0)
-    has_in, has_out = n_in > 0, n_in < len(worlds)
+
+    def both(values: Floats, side: Bools) -> tuple[Floats, ...]:
+        made = of(values)
+        return centre(made, side), centre(made, ~side)
+
+    return _filled(worlds, *over_records(worlds, both))
+
+
+def _filled(worlds: Worlds, inside: Floats, outside: Floats) -> tuple[Floats, Floats]:
+    has_in, has_out = worlds.counts > 0, worlds.counts < len(worlds)
     both = has_in & has_out
-    gap = np.zeros(values.shape[2])
+    gap = np.zeros(inside.shape[1])
     if both.any():
         gap = average((inside - outside)[both])
     elif has_in.any() and has_out.any():
@@ -158,9 +194,9 @@ def needs(name: str, worlds: Worlds, *, members: bool = True) -> Skipped | None:
     members : bool
         Whether worlds trained with the targets are needed too.
     """
-    if worlds.inside.all():
+    if (worlds.counts == len(worlds)).all():
         return Skipped(name, "no target has a world that was trained without it")
-    if members and not worlds.inside.any():
+    if members and not worlds.counts.any():
         return Skipped(name, "no target has a world that was trained with it")
     return None
 

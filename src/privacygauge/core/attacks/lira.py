@@ -13,11 +13,11 @@ from scipy.special import log_ndtr
 from privacygauge.core.attacks.groups import (
     Group,
     average,
-    by_query,
     groups,
     mean_over_queries,
     needs,
     scored,
+    signal_of,
 )
 from privacygauge.core.checks import Floats
 from privacygauge.core.estimate import Skipped
@@ -191,7 +191,7 @@ class LiraOnline:
         skipped = needs(self.name, worlds)
         if skipped:
             return skipped
-        signal, _ = by_query(worlds)
+        signal = signal_of(worlds)
         inside, outside = groups(worlds)
         if not (inside.freedom.any() or outside.freedom.any()):
             return Skipped(self.name, NO_NOISE)
@@ -236,7 +236,7 @@ class LiraOffline:
         skipped = needs(self.name, worlds, members=False)
         if skipped:
             return skipped
-        signal, _ = by_query(worlds)
+        signal = signal_of(worlds)
         _, outside = groups(worlds)
         if not outside.freedom.any():
             return Skipped(self.name, "needs a target with two worlds that were trained without it")

@@ -16,12 +16,12 @@ import numpy as np
 from scipy.special import log_expit
 
 from privacygauge.core.attacks.groups import (
-    by_query,
     centres,
     group_max,
     mean_over_queries,
     needs,
     scored,
+    signal_of,
 )
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.estimate import Skipped
@@ -145,7 +145,8 @@ def chosen_slope(worlds: Worlds) -> float | None:
 def _played(worlds: Worlds) -> Ints:
     """Return the numbers of the worlds to play: spread over their mean signals, in any order."""
     k = len(worlds)
-    ascending = np.argsort(worlds.worlds.reshape(k, -1).mean(axis=1), kind="stable")
+    means = [worlds.world(number).ravel().mean() for number in range(k)]
+    ascending = np.argsort(means, kind="stable")
     n_played = min(k, MOST_PLAYED)
     return ascending[(2 * np.arange(n_played) + 1) * k // (2 * n_played)]
 
@@ -166,8 +167,8 @@ def _area(value: Floats, member: Bools) -> float:
 
 def _log_probabilities(worlds: Worlds) -> tuple[Floats, Floats, Floats]:
     """Return log p0, log P_in and log P_out, each (n, q)."""
-    signal, values = by_query(worlds)
-    inside, outside = centres(worlds, log_expit(values), group_log_mean)
+    signal = signal_of(worlds)
+    inside, outside = centres(worlds, group_log_mean, log_expit)
     # An empty group is filled in on the log scale, which may pass the largest probability.
     return log_expit(signal), np.minimum(inside, 0.0), np.minimum(outside, 0.0)
 
