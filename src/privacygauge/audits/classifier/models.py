@@ -14,13 +14,13 @@ from numpy.typing import ArrayLike
 from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.label_only import Further, label_predictions, merged
 from privacygauge.audits.running import Running
 from privacygauge.audits.units import owners, settled, twice, with_unit
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
+from privacygauge.classifier.label_only_signals import Further, label_predictions, merged
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions

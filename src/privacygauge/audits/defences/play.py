@@ -12,10 +12,10 @@ from privacygauge.audits import caveats
 from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
 from privacygauge.audits.defences.found import DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.defended_models import require_different
 from privacygauge.audits.running import Running
 from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.defended import require_different
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame

@@ -14,7 +14,10 @@ from privacygauge.audits.defences.comparison import can_be_undone, compared, n_t
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, judged
 from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
-from privacygauge.audits.defended_models import (
+from privacygauge.audits.running import Running
+from privacygauge.audits.units import owners, twice
+from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.defended import (
     Defended,
     as_defence,
     models_behind,
@@ -22,9 +25,6 @@ from privacygauge.audits.defended_models import (
     trainings_of,
     undefended_of,
 )
-from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, twice
-from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.games import training_attacks, training_games
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
 from privacygauge.classifier.defences.training import StopAfter, TrainingDefence

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries, by_unit
-from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
+from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
+from privacygauge.datasets.canary_scores import CanariesLike, CanaryScores, as_canaries, by_unit
 from privacygauge.errors import InputError
 from privacygauge.evaluate import decision
 from privacygauge.evaluate.claim import (
