@@ -50,7 +50,8 @@ def table(
     name, title, note, at_once
         As in `Table`.
     rows : sequence of mapping
-        At least one; from the head of each column to the cell, all in the same order.
+        From the head of each column to the cell, all in the same order. Without rows nobody
+        knows the heads, and the table has no columns.
     prose : collection of str
         Heads of columns that hold words, which wrap, and not numbers.
     best : sequence of bool
@@ -58,5 +59,5 @@ def table(
     """
     tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
     full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))
-    heads = (Column(head, prose=head in prose) for head in rows[0])
+    heads = (Column(head, prose=head in prose) for head in (rows[0] if rows else ()))
     return Table(name, title, tuple(heads), tuple(full), note, at_once)
