@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from privacygauge.audits.attacks import audit, furthest, played_of, telling
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, twice
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -21,6 +20,7 @@ from privacygauge.classifier.candidates import (
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
+from privacygauge.classifier.whose import owners, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack

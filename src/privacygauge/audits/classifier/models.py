@@ -15,7 +15,6 @@ from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, settled, twice, with_unit
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.held import Held, numeric
@@ -30,6 +29,7 @@ from privacygauge.classifier.shadows import Progress, Trained, failures, train_s
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
 from privacygauge.classifier.trial import Given, given
+from privacygauge.classifier.whose import owners, settled, twice, with_unit
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints

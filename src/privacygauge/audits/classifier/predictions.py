@@ -12,12 +12,12 @@ from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.pool_game import matrix_of
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
+from privacygauge.classifier.whose import settled, with_unit
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped

@@ -13,10 +13,10 @@ from privacygauge.audits import caveats
 from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import settled
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
+from privacygauge.classifier.whose import settled
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack

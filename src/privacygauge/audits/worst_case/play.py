@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, twice
 from privacygauge.audits.worst_case.found import (
     NO_DEFENCE,
     AttackedTraining,
@@ -26,6 +25,7 @@ from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, Targets, UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.whose import owners, twice
 from privacygauge.classifier.worst_case import ATTACKS, FPRS, AskedOfTargets, Design, judged
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
