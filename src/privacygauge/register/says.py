@@ -297,9 +297,9 @@ def line_dict(line: RegisterLine) -> dict[str, Json]:
     number = line.number
     named = ("metric", "label", "value", "guessing", "method", "estimate", "risked")
     return {
-        **picked(line, "name", "kind", "audited", "files", "game", "knowledge", "severity"),
-        **picked(line, "grade", "headline", "measures", "advice", "unsaid", "warnings"),
-        **picked(line, "version", "seed", "sha256"),
+        **picked(line, "name", "kind", "audited", "files", "game", "knowledge"),
+        **picked(line, "severity", "grade", "headline", "measures", "advice", "unsaid"),
+        **picked(line, "warnings", "version", "seed", "sha256"),
         "number": {**picked(number, *named), "shown": str(number.shown)},
         "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }

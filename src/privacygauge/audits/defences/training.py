@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences.comparison import best_attack, can_be_undone, n_together
+from privacygauge.audits.defences.comparison import can_be_undone, n_together
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
 from privacygauge.audits.defences.play import Setting, audit_of
@@ -37,6 +37,7 @@ from privacygauge.classifier.whose import owners, twice
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.evaluate.best_attack import best_attack
 from privacygauge.evaluate.defences import JudgedDefence
 from privacygauge.evaluate.rates import proportion
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.defended import promise
 from privacygauge.report.grades import (
