@@ -118,6 +118,11 @@ def _measures(f: DtpAudit) -> Iterator[Measure]:
         text="Records with a PDTP of at most 1 for which some other query shows more than 1.",
         gate=False,
     )
+    yield from _further(f)
+
+
+def _further(f: DtpAudit) -> Iterator[Measure]:
+    """Yield what further measurements show, where they were asked for."""
     if f.removal is not None:
         yield _of_removal(f.removal)
     if f.averages:
