@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential
 from privacygauge.classifier.candidates import PerTargetDesign, SharedDesign
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, UniformLabel
 from privacygauge.evaluate.claim import PrivacyClaim
+from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.sampled_steps import SampledSteps
 
 __all__ = [

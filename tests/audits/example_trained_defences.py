@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, DefenceAudit
 from privacygauge.audits.defences.training import audit_training_defences
 from privacygauge.classifier.defences.accountant import RDP
 from privacygauge.classifier.defences.perturbations import LabelOnly
 from privacygauge.classifier.defences.training import OtherTraining
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.claim import PrivacyClaim
 from tests.audits.example_defences import ATTACKS
 from tests.classifier.trainers import Noisy, records

@@ -8,9 +8,7 @@ from scipy.stats import binom
 
 import privacygauge as pg
 from privacygauge.audits.attacks import audit
-from privacygauge.audits.defences import comparison as defence_comparison
-from privacygauge.audits.defences.comparison import best_attack, can_be_undone
-from privacygauge.audits.defences.found import BestAttack
+from privacygauge.audits.defences.comparison import can_be_undone
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature
@@ -19,6 +17,7 @@ from privacygauge.classifier.predictions import predictions
 from privacygauge.core import seeds
 from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.best_attack import BestAttack, best_attack, left_of
 from privacygauge.evaluate.decision import balanced_accuracy
 from privacygauge.evaluate.roc import auc
 from privacygauge.report.attacks.verdict import judged
@@ -151,7 +150,7 @@ def test_surprised_attackers_count_only_where_they_clearly_go_further():
         return BestAttack("one", estimate, "one", estimate)
 
     wide, narrow, high = reached(0.54, 0.05), reached(0.5, 0.005), reached(0.6, 0.05)
-    assert defence_comparison._left(wide, narrow, None).accuracy == wide.accuracy
-    assert defence_comparison._left(wide, high, None).accuracy == high.accuracy
-    assert defence_comparison._left(high, wide, None).auc == high.auc
-    assert defence_comparison._left(wide, narrow, high).accuracy == high.accuracy
+    assert left_of(wide, narrow, None).accuracy == wide.accuracy
+    assert left_of(wide, high, None).accuracy == high.accuracy
+    assert left_of(high, wide, None).auc == high.auc
+    assert left_of(wide, narrow, high).accuracy == high.accuracy

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.privacy_claim.canaries import as_canaries
-from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential, audit_privacy_claim
+from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.audits.privacy_claim.verdict import IF_GAUSSIAN, REFUTED, STANDS, UNKNOWN, verdict
+from privacygauge.datasets.canary_scores import as_canaries
 from privacygauge.errors import InputError
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim, divided
 from privacygauge.evaluate.claim_bounds import held_out, steps
+from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon, gaussian_mu
 
 

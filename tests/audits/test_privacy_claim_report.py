@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
+from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.says import METRICS, curve_frame
 from privacygauge.audits.privacy_claim.verdict import (
     GRADES,
@@ -21,6 +21,7 @@ from privacygauge.audits.privacy_claim.verdict import (
     exact,
     verdict,
 )
+from privacygauge.datasets.canary_scores import CanaryScores
 from privacygauge.evaluate.claim import Guessed, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import one_run_bounds, one_run_curve
 from privacygauge.report.values import Origin

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.units import twice
 from privacygauge.classifier.held import Numbered, digest_of, held, keys, numeric, taken
+from privacygauge.classifier.whose import twice
 from privacygauge.errors import InputError
 
 FRAME = pd.DataFrame(

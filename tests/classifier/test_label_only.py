@@ -11,7 +11,6 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
-from privacygauge.audits.classifier.label_only import label_predictions
 from privacygauge.classifier.estimators import as_trainer
 from privacygauge.classifier.label_only import (
     HardLabels,
@@ -20,6 +19,7 @@ from privacygauge.classifier.label_only import (
     category_groups,
     told,
 )
+from privacygauge.classifier.label_only_signals import label_predictions
 from privacygauge.classifier.shadows import cohort_of
 from privacygauge.errors import InputError
 from privacygauge.report.values import Severity

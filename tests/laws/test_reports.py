@@ -23,10 +23,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 import privacygauge as pg
 from privacygauge.audits.canaries import canary_audit
-from privacygauge.audits.privacy_claim.play import ManyRuns
 from privacygauge.classifier.candidates import SharedDesign
 from privacygauge.core.attacks.lira import LiraOnline
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.claim_designs import ManyRuns
 from privacygauge.holdout.history.made import attacked_history, honest_history
 from privacygauge.holdout.history.record import History, in_time
 from privacygauge.language.canaries import made_canaries

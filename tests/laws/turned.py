@@ -12,7 +12,7 @@ import privacygauge as pg
 from privacygauge.audits.defences.play import audit_defended
 from privacygauge.audits.extraction.play import ExtractionAudit
 from privacygauge.audits.generator.play import audit_synthetic
-from privacygauge.audits.privacy_claim.play import ManyRuns, audit_privacy_claim
+from privacygauge.audits.privacy_claim.play import audit_privacy_claim
 from privacygauge.audits.released_table.play import audit_released
 from privacygauge.audits.worst_case.play import compare_worst_cases
 from privacygauge.classifier.defences.training import OtherTraining
@@ -21,6 +21,7 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Observation, Scores
 from privacygauge.core.rules import Split
+from privacygauge.evaluate.claim_designs import ManyRuns
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Verdict
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, View

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
-from privacygauge.report.blocks import columns, text
+from privacygauge.report.blocks import columns, pairs, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
@@ -19,7 +20,6 @@ from privacygauge.report.values import (
     Items,
     Json,
     Measure,
-    Pairs,
     Report,
     Section,
     Severity,
@@ -88,9 +88,8 @@ def verdict(r: RiskRegister) -> Verdict:
     grade = Grade(r.severity.value, r.severity)
     scale = tuple(Grade(severity.value, severity) for severity in SCALE)
     sentences = (_how_many(r), *_gravest(r), together(r))
-    return Verdict(
-        grade, scale if grade in scale else (grade,), _headline(r), sentences, UNSAID, _advice(r)
-    )
+    held = scale if grade in scale else (grade,)
+    return Verdict(grade, held, _headline(r), sentences, UNSAID, tuple(_advice(r)))
 
 
 def together(r: RiskRegister) -> str:
@@ -168,59 +167,48 @@ def _how_many(r: RiskRegister) -> str:
     return f"{audits} of what is to be released: {parts}."
 
 
-def _gravest(r: RiskRegister) -> tuple[str, ...]:
-    first = tuple(f"{plain(x.name)}: {x.headline}." for x in _open(r)[:_NAMED])
-    return (*first, *_further(r, "needs a decision too"))
+def _gravest(r: RiskRegister) -> Iterator[str]:
+    for line in _open(r)[:_NAMED]:
+        yield f"{plain(line.name)}: {line.headline}."
+    yield from _further(r, "needs a decision too")
 
 
 def _open(r: RiskRegister) -> list[RegisterLine]:
     return [line for line in r.lines if line.severity in _OPEN]
 
 
-def _further(r: RiskRegister, what: str) -> tuple[str, ...]:
-    more = len(_open(r)) - _NAMED
-    if more <= 0:
-        return ()
-    names = ", ".join(plain(line.name) for line in _open(r)[_NAMED:])
-    return (f"What was found in {names} {what}: see below.",)
+def _further(r: RiskRegister, what: str) -> Iterator[str]:
+    if more := _open(r)[_NAMED:]:
+        names = ", ".join(plain(line.name) for line in more)
+        yield f"What was found in {names} {what}: see below."
 
 
-def _advice(r: RiskRegister) -> tuple[str, ...]:
-    urgent = tuple(_urgent(line) for line in _open(r)[:_NAMED])
-    return (
-        *(urgent or ("Read the warnings of each audit before you rely on it.",)),
-        *_further(r, "comes with advice of its own"),
-        "Keep this register with the release, and write it again after every new audit.",
-    )
-
-
-def _urgent(line: RegisterLine) -> str:
-    return f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
+def _advice(r: RiskRegister) -> Iterator[str]:
+    for line in _open(r)[:_NAMED]:
+        yield f"{plain(line.name)}: {line.advice[0] if line.advice else line.headline}"
+    if not _open(r):
+        yield "Read the warnings of each audit before you rely on it."
+    yield from _further(r, "comes with advice of its own")
+    yield "Keep this register with the release, and write it again after every new audit."
 
 
 def _table(r: RiskRegister) -> Table:
-    return Table(
+    return table(
         "register",
         "Audit by audit",
-        columns(
-            "Audit",
-            Column("Severity", prose=True),
-            Column("Verdict", prose=True),
-            Column("Number", prose=True),
-            Column("Guessing gives", prose=True),
-        ),
-        tuple(
-            (
-                Cell(line.name, (line.kind,)),
-                line.severity.value,
-                line.headline,
-                Cell(line.number.shown, (*_level(line.number), line.number.label)),
-                line.number.guessing,
-            )
+        [
+            {
+                "Audit": Cell(line.name, (line.kind,)),
+                "Severity": line.severity.value,
+                "Verdict": line.headline,
+                "Number": Cell(line.number.shown, (*_level(line.number), line.number.label)),
+                "Guessing gives": line.number.guessing,
+            }
             for line in r.lines
-        ),
+        ],
         "Each number is that of its own game: compare it with what guessing gives, not with other "
         "lines.",
+        prose=("Severity", "Verdict", "Number", "Guessing gives"),
     )
 
 
@@ -243,29 +231,30 @@ def _overview(r: RiskRegister) -> Table:
     )
 
 
-def _line(line: RegisterLine) -> tuple[Block, ...]:
+def _line(line: RegisterLine) -> Iterator[Block]:
     files = f" ({', '.join(line.files)})" if line.files else ""
-    number = Cell(line.number.shown, (sure(line.number),))
-    worst = ", ".join(line.worst.ids) or line.worst.reason or "none"
-    rows: tuple[tuple[str, str | Shown | Cell], ...] = (
-        ("Audited", f"{line.audited}{files}"),
-        ("The game", line.game),
-        ("The attacker", line.knowledge),
-        (line.number.label, number),
-        ("Guessing gives", line.number.guessing),
-        (f"Most exposed {line.worst.what}", worst),
-        ("It does not say", line.unsaid),
-        ("Made by", f"PrivacyGauge {line.version}, seed {line.seed}"),
+    yield Heading(line.name)
+    yield text(f"{line.severity.capitalize()}: {line.headline}")
+    yield pairs(
+        {
+            "Audited": f"{line.audited}{files}",
+            "The game": line.game,
+            "The attacker": line.knowledge,
+            line.number.label: Cell(line.number.shown, (sure(line.number),)),
+            "Guessing gives": line.number.guessing,
+            f"Most exposed {line.worst.what}": ", ".join(line.worst.ids)
+            or line.worst.reason
+            or "none",
+            "It does not say": line.unsaid,
+            "Made by": f"PrivacyGauge {line.version}, seed {line.seed}",
+        }
     )
-    advice = (text("What to do next:"), Items(line.advice, numbered=True)) if line.advice else ()
-    warnings = (text("Warnings:"), Items(line.warnings)) if line.warnings else ()
-    return (
-        Heading(line.name),
-        text(f"{line.severity.capitalize()}: {line.headline}"),
-        Pairs(rows),
-        *advice,
-        *warnings,
-    )
+    if line.advice:
+        yield text("What to do next:")
+        yield Items(line.advice, numbered=True)
+    if line.warnings:
+        yield text("Warnings:")
+        yield Items(line.warnings)
 
 
 def _together(r: RiskRegister) -> Text:
@@ -306,22 +295,19 @@ def _data(r: RiskRegister) -> dict[str, Json]:
 def line_dict(line: RegisterLine) -> dict[str, Json]:
     """Return a line as plain values."""
     number = line.number
+    named = ("metric", "label", "value", "guessing", "method", "estimate", "risked")
     return {
-        **picked(line, "name", "kind", "audited", "files", "game", "knowledge", "severity"),
-        **picked(line, "grade", "headline", "measures", "advice", "unsaid", "warnings"),
-        **picked(line, "version", "seed", "sha256"),
-        "number": {
-            **picked(
-                number, "metric", "label", "value", "guessing", "method", "estimate", "risked"
-            ),
-            "shown": str(number.shown),
-        },
+        **picked(line, "name", "kind", "audited", "files", "game", "knowledge"),
+        **picked(line, "severity", "grade", "headline", "measures", "advice", "unsaid"),
+        **picked(line, "warnings", "version", "seed", "sha256"),
+        "number": {**picked(number, *named), "shown": str(number.shown)},
         "worst": {**picked(line.worst, "what", "ids"), "reason": line.worst.reason or None},
     }
 
 
 def _row(line: RegisterLine) -> dict[str, object]:
     number, estimate = line.number, line.number.estimate
+    ends = ("low", "high", "level", "n")
     return {
         "name": line.name,
         "kind": line.kind,
@@ -330,10 +316,7 @@ def _row(line: RegisterLine) -> dict[str, object]:
         "headline": line.headline,
         "metric": number.metric,
         "value": number.value,
-        "low": None if estimate is None else estimate.low,
-        "high": None if estimate is None else estimate.high,
-        "level": None if estimate is None else estimate.level,
-        "n": None if estimate is None else estimate.n,
+        **{name: None if estimate is None else getattr(estimate, name) for name in ends},
         "method": number.method,
         "guessing": number.guessing,
         "audited": line.audited,

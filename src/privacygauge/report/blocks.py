@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from privacygauge.report.numbers import Shown
-from privacygauge.report.values import Cell, Column, Pairs, Text, Tone
+from privacygauge.report.values import Cell, Column, Content, Pairs, Row, Table, Text, Tone
 
 
 def text(*paragraphs: str) -> Text:
@@ -31,3 +31,33 @@ def pairs(rows: Mapping[str, str | Shown | Cell]) -> Pairs:
 def columns(*heads: str | Column) -> tuple[Column, ...]:
     """Return the columns of a table; a title alone is a column of numbers."""
     return tuple(Column(head) if isinstance(head, str) else head for head in heads)
+
+
+def table(
+    name: str,
+    title: str,
+    rows: Sequence[Mapping[str, Content]],
+    note: str = "",
+    *,
+    prose: Collection[str] = (),
+    best: Sequence[bool] = (),
+    at_once: int | None = None,
+) -> Table:
+    """Return a table of rows that say the heads of their columns.
+
+    Parameters
+    ----------
+    name, title, note, at_once
+        As in `Table`.
+    rows : sequence of mapping
+        From the head of each column to the cell, all in the same order. Without rows nobody
+        knows the heads, and the table has no columns.
+    prose : collection of str
+        Heads of columns that hold words, which wrap, and not numbers.
+    best : sequence of bool
+        Which rows matter most; default: none.
+    """
+    tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
+    full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))
+    heads = (Column(head, prose=head in prose) for head in (rows[0] if rows else ()))
+    return Table(name, title, tuple(heads), tuple(full), note, at_once)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report import tables
+from privacygauge.report import numbers, svg, tables
 from privacygauge.report.blocks import columns
 from privacygauge.report.document import as_text, estimate_dict, finite, picked, values_of
-from privacygauge.report.html import environment
 from privacygauge.report.numbers import Shown, plain
 from privacygauge.report.terminal import Fitting, figures, opening, rows_of, stacked, text
 from privacygauge.report.values import (
@@ -28,6 +27,7 @@ from privacygauge.runs import atomic
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Environment
 
     from privacygauge.report.terminal import RenderableType
 
@@ -54,7 +54,7 @@ def page(report: Report) -> str:
     Everything from the user's data is escaped, and characters that steer a page are replaced. The
     page asks for nothing from outside and runs no script.
     """
-    template = environment().get_template("page.html.j2")
+    template = _environment().get_template("page.html.j2")
     return template.render(
         r=report,
         f=report.origin,
@@ -65,6 +65,30 @@ def page(report: Report) -> str:
         limits=_limits(report),
         cards=report.cards,
     )
+
+
+def _environment() -> Environment:
+    """Return what renders templates: everything is escaped, a missing name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("privacygauge.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_readable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["count"] = numbers.count
+    found.filters["drawn"] = svg.drawn
+    return found
+
+
+def _readable(value: object) -> object:
+    # Markup was escaped already; everything else that is text may come from the user's data.
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return numbers.plain(value)
+    return value
 
 
 def _limits(report: Report) -> Table:
@@ -198,7 +222,8 @@ def document(report: Report) -> dict[str, Json]:
 def _number(measure: Measure, level: float) -> Json:
     found = measure.found
     return {
-        **picked(measure, "name", "label", "note", "guessing", "gate", "doubtful", "looks"),
+        **picked(measure, "name", "label", "note", "guessing"),
+        **picked(measure, "gate", "doubtful", "looks"),
         "value": finite(measure.numbers[measure.name]),
         "shown": picked(measure.shown, "value", "interval"),
         "level": min(level, found.level) if isinstance(found, Estimate) else measure.level,

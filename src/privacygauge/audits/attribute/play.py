@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits.attribute.found import AttributeAudit
-from privacygauge.audits.units import owners, said_of_units
+from privacygauge.audits.running import Running
 from privacygauge.classifier.attributes import guesses
 from privacygauge.classifier.estimators import class_names
+from privacygauge.classifier.whose import owners, said_of_units
 from privacygauge.core import checks, seeds
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.report.numbers import percent_estimate, plain
-from privacygauge.report.values import Origin
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,10 +74,8 @@ def audit_attribute(
     seed : int
     level : float
         Of every interval, in (0, 1); of all attacks together.
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
+    command, provenance
+        As in `audit_model`.
 
     Raises
     ------
@@ -90,7 +87,7 @@ def audit_attribute(
     Yeom et al. (2018), definition 5, with people outside of the training set for the control;
     Jayaraman & Evans (2022) for the imputation. The attacks: `guesses`.
     """
-    checks.level(level)
+    running = Running(command, seed, level, provenance)
     table = cast("pd.DataFrame", x) if hasattr(x, "columns") else np.asarray(x)
     labels, side = np.asarray(y), checks.bools(member, "member", length=len(table))
     names = class_names(labels)
@@ -116,17 +113,9 @@ def audit_attribute(
         # One of several columns is 1: the value is named by the place of that column.
         called = tuple(values[int(place)] for place in found.secret.names)
         found = replace(found, secret=replace(found.secret, names=called))
-    about = {"class": "known" if knows_label else "unknown", **(provenance or {})}
-    origin = Origin(
-        command,
-        own_version(),
-        seed,
-        level,
-        today(),
-        found.skipped,
-        tuple(said_of_units(people, side)),
-        {**versions(), **about},
-    )
+    about = {"class": "known" if knows_label else "unknown"}
+    said = said_of_units(people, side)
+    origin = running.origin(skipped=found.skipped, warnings=said, about=about)
     shown = name if name is not None else at if isinstance(at, str) else f"column {at}"
     audit = AttributeAudit(
         origin,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.attribute.found import AttributeAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.report import direction, grades
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import note, table, text
+from privacygauge.report.document import picked, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -59,7 +61,7 @@ _TITLES = {"confidence-and-data": "confidence and data"}
 
 def report(f: AttributeAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    attacks, people = _rates(f), _people(f)
+    attacks, people = _rates(f), tuple(_people(f))
     n_in = int(f.member.sum())
     return Report(
         kind="attribute",
@@ -76,7 +78,7 @@ def report(f: AttributeAudit) -> Report:
         f"{len(f.guesses.secret)} values.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
             Section("attacks", "How often a guess is right", (attacks, _told(f)), "Attacks"),
             Section("controls", "Whether both sides are alike", (_controls(f),), "Controls"),
@@ -110,12 +112,10 @@ def verdict(f: AttributeAudit) -> Verdict:
     found, best = grade(f), f.best
     if found is grades.UNTOLD:
         return _untold(f)
-    d = best.difference
-    column = plain(f.column)
-    leak = found is not grades.NONE
+    d, column, leak = best.difference, plain(f.column), found is not grades.NONE
     headline = (
-        f"The model gives {column} away: guesses are right at least "
-        f"{_points(best.difference.low)} more often for members than for others"
+        f"The model gives {column} away: guesses are right at least {_points(d.low)} more often "
+        "for members than for others"
         if leak
         else f"No leak of {column} found: members' values are guessed no more often than others'"
     )
@@ -131,43 +131,30 @@ def verdict(f: AttributeAudit) -> Verdict:
         if leak
         else ("Audit the other sensitive columns too, each by itself.",)
     )
-    gauge = grades.gauge(
-        "Right guesses beyond those for others",
-        best.difference,
-        (-0.2, 0.0, 0.1, 0.3, 1.0),
-        ("0%", "10%", "30%"),
-        rule=_RULE,
-    )
+    label, limits = "Right guesses beyond those for others", (-0.2, 0.0, 0.1, 0.3, 1.0)
+    gauge = grades.gauge(label, d, limits, ("0%", "10%", "30%"), rule=_RULE)
     return Verdict(found, grades.GRADES, headline, sentences, _UNSAID, advice, gauge)
 
 
 def _untold(f: AttributeAudit) -> Verdict:
-    untold = (grades.UNTOLD, (grades.UNTOLD,))
+    headline, sentences, advice = direction.HEADLINE, f.origin.warnings[-1:], _DIFFER
     if f.fired:
         first = f.fired[0]
-        return Verdict(
-            *untold,
-            "Cannot be told: members and people outside of the training set differ in their data",
-            (
-                f"Without the model, the {plain(first.name)} is {percent(first.members.value)} "
-                f"among members and {percent(first.others.value)} among others, a difference of "
-                f"{percent_estimate(first.difference)}: what attacks find beyond may come from it.",
-            ),
-            direction.OPEN,
-            (_DIFFER,),
+        headline = (
+            "Cannot be told: members and people outside of the training set differ in their data"
         )
-    if f.inverted:
-        return Verdict(
-            *untold, direction.HEADLINE, f.origin.warnings[-1:], direction.OPEN, (_DIFFER,)
+        sentences = (
+            f"Without the model, the {plain(first.name)} is {percent(first.members.value)} among "
+            f"members and {percent(first.others.value)} among others, a difference of "
+            f"{percent_estimate(first.difference)}: what attacks find beyond may come from it.",
         )
-    assert isinstance(f.imputation, Skipped)
-    return Verdict(
-        *untold,
-        "Cannot be told: the control of attribute inference could not be computed",
-        (f"The imputation without the model {f.imputation.reason}.",),
-        direction.OPEN,
-        ("Give more records of people outside of the training set.",),
-    )
+    elif not f.inverted:
+        assert isinstance(f.imputation, Skipped)
+        headline = "Cannot be told: the control of attribute inference could not be computed"
+        sentences = (f"The imputation without the model {f.imputation.reason}.",)
+        advice = "Give more records of people outside of the training set."
+    untold = grades.UNTOLD
+    return Verdict(untold, (untold,), headline, sentences, direction.OPEN, (advice,))
 
 
 def _name(attack: BothSides) -> str:
@@ -196,37 +183,30 @@ def _beside(f: AttributeAudit) -> str:
     )
 
 
-def _measures(f: AttributeAudit) -> tuple[Measure, ...]:
+def _measures(f: AttributeAudit) -> Iterator[Measure]:
     best, imputed = f.best, f.imputation
+    yield Measure(
+        "attribute-advantage",
+        "Right guesses beyond those for others",
+        best.difference,
+        percent_estimate(best.difference),
+        f"{_name(best)}, best of {len(f.attacks)}",
+        "What the model gives away about the people that it was trained on.",
+        "no leak: 0%",
+        looks=len(f.attacks),
+    )
+    told = "With the model and all other columns."
+    label, shown = "Right guesses for members", percent_estimate(best.members)
+    yield Measure("attribute-rate", label, best.members, shown, _name(best), told)
     known = imputed if isinstance(imputed, Skipped) else imputed.members
-    return (
-        Measure(
-            "attribute-advantage",
-            "Right guesses beyond those for others",
-            best.difference,
-            percent_estimate(best.difference),
-            f"{_name(best)}, best of {len(f.attacks)}",
-            "What the model gives away about the people that it was trained on.",
-            "no leak: 0%",
-            looks=len(f.attacks),
-        ),
-        Measure(
-            "attribute-rate",
-            "Right guesses for members",
-            best.members,
-            percent_estimate(best.members),
-            _name(best),
-            "With the model and all other columns.",
-        ),
-        Measure(
-            "imputed-rate",
-            "Right guesses by imputation",
-            known,
-            percent_estimate(known),
-            "imputation",
-            "What can be guessed about anyone in the population.",
-            gate=False,
-        ),
+    yield Measure(
+        "imputed-rate",
+        "Right guesses by imputation",
+        known,
+        percent_estimate(known),
+        "imputation",
+        "What can be guessed about anyone in the population.",
+        gate=False,
     )
 
 
@@ -258,7 +238,7 @@ def _rates(f: AttributeAudit) -> Table:
 
 def _told(f: AttributeAudit) -> Text:
     names = ", ".join(plain(name) for name in f.guesses.secret.names)
-    return Text((f"The values that were told apart: {names}.",), Tone.NOTE)
+    return note(f"The values that were told apart: {names}.")
 
 
 def _controls(f: AttributeAudit) -> Table:
@@ -272,36 +252,31 @@ def _controls(f: AttributeAudit) -> Table:
     )
 
 
-def _people(f: AttributeAudit) -> tuple[Block, ...]:
+def _people(f: AttributeAudit) -> Iterator[Block]:
     newly = f.guesses.newly()
     if isinstance(f.imputation, Skipped):
-        return (Text((f"Not known: the imputation {f.imputation.reason}.",)),)
+        yield text(f"Not known: the imputation {f.imputation.reason}.")
+        return
     inside, outside = (percent(float(newly[side].mean())) for side in (f.member, ~f.member))
-    told = Text(
-        (
-            f"With the model (attack: weighted) and not without it, the value is guessed for "
-            f"{inside} of the members' records, and, by chance, for {outside} of the others'.",
+    yield text(
+        "With the model (attack: weighted) and not without it, the value is guessed for "
+        f"{inside} of the members' records, and, by chance, for {outside} of the others'."
+    )
+    if len(rows := f.exposed[:_LISTED].tolist()):
+        yield table(
+            "people",
+            "The most exposed members, one record each",
+            [
+                {
+                    "Id": plain(shortened(str(f.ids[i]))),
+                    "Probability with the model": percent(float(f.guesses.with_model[i])),
+                    "Without it": percent(float(f.guesses.without[i])),
+                }
+                for i in rows
+            ],
+            "Probabilities of the true value that an adversary would state, by how much they rise.",
+            at_once=_AT_ONCE,
         )
-    )
-    rows = f.exposed[:_LISTED].tolist()
-    if not rows:
-        return (told,)
-    shown = Table(
-        "people",
-        "The most exposed members, one record each",
-        (Column("Id"), Column("Probability with the model"), Column("Without it")),
-        tuple(
-            (
-                plain(shortened(str(f.ids[i]))),
-                percent(float(f.guesses.with_model[i])),
-                percent(float(f.guesses.without[i])),
-            )
-            for i in rows
-        ),
-        "Probabilities of the true value that an adversary would state, by how much they rise.",
-        at_once=_AT_ONCE,
-    )
-    return (told, shown)
 
 
 def _worst(f: AttributeAudit) -> Worst:
@@ -310,16 +285,13 @@ def _worst(f: AttributeAudit) -> Worst:
 
 
 def _data(f: AttributeAudit) -> dict[str, Json]:
-    def numbers(found: BothSides) -> dict[str, Json]:
-        named = {"members": found.members, "others": found.others, "difference": found.difference}
-        return {"name": found.name, **{key: estimate_dict(x) for key, x in named.items()}}
-
+    keys = ("name", "members", "others", "difference")
     return {
         "column": f.column,
         "values": list(f.guesses.secret.names),
-        "attacks": [numbers(attack) for attack in f.attacks],
-        "beyond_imputation": {name: estimate_dict(gain) for name, gain in f.beyond.items()},
-        "controls": [numbers(control) for control in f.controls],
+        "attacks": [picked(attack, *keys) for attack in f.attacks],
+        "beyond_imputation": values_of(f.beyond),
+        "controls": [picked(control, *keys) for control in f.controls],
         "n_members": int(f.member.sum()),
         "n_others": int((~f.member).sum()),
     }

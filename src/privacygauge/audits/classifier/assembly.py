@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits import caveats
 from privacygauge.audits.attacks import audit, headline, played_of, telling
 from privacygauge.audits.classifier.found import Audit
+from privacygauge.audits.running import Running
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.signals import top_probability
 from privacygauge.core import checks, seeds
@@ -20,21 +21,19 @@ from privacygauge.core.attacks.threshold import Threshold
 from privacygauge.core.checks import Bools, Floats
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack, Play, Round, play
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.risk import Risk, assess_risk
 from privacygauge.evaluate.slices import SliceTable, deciles, find_slices
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription, Records
-from privacygauge.report.values import Origin
 
 MOST_GROUPS = 200
 """A column with more distinct values is cut into deciles (numbers) or not sliced by (texts)."""
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class Asked:
     """What the caller asked for, beside the game."""
 
     estimator: Estimator | None
@@ -43,14 +42,6 @@ class Request:
     """Groups to look at."""
     contents: Mapping[str, NDArray[Any]]
     """Columns to print beside the riskiest records."""
-    seed: int
-    """All random draws derive from it."""
-    level: float
-    """Of every interval."""
-    command: str
-    """What the report names as its origin."""
-    provenance: Mapping[str, str]
-    """Further lines for the report."""
 
 
 def assemble(
@@ -58,7 +49,8 @@ def assemble(
     attacks: Sequence[Attack],
     target: Predictions,
     game: GameDescription,
-    request: Request,
+    asked: Asked,
+    running: Running,
     *,
     has_shadow: bool,
     skipped: Sequence[Skipped] = (),
@@ -73,33 +65,27 @@ def assemble(
     target : Predictions
         The audited model's predictions; the rounds' targets are its rows.
     game : GameDescription
-    request : Request
+    asked : Asked
+    running : Running
     has_shadow : bool
         Whether the shadow records come from other models, and not from the target's other half.
     skipped, warnings : sequence
         What is known already.
     """
-    seed, level = request.seed, request.level
+    seed, level = running.seed, running.level
     caveats.require_different(target)
     results = telling(audit(rounds, attacks, seed=seed, level=level))
     played = played_of(results)
-    risk, risk_scores = _risk(rounds, request.estimator, target, seed, level)
-    table = _slices(rounds, target, request.columns, seed, level)
+    risk, risk_scores = _risk(rounds, asked.estimator, target, seed, level)
+    table = _slices(rounds, target, asked.columns, seed, level)
     facts, differ = caveats.accuracies(*_right_predictions(rounds, has_shadow), level)
     best = headline(played, seed=seed, level=level)
     told = [*target.notes, *warnings, *caveats.unresolved(rounds, has_shadow)]
     told += [*caveats.too_small(target, played[0][1]), *differ, *caveats.uncalibrated(risk)]
     told += direction.warnings(best.inverted)
     left_out = [result for result in results if isinstance(result, Skipped)]
-    origin = Origin(
-        request.command,
-        own_version(),
-        seed=seed,
-        level=level,
-        made=today(),
-        skipped=(*left_out, *skipped, *table.skipped),
-        warnings=tuple(dict.fromkeys(told)),
-        provenance={**versions(), **request.provenance},
+    origin = running.origin(
+        skipped=(*left_out, *skipped, *table.skipped), warnings=dict.fromkeys(told)
     )
     return Audit(
         origin,
@@ -108,7 +94,7 @@ def assemble(
         headline=best,
         risk=risk,
         slices=table,
-        records=_records(target, played, risk_scores, request.contents),
+        records=_records(target, played, risk_scores, asked.contents),
         facts=facts,
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from privacygauge.audits.attacks import audit, furthest, played_of, telling
 from privacygauge.audits.classifier.found import CandidateAudit
-from privacygauge.audits.units import owners, twice
+from privacygauge.audits.running import Running
 from privacygauge.classifier.candidates import (
     CandidateGame,
     CandidateRound,
@@ -20,16 +20,15 @@ from privacygauge.classifier.candidates import (
 from privacygauge.classifier.shadows import Progress
 from privacygauge.classifier.suite import candidate_attacks
 from privacygauge.classifier.trial import given
+from privacygauge.classifier.whose import owners, twice
 from privacygauge.core import checks, seeds
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
-from privacygauge.core.versions import own_version, today, versions
 from privacygauge.evaluate.direction import inverted
 from privacygauge.evaluate.per_target import per_target
 from privacygauge.evaluate.rates import mean
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import GameDescription
-from privacygauge.report.values import Origin
 
 
 def audit_candidates(
@@ -122,15 +121,9 @@ def _evaluated(
         else {title: accuracy.correlation_with(pdtp, level) for title, accuracy in found.items()}
     )
     turned = inverted([(e.title, p.transcript) for p, e in played], level)
-    origin = Origin(
-        "audit_candidates",
-        own_version(),
-        seed=game.seed,
-        level=level,
-        made=today(),
-        skipped=tuple(result for result in results if isinstance(result, Skipped)),
+    origin = Running("audit_candidates", game.seed, level).origin(
+        skipped=(result for result in results if isinstance(result, Skipped)),
         warnings=(*warnings, *direction.warnings(turned)),
-        provenance=versions(),
     )
     best, accuracy, area = furthest(played, level)
     return CandidateAudit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,14 +10,15 @@ import numpy as np
 from privacygauge.audits.classifier.found import CandidateAudit
 from privacygauge.audits.classifier.verdict import REPEAT, mending, unsaid
 from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.per_target import Correlation
 from privacygauge.report import direction
 from privacygauge.report.attacks import data, plots, tables
 from privacygauge.report.attacks.measures import GUESSING
 from privacygauge.report.attacks.records import RECORDS, roc_frame
 from privacygauge.report.attacks.terms import interval, terms
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import note, table, text
+from privacygauge.report.document import picked
 from privacygauge.report.grades import (
     BY_ONE_NUMBER,
     NONE,
@@ -36,22 +38,18 @@ from privacygauge.report.numbers import (
     percent_estimate,
     plain,
     rate,
+    several,
 )
 from privacygauge.report.values import (
     About,
     Block,
-    Column,
+    Content,
     Folded,
-    Grade,
     Json,
     Measure,
-    Pairs,
     Report,
-    Row,
     Section,
     Table,
-    Text,
-    Tone,
     Verdict,
     Worst,
 )
@@ -65,7 +63,11 @@ _NAMED = 10
 
 def report(f: CandidateAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    order = _worst_first(f)
+    accuracy = f.per_target[f.best.title].accuracy
+    # Those first that the best attack is most often right on.
+    order = np.argsort(-accuracy, kind="stable").astype(np.int64)
+    n_in, n_out = count(f.game.n_in), count(f.game.n_out)
+    guesses = ("Guesses", f"{n_in} about members, {n_out} about non-members")
     allows = f", which allows for the choice among {len(f.evaluations)} attacks"
     return Report(
         "candidates",
@@ -81,11 +83,11 @@ def report(f: CandidateAudit) -> Report:
         f"{allows if len(f.evaluations) > 1 else ''}.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
-            Section("game", "What was played", (_game(f),), "The game"),
+            Section("game", "What was played", (tables.game(f.game, targets=guesses),), "The game"),
             Section("attacks", "Attacks", _attacks(f)),
-            Section("records", "Record by record", _record_by_record(f, order)),
+            Section("records", "Record by record", tuple(_record_by_record(f, order))),
             Section(
                 "curves",
                 "Curves",
@@ -106,11 +108,6 @@ def report(f: CandidateAudit) -> Report:
     )
 
 
-def _game(f: CandidateAudit) -> Pairs:
-    n = f"{count(f.game.n_in)} about members, {count(f.game.n_out)} about non-members"
-    return tables.game(f.game, targets=("Guesses", n))
-
-
 def verdict(f: CandidateAudit) -> Verdict:
     """Return the verdict on the guesses about all attacked records together.
 
@@ -121,134 +118,111 @@ def verdict(f: CandidateAudit) -> Verdict:
     grade = grade_of(f.reached.accuracy.low)
     if grade == NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    right = percent(f.accuracy.value)
-    ranked = ranked_pairs(f.auc)
-    n = len(f.evaluations)
-    allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
     if grade == NONE:
         headline = "No leak found: no attack guesses clearly better than chance"
     elif f.reached.by_ranking:
-        headline = f"{grade.word.capitalize()} leak: {ranked}, which guesses hide"
+        headline = f"{grade.word.capitalize()} leak: {ranked_pairs(f.auc)}, which guesses hide"
     else:
-        headline = f"{grade.word.capitalize()} leak: guesses about single records are right {right}"
-        headline += " of the time"
-    sentences = (
-        *(
-            (
-                f"{ranked}, and a ranking this good has a threshold that is right at least "
-                f"{percent(f.reached.accuracy.value)} of the time: the grade follows from it.",
-            )
-            if f.reached.by_ranking
-            else ()
-        ),
-        f"{plain(f.best.title)} told models with a record from models without it correctly {right} "
-        "of the time; guessing gives 50%.",
-        f"With {rate(f.level)} confidence the share of right guesses lies between "
-        f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
-        f"{_records(f)}, each guessed about in {count(_guesses(f))} models.",
-        f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
-        f"were trained on, and {percent(f.test_accuracy.value)} of the others.",
-    )
-    scale = scale_of(grade)
-    gauge = accuracy_gauge("the strongest attack", f.reached, BY_ONE_NUMBER)
-    return Verdict(grade, scale, headline, sentences, unsaid(grade), _advice(grade), gauge)
-
-
-def _advice(grade: Grade) -> tuple[str, ...]:
-    return (
+        right = f"are right {percent(f.accuracy.value)} of the time"
+        headline = f"{grade.word.capitalize()} leak: guesses about single records {right}"
+    advice = (
         *(() if grade == NONE else mending(grade)),
         "Play more iterations, or attack more records: intervals get narrower.",
         REPEAT,
     )
+    scale, said = scale_of(grade), tuple(_sentences(f))
+    gauge = accuracy_gauge("the strongest attack", f.reached, BY_ONE_NUMBER)
+    return Verdict(grade, scale, headline, said, unsaid(grade), advice, gauge)
 
 
-def _records(f: CandidateAudit) -> str:
-    n = len(f.targets)
-    return f"{count(n)} record{'' if n == 1 else 's'}"
-
-
-def _guesses(f: CandidateAudit) -> int:
-    """Return how often each record was guessed about."""
-    return int(f.per_target[f.best.title].n[0])
-
-
-def _measures(f: CandidateAudit) -> tuple[Measure, ...]:
-    found = [
-        Measure(
-            "accuracy",
-            right_of(f.reached),
-            f.reached.accuracy,
-            percent_estimate(f.reached.accuracy),
-            text="Models with the record and models without it equally often. Guessing gives 50%. "
-            "Balanced accuracy.",
-            guessing=GUESSING,
-        ),
-        Measure(
-            "auc",
-            "Pairs put in the right order",
-            f.best.auc,
-            decimal_estimate(f.best.auc),
-            text="Guessing gives 0.5. Area under the ROC (AUC).",
-            guessing="0.5",
-        ),
-        *_of_models(f),
-    ]
-    pdtp = f.mean_pdtp
-    if pdtp is not None:
-        found.append(
-            Measure(
-                "mean-pdtp",
-                "Mean PDTP",
-                pdtp,
-                decimal_estimate(pdtp),
-                text="How far a model's word on a record moves when it is left out. 0: not at all.",
-                guessing="0",
-                gate=False,
-            )
+def _sentences(f: CandidateAudit) -> Iterator[str]:
+    n = len(f.evaluations)
+    if f.reached.by_ranking:
+        yield (
+            f"{ranked_pairs(f.auc)}, and a ranking this good has a threshold that is right at "
+            f"least {percent(f.reached.accuracy.value)} of the time: the grade follows from it."
         )
-    return tuple(found)
-
-
-def _of_models(f: CandidateAudit) -> tuple[Measure, ...]:
-    halves = {
-        "train-accuracy": ("Accuracy of the models on their records", f.train_accuracy),
-        "test-accuracy": ("Accuracy of the models on other records", f.test_accuracy),
-    }
-    return tuple(
-        Measure(name, label, found, percent_estimate(found), gate=False)
-        for name, (label, found) in halves.items()
+    yield (
+        f"{plain(f.best.title)} told models with a record from models without it correctly "
+        f"{percent(f.accuracy.value)} of the time; guessing gives 50%."
+    )
+    allowing = f" (this allows for having tried {n} attacks)" if n > 1 else ""
+    guesses = int(f.per_target[f.best.title].n[0])
+    yield (
+        f"With {rate(f.level)} confidence the share of right guesses lies between "
+        f"{percent(f.accuracy.low)} and {percent(f.accuracy.high)}{allowing}. It was measured on "
+        f"{_records(f)}, each guessed about in {count(guesses)} models."
+    )
+    yield (
+        f"The models predict {percent(f.train_accuracy.value)} of the records rightly that they "
+        f"were trained on, and {percent(f.test_accuracy.value)} of the others."
     )
 
 
-def _main(f: CandidateAudit) -> Table:
-    note = f"Small figures: {rate(f.level)} intervals."
-    return tables.main(f.evaluations, f.best.title, note=note, epsilon=False)
+def _records(f: CandidateAudit) -> str:
+    return several(len(f.targets), "record")
+
+
+def _measures(f: CandidateAudit) -> Iterator[Measure]:
+    yield Measure(
+        "accuracy",
+        right_of(f.reached),
+        f.reached.accuracy,
+        percent_estimate(f.reached.accuracy),
+        text="Models with the record and models without it equally often. Guessing gives 50%. "
+        "Balanced accuracy.",
+        guessing=GUESSING,
+    )
+    yield Measure(
+        "auc",
+        "Pairs put in the right order",
+        f.best.auc,
+        decimal_estimate(f.best.auc),
+        text="Guessing gives 0.5. Area under the ROC (AUC).",
+        guessing="0.5",
+    )
+    for name, which, found in (
+        ("train-accuracy", "their", f.train_accuracy),
+        ("test-accuracy", "other", f.test_accuracy),
+    ):
+        label = f"Accuracy of the models on {which} records"
+        yield Measure(name, label, found, percent_estimate(found), gate=False)
+    if (pdtp := f.mean_pdtp) is not None:
+        yield Measure(
+            "mean-pdtp",
+            "Mean PDTP",
+            pdtp,
+            decimal_estimate(pdtp),
+            text="How far a model's word on a record moves when it is left out. 0: not at all.",
+            guessing="0",
+            gate=False,
+        )
 
 
 def _overview(f: CandidateAudit) -> Table:
-    return Table(
+    return table(
         "overview",
         "How well each attack did",
-        (Column("Attack"), Column("Right guesses"), Column("AUC")),
-        tuple(
-            Row(
-                (e.title, percent_estimate(e.accuracy, 1), decimal_estimate(e.auc)),
-                Tone.BEST if e.title == f.best.title else Tone.PLAIN,
-            )
+        [
+            {
+                "Attack": e.title,
+                "Right guesses": percent_estimate(e.accuracy, 1),
+                "AUC": decimal_estimate(e.auc),
+            }
             for e in f.evaluations
-        ),
+        ],
+        best=[e.title == f.best.title for e in f.evaluations],
     )
 
 
 def _attacks(f: CandidateAudit) -> tuple[Block, ...]:
+    note = f"Small figures: {rate(f.level)} intervals."
     return (
-        Text(
-            (
-                "Each attack guesses for every record and every model whether the model was "
-                "trained on the record. " + tables.LINE,
-            )
+        text(
+            "Each attack guesses for every record and every model whether the model was trained "
+            f"on the record. {tables.LINE}"
         ),
-        _main(f),
+        tables.main(f.evaluations, f.best.title, note=note, epsilon=False),
         *tables.notes(f.evaluations),
         Folded("Every number about the guesses", (tables.guesses(f.evaluations),)),
         Folded("Every number about the scores", (tables.rates(f.evaluations),)),
@@ -256,61 +230,46 @@ def _attacks(f: CandidateAudit) -> tuple[Block, ...]:
     )
 
 
-def _worst_first(f: CandidateAudit) -> Ints:
-    """Return the places of the targets, those first that the best attack is most often right on."""
-    accuracy = f.per_target[f.best.title].accuracy
-    return np.argsort(-accuracy, kind="stable").astype(np.int64)
-
-
-def _record_by_record(f: CandidateAudit, order: Ints) -> tuple[Block, ...]:
+def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
     shown, pdtp = order[:RECORDS].tolist(), f.pdtp
     estimates = f.per_target[f.best.title].estimates(f.level)
-    return (
-        Text(
-            (
-                f"How often {f.best.title} is right about each record, over the models with and "
-                "without it. Each interval holds individually: among many records some look "
-                "exposed by luck. Records are named by their row.",
-            )
-        ),
-        Table(
-            "records",
-            "Records by falling share of right guesses",
-            (
-                Column("Row"),
-                Column("Right guesses"),
-                *((Column("PDTP"),) if pdtp is not None else ()),
-            ),
-            tuple(
-                (
-                    str(f.targets[i]),
-                    percent_estimate(estimates[i], 1),
-                    *((fixed(float(pdtp[i]), 3),) if pdtp is not None else ()),
-                )
-                for i in shown
-            ),
-            at_once=_NAMED,
-        ),
-        Text(
-            (f"{count(len(shown))} of {_records(f)} are shown; all are in records.parquet.",),
-            Tone.NOTE,
-        ),
-        *((_correlations(f),) if f.correlations else ()),
+    yield text(
+        f"How often {f.best.title} is right about each record, over the models with and without "
+        "it. Each interval holds individually: among many records some look exposed by luck. "
+        "Records are named by their row."
     )
+    yield table(
+        "records",
+        "Records by falling share of right guesses",
+        [
+            {
+                "Row": str(f.targets[i]),
+                "Right guesses": percent_estimate(estimates[i], 1),
+                **({} if pdtp is None else {"PDTP": fixed(float(pdtp[i]), 3)}),
+            }
+            for i in shown
+        ],
+        at_once=_NAMED,
+    )
+    yield note(f"{count(len(shown))} of {_records(f)} are shown; all are in records.parquet.")
+    if f.correlations:
+        yield _correlations(f)
 
 
 def _correlations(f: CandidateAudit) -> Table:
-    def row(title: str, found: Correlation | Skipped) -> tuple[str, ...]:
+    def row(title: str, found: Correlation | Skipped) -> dict[str, Content]:
         if isinstance(found, Skipped):
-            return title, DASH, found.reason
-        return title, str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
+            told = DASH, found.reason
+        else:
+            told = str(decimal_estimate(found.estimate, 2)), p_value(found.p_value)
+        return {"Attack": title, "Correlation with PDTP": told[0], "p": told[1]}
 
-    return Table(
+    return table(
         "correlations",
         "Does PDTP tell which records attacks are right about?",
-        (Column("Attack"), Column("Correlation with PDTP"), Column("p", prose=True)),
-        tuple(row(title, found) for title, found in f.correlations.items()),
+        [row(title, found) for title, found in f.correlations.items()],
         "Pearson's correlation over records.",
+        prose=("p",),
     )
 
 
@@ -356,21 +315,9 @@ def targets_frame(f: CandidateAudit) -> pd.DataFrame:
 
 
 def _data(f: CandidateAudit) -> dict[str, Json]:
-    def correlation(found: Correlation | Skipped) -> Json:
-        if isinstance(found, Skipped):
-            return {"skipped": found.reason}
-        return {"estimate": estimate_dict(found.estimate), "p_value": float(found.p_value)}
-
-    numbers: dict[str, Estimate] = {
-        "accuracy": f.accuracy,
-        "train_accuracy": f.train_accuracy,
-        "test_accuracy": f.test_accuracy,
-    }
     return {
         "game": data.game(f.game),
         "attacks": [data.attack(e) for e in f.evaluations],
         "best": f.best.title,
-        **{name: estimate_dict(found) for name, found in numbers.items()},
-        "targets": f.targets.tolist(),
-        "correlations": {title: correlation(found) for title, found in f.correlations.items()},
+        **picked(f, "accuracy", "train_accuracy", "test_accuracy", "targets", "correlations"),
     }

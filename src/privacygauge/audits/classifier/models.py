@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.classifier.label_only import Further, label_predictions, merged
-from privacygauge.audits.units import owners, settled, twice, with_unit
+from privacygauge.audits.running import Running
 from privacygauge.classifier.answers import answers_of, finite_answers
 from privacygauge.classifier.files import PoolLike, PredictionsLike, as_pool, as_predictions
 from privacygauge.classifier.held import Held, numeric
 from privacygauge.classifier.label_only import LabelOnlyQueries, LabelOnlyTrainer, with_labels
+from privacygauge.classifier.label_only_signals import Further, label_predictions, merged
 from privacygauge.classifier.pool import Pool, probabilities
 from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.predictions import Predictions, predictions
@@ -29,6 +29,7 @@ from privacygauge.classifier.shadows import Progress, Trained, failures, train_s
 from privacygauge.classifier.suite import FORETOLD, pool_attacks, single_record_attacks
 from privacygauge.classifier.trainer import queries_of, questions
 from privacygauge.classifier.trial import Given, given
+from privacygauge.classifier.whose import owners, settled, twice, with_unit
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.checks import Ints
@@ -269,6 +270,7 @@ def audit_pool(
     target, of_units = settled(target, drawn=drawn, features=features)
     columns, unsliced = groups_of(target, slices)
     about = {"shadow models": str(len(pool)), **(provenance or {})}
+    running = Running(command, seed, level, about)
     contents = contents_of(target, show_columns)
     known = None if features is None else numeric(features)
     [dealt] = PoolGame(target, pool, known).deal(1, seeds.stream(seed, "deal"))
@@ -280,7 +282,8 @@ def audit_pool(
         suite if attacks is None else attacks,
         target,
         caveats.pool_description(target, pool, drawn=drawn, labels=further is not None),
-        Request(estimator, columns, contents, seed, level, command, about),
+        Asked(estimator, columns, contents),
+        running,
         has_shadow=True,
         skipped=unsliced,
         warnings=[*warnings, *of_units, *_few(pool)],

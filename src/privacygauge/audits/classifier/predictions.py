@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.units import settled, with_unit
+from privacygauge.audits.running import Running
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.pool_game import matrix_of
 from privacygauge.classifier.predictions import Predictions
 from privacygauge.classifier.suite import prediction_attacks
-from privacygauge.core import checks, seeds
+from privacygauge.classifier.whose import settled, with_unit
+from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
@@ -76,14 +77,8 @@ def audit_classifier(
         Whether fair, independent coins made the target's members, as `train_predictions` does.
         The report says so: where the bits came with the data, other differences between members
         and non-members look like leakage too.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report, such as hashes of the inputs.
+    seed, level, command, provenance
+        As in `audit_model`.
 
     Returns
     -------
@@ -98,8 +93,7 @@ def audit_classifier(
     -----
     Song & Mittal (2021), sections 3 and 4; Bertran et al. (2023) with features.
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level, provenance)
     target = with_unit(as_predictions(target, "target"), unit)
     shadow = None if shadow is None else as_predictions(shadow, "shadow")
     caveats.require_other_rows(target, shadow)
@@ -124,7 +118,8 @@ def audit_classifier(
         else attacks,
         target,
         caveats.game_description(target, shadow, drawn),
-        Request(estimator, columns, contents, seed, level, command, provenance or {}),
+        Asked(estimator, columns, contents),
+        running,
         has_shadow=shadow is not None,
         skipped=skipped,
         warnings=[*(() if shadow is None else shadow.notes), *warnings, *of_units],

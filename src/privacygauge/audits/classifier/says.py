@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.classifier import risk_says, several_say
 from privacygauge.audits.classifier.found import Audit
 from privacygauge.audits.classifier.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.slices import Slice, SliceTable
+from privacygauge.evaluate.slices import SliceTable
 from privacygauge.report.attacks import data, measures, plots, records, tables
 from privacygauge.report.attacks.records import Riskiest
 from privacygauge.report.attacks.terms import MEANINGS, interval
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import note, table, text
+from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -24,15 +27,10 @@ from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Column,
     Json,
     Pairs,
     Report,
-    Row,
     Section,
-    Table,
-    Text,
-    Tone,
     Worst,
 )
 
@@ -60,12 +58,11 @@ def report(f: Audit) -> Report:
         sections=(
             Section("game", "What was played", (tables.game(f.game),), "The game"),
             tables.section(a),
-            *several_say.sections(f.targets),
-            *several_say.more_models(f.more_models),
+            *several_say.sections(f.targets, f.more_models),
             plots.curves(a),
             risk_says.section(f.risk),
-            Section("slices", "Groups of records", _groups(f.slices), "Groups"),
-            Section("records", "The riskiest records", _riskiest(found), "Riskiest records"),
+            Section("slices", "Groups of records", tuple(_groups(f.slices)), "Groups"),
+            Section("records", "The riskiest records", tuple(_riskiest(found)), "Riskiest records"),
             Section("facts", "About the release", _facts(f), "The release"),
         ),
         terms=dict(_terms(f.level)),
@@ -74,8 +71,7 @@ def report(f: Audit) -> Report:
         else found.worst,
         data={
             **data.of_attacks(a),
-            **several_say.as_data(f.targets),
-            **several_say.data_of_more(f.more_models),
+            **several_say.as_data(f.targets, f.more_models),
             "risk": risk_says.as_data(f.risk),
             "slices": _slices_data(f.slices),
             "facts": data.facts(f.facts),
@@ -99,86 +95,64 @@ def riskiest(f: Audit) -> Riskiest | None:
     return None
 
 
-def _groups(found: SliceTable | Skipped) -> tuple[Block, ...]:
+def _groups(found: SliceTable | Skipped) -> Iterator[Block]:
     if isinstance(found, Skipped):
-        return (Text((f"Not looked at: {found.reason}.",)),)
+        yield text(f"Not looked at: {found.reason}.")
+        return
     n = len(found.slices)
-    return (
-        Text(
-            (
-                f"Right guesses of {found.attack} in each group. With {count(n)} groups some look "
-                "bad by luck alone, so the intervals are wide enough to hold together at "
-                f"{rate(found.level)}, and a group is marked only if it is more exposed than all "
-                "other records after Holm's correction for the number of groups.",
-            )
-        ),
-        *(_slices(found) if n else (Text(("No group was large enough to judge.",)),)),
-        *((Pairs(tuple((s.name, s.reason) for s in found.skipped)),) if found.skipped else ()),
+    yield text(
+        f"Right guesses of {found.attack} in each group. With {count(n)} groups some look bad by "
+        f"luck alone, so the intervals are wide enough to hold together at {rate(found.level)}, "
+        "and a group is marked only if it is more exposed than all other records after Holm's "
+        "correction for the number of groups."
     )
-
-
-def _slices(found: SliceTable) -> tuple[Block, ...]:
     shown = sorted(found.slices, key=lambda s: not s.announced)[:_SLICES]
-    table = Table(
-        "slices",
-        "Groups, those that stand out first",
-        (
-            Column("Group"),
-            Column("Right guesses"),
-            Column("Against the others"),
-            Column("Corrected p"),
-            Column("Members"),
-            Column("Non-members"),
-        ),
-        tuple(map(_slice, shown)),
-        at_once=max(10, len(found.announced)),
-    )
-    if len(shown) == len(found.slices):
-        return (table,)
-    n = f"{count(len(shown))} of {count(len(found.slices))} groups are shown; all are in "
-    return (table, Text((f"{n}report.json.",), Tone.NOTE))
+    if not n:
+        yield text("No group was large enough to judge.")
+    else:
+        yield table(
+            "slices",
+            "Groups, those that stand out first",
+            [
+                {
+                    "Group": Cell(
+                        f"{s.column} = {s.group}", tags=("stands out",) if s.announced else ()
+                    ),
+                    "Right guesses": percent_estimate(s.accuracy, 1),
+                    "Against the others": f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
+                    "Corrected p": p_value(s.p_value),
+                    "Members": count(s.n_in),
+                    "Non-members": count(s.n_out),
+                }
+                for s in shown
+            ],
+            best=[s.announced for s in shown],
+            at_once=max(10, len(found.announced)),
+        )
+    if len(shown) < n:
+        yield note(f"{count(len(shown))} of {count(n)} groups are shown; all are in report.json.")
+    if found.skipped:
+        yield Pairs(tuple((s.name, s.reason) for s in found.skipped))
 
 
-def _slice(s: Slice) -> Row:
-    return Row(
-        (
-            Cell(f"{s.column} = {s.group}", tags=("stands out",) if s.announced else ()),
-            percent_estimate(s.accuracy, 1),
-            f"{'+' if s.excess >= 0 else ''}{percent(s.excess)}",
-            p_value(s.p_value),
-            count(s.n_in),
-            count(s.n_out),
-        ),
-        Tone.BEST if s.announced else Tone.PLAIN,
-    )
-
-
-def _riskiest(found: Riskiest | None) -> tuple[Block, ...]:
+def _riskiest(found: Riskiest | None) -> Iterator[Block]:
     if found is None:
-        return (Text(("No score was kept for single records.",)),)
+        yield text("No score was kept for single records.")
+        return
     hidden = "" if found.records.contents else "; their contents are not in this file"
     number = "Score" if found.records.risk is None else "Risk"
-    return (
-        Text(
-            (
-                f"Ranked by {found.by}. Records are named by id{hidden}. A non-member in this list "
-                "is a false alarm.",
-            )
-        ),
-        records.table(found, "Records by falling risk", heads=("Id", number), member=True),
-        Text(
-            (
-                f"{count(len(found.rows))} of {count(found.n)} records are shown; all are in "
-                "records.parquet.",
-            ),
-            Tone.NOTE,
-        ),
+    yield text(
+        f"Ranked by {found.by}. Records are named by id{hidden}. A non-member in this list is a "
+        "false alarm."
     )
+    yield records.table(found, "Records by falling risk", heads=("Id", number), member=True)
+    n = f"{count(len(found.rows))} of {count(found.n)}"
+    yield note(f"{n} records are shown; all are in records.parquet.")
 
 
 def _facts(f: Audit) -> tuple[Block, ...]:
     if not f.facts:
-        return (Text(("Nothing was measured on the release itself.",)),)
+        return (text("Nothing was measured on the release itself."),)
     return (Pairs(tuple((fact.label, either(fact.estimate)) for fact in f.facts)),)
 
 
@@ -202,20 +176,6 @@ def _slices_data(found: SliceTable | Skipped) -> Json:
     if isinstance(found, Skipped):
         return {"skipped": found.reason}
     return {
-        "attack": found.attack,
-        "level": float(found.level),
-        "slices": [
-            {
-                "column": s.column,
-                "group": s.group,
-                "n_in": s.n_in,
-                "n_out": s.n_out,
-                "accuracy": estimate_dict(s.accuracy),
-                "excess": float(s.excess),
-                "p_value": float(s.p_value),
-                "announced": bool(s.announced),
-            }
-            for s in found.slices
-        ],
+        **picked(found, "attack", "level", "slices"),
         "skipped": [{"name": s.name, "reason": s.reason} for s in found.skipped],
     }

@@ -2,129 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from privacygauge.evaluate.more_models import Foretold
 from privacygauge.evaluate.over_targets import SeveralTargets
-from privacygauge.report.document import estimate_dict
+from privacygauge.report.blocks import note, table, text
+from privacygauge.report.document import picked, values_of
 from privacygauge.report.numbers import count, decimal_estimate, fixed, key, percent, rate
-from privacygauge.report.values import Block, Column, Json, Row, Section, Table, Text, Tone
+from privacygauge.report.values import Block, Json, Section
 
 
-def sections(found: SeveralTargets | None) -> tuple[Section, ...]:
-    """Return the section about several targets, where there are several."""
-    if found is None:
-        return ()
-    n = count(found.n_targets)
-    reached = fixed(found.half_width, 3)
-    blocks: list[Block] = [
-        Text(
-            (
-                f"Each of {n} models, trained alike on records that fair coins of its own put in, "
-                f"was attacked with the same {count(found.n_shadows)} shadow models; the rest of "
-                "this report is about the first of them. The numbers are means over targets, and "
-                "the intervals allow for other records and for other targets. Targets were added "
-                f"until no interval was wider than {fixed(found.asked, 3)} on either side; only "
-                "widths were looked at.",
-            )
-        ),
-        _table(found),
-    ]
-    if not found.reached:
-        text = (
-            f"The widest interval still reaches {reached} to either side: there are no more than "
-            f"{n} targets. More records narrow it further."
-        )
-        blocks.append(Text((text,), Tone.NOTE))
-    return (Section("targets", f"Over {n} targets", tuple(blocks), "Several targets"),)
+def sections(
+    targets: SeveralTargets | None, more_models: Sequence[Foretold]
+) -> tuple[Section, ...]:
+    """Return the sections about several targets, and about what more shadow models would buy."""
+    found = []
+    if targets is not None:
+        title = f"Over {count(targets.n_targets)} targets"
+        found.append(Section("targets", title, tuple(_targets(targets)), "Several targets"))
+    if more_models:
+        title = "What more shadow models would buy"
+        found.append(Section("more-models", title, _more(more_models), "More shadow models"))
+    return tuple(found)
 
 
-def _table(found: SeveralTargets) -> Table:
-    fprs = tuple(found.attacks[0].tpr_at_fpr)
-    return Table(
-        "targets",
-        f"Means over {count(found.n_targets)} targets",
-        (
-            Column("Attack", prose=True),
-            Column("AUC"),
-            *(Column(f"TPR at {rate(fpr)} FPR") for fpr in fprs),
-        ),
-        tuple(
-            Row(
-                (
-                    x.title,
-                    decimal_estimate(x.auc),
-                    *(percent(x.tpr_at_fpr[fpr]) for fpr in fprs),
-                )
-            )
-            for x in found.attacks
-        ),
-    )
-
-
-def as_data(found: SeveralTargets | None) -> dict[str, Json]:
-    """Return what report.json holds of several targets; nothing where there is one."""
-    if found is None:
-        return {}
-    return {
-        "targets": {
-            "n_targets": found.n_targets,
-            "n_shadows": found.n_shadows,
-            "half_width_asked": found.asked,
-            "half_width": found.half_width,
+def as_data(targets: SeveralTargets | None, more_models: Sequence[Foretold]) -> dict[str, Json]:
+    """Return what report.json holds of both; nothing where there is none."""
+    found: dict[str, Json] = {}
+    if targets is not None:
+        found["targets"] = {
+            **picked(targets, "n_targets", "n_shadows", half_width_asked="asked"),
+            **picked(targets, "half_width"),
             "attacks": [
                 {
-                    "attack": x.title,
-                    "auc": estimate_dict(x.auc),
-                    "tpr_at_fpr": {key(fpr): value for fpr, value in x.tpr_at_fpr.items()},
+                    **picked(x, attack="title", auc="auc"),
+                    "tpr_at_fpr": values_of({key(fpr): tpr for fpr, tpr in x.tpr_at_fpr.items()}),
                 }
-                for x in found.attacks
+                for x in targets.attacks
             ],
         }
-    }
+    if more_models:
+        named = {"attack": "title", "n_models": "n_models", "auc_now": "now"}
+        named |= {"auc_with_half": "half", "auc": "auc"}
+        found["more_models"] = [picked(x, **named) for x in more_models]
+    return found
 
 
-def more_models(found: Sequence[Foretold]) -> tuple[Section, ...]:
-    """Return the section about what more shadow models would buy, where it can be foretold."""
-    if not found:
-        return ()
-    k, n = found[0].auc.n, found[0].n_models
-    said = (
-        f"More shadow models make attacks stronger; they make no interval narrower. The table "
-        f"has the AUC with the {count(k)} shadow models, and what {count(n)} would give on the "
-        f"same target and the same records, foretold from random halves of the {count(k)}.",
+def _targets(found: SeveralTargets) -> Iterator[Block]:
+    n = count(found.n_targets)
+    yield text(
+        f"Each of {n} models, trained alike on records that fair coins of its own put in, was "
+        f"attacked with the same {count(found.n_shadows)} shadow models; the rest of this report "
+        "is about the first of them. The numbers are means over targets, and the intervals allow "
+        "for other records and for other targets. Targets were added until no interval was wider "
+        f"than {fixed(found.asked, 3)} on either side; only widths were looked at."
     )
-    table = Table(
-        "more-models",
-        f"AUC with {count(n)} shadow models",
-        (
-            Column("Attack", prose=True),
-            Column(f"With {count(k // 2)}"),
-            Column(f"With {count(k)}"),
-            Column(f"With {count(n)}, foretold"),
-        ),
-        tuple(
-            Row((x.title, fixed(x.half, 3), fixed(x.now, 3), decimal_estimate(x.auc)))
-            for x in found
-        ),
-    )
-    title = "What more shadow models would buy"
-    return (Section("more-models", title, (Text(said), table), "More shadow models"),)
-
-
-def data_of_more(found: Sequence[Foretold]) -> dict[str, Json]:
-    """Return what report.json holds of what more shadow models would buy."""
-    if not found:
-        return {}
-    return {
-        "more_models": [
+    yield table(
+        "targets",
+        f"Means over {n} targets",
+        [
             {
-                "attack": x.title,
-                "n_models": x.n_models,
-                "auc_now": x.now,
-                "auc_with_half": x.half,
-                "auc": estimate_dict(x.auc),
+                "Attack": x.title,
+                "AUC": decimal_estimate(x.auc),
+                **{f"TPR at {rate(fpr)} FPR": percent(y) for fpr, y in x.tpr_at_fpr.items()},
             }
-            for x in found
-        ]
-    }
+            for x in found.attacks
+        ],
+        prose=("Attack",),
+    )
+    if not found.reached:
+        yield note(
+            f"The widest interval still reaches {fixed(found.half_width, 3)} to either side: there "
+            f"are no more than {n} targets. More records narrow it further."
+        )
+
+
+def _more(found: Sequence[Foretold]) -> tuple[Block, ...]:
+    k, n = found[0].auc.n, count(found[0].n_models)
+    return (
+        text(
+            "More shadow models make attacks stronger; they make no interval narrower. The table "
+            f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
+            f"target and the same records, foretold from random halves of the {count(k)}."
+        ),
+        table(
+            "more-models",
+            f"AUC with {n} shadow models",
+            [
+                {
+                    "Attack": x.title,
+                    f"With {count(k // 2)}": fixed(x.half, 3),
+                    f"With {count(k)}": fixed(x.now, 3),
+                    f"With {n}, foretold": decimal_estimate(x.auc),
+                }
+                for x in found
+            ],
+            prose=("Attack",),
+        ),
+    )

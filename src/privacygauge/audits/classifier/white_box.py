@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
-from privacygauge.audits.classifier.assembly import Request, assemble, contents_of, groups_of
+from privacygauge.audits.classifier.assembly import Asked, assemble, contents_of, groups_of
 from privacygauge.audits.classifier.found import Audit
-from privacygauge.audits.units import settled
+from privacygauge.audits.running import Running
 from privacygauge.classifier.gradients import white_box_signals
 from privacygauge.classifier.predictions import predictions
 from privacygauge.classifier.white_box import WhiteBoxGame, WhiteBoxSide, white_box_attacks
+from privacygauge.classifier.whose import settled
 from privacygauge.core import checks, seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.game import Attack
@@ -77,27 +78,14 @@ def audit_white_box(
         records, learns on these, and is judged on the other half, both ways.
     attacks : sequence of Attack, optional
         Default: the suite of `white_box_attacks`.
-    estimator : Estimator, optional
-        Of the privacy risk score; default: isotonic regression.
-    slices : mapping of str to array_like (n,), optional
-        Groups to look at beside the classes and the deciles of confidence.
-    ids : array_like, shape (n,), optional
-        Names of the records in the report.
-    unit : array_like, shape (n,), optional
-        The person behind each record; default: equal ids. Intervals and halves go
-        by person.
+    estimator, slices, ids, unit
+        As in `audit_model`; halves go by person too.
     allow_missing_classes : bool
         Whether classes without shadow records may use the global threshold.
     drawn : bool
         Whether fair coins decided which records are members.
-    seed : int
-        All random draws derive from it.
-    level : float
-        Of every interval, in (0, 1).
-    command : str
-        What the report names as its origin.
-    provenance : mapping of str to str, optional
-        Further lines for the report.
+    seed, level, command, provenance
+        As in `audit_model`.
 
     Returns
     -------
@@ -113,8 +101,7 @@ def audit_white_box(
     Nasr, Shokri & Houmansadr (2019), section III; compared with attacks on predictions as in
     Song & Mittal (2021), section 3.3.4 and Table 5.
     """
-    checks.level(level)
-    seeds.non_negative(seed)
+    running = Running(command, seed, level)
     target = _side(model, x, y, member)
     own = None if shadow is None else _side(shadow.model, shadow.x, shadow.y, shadow.member)
     signals = target.signals
@@ -138,15 +125,8 @@ def audit_white_box(
         white_box_attacks() if attacks is None else attacks,
         seen,
         _in_words(caveats.game_description(seen, known, drawn)),
-        Request(
-            estimator,
-            columns,
-            contents_of(seen, ()),
-            seed,
-            level,
-            command,
-            {**engine, **(provenance or {})},
-        ),
+        Asked(estimator, columns, contents_of(seen, ())),
+        replace(running, provenance={**engine, **(provenance or {})}),
         has_shadow=own is not None,
         skipped=unsliced,
         warnings=[*caveats.missing_classes(seen, known, allow_missing_classes), *of_units],

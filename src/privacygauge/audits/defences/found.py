@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.claim import PrivacyClaim
 from privacygauge.evaluate.defences import JudgedDefence
-from privacygauge.evaluate.direction import Inverted
-from privacygauge.evaluate.headline import Headline, Reached, reached
+from privacygauge.evaluate.headline import Headline
 from privacygauge.evaluate.risk import Risk
 from privacygauge.report.reported import Reported
 from privacygauge.report.values import Origin, Report
@@ -17,37 +17,6 @@ from privacygauge.report.values import Origin, Report
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True)
-class BestAttack:
-    """What the best of all attacks reaches in one game, allowing for all that was compared."""
-
-    attack: str
-    """The attack whose balanced accuracy has the highest lower end."""
-    accuracy: Estimate
-    """Its balanced accuracy; 1/2 is chance."""
-    auc_attack: str
-    """The attack whose AUC has the highest lower end."""
-    auc: Estimate
-    """Its AUC; 1/2 is chance."""
-    inverted: tuple[Inverted, ...] = ()
-    """Attacks that take members for non-members, allowing for all that was compared too."""
-
-    @property
-    def reached(self) -> Reached:
-        """How far they go, by whichever goes further: guesses or ranking."""
-        return reached(self.accuracy, self.auc)
-
-    @property
-    def leading(self) -> str:
-        """The attack that goes furthest."""
-        return self.auc_attack if self.reached.by_ranking else self.attack
-
-    @property
-    def untold(self) -> bool:
-        """Whether no attack finds a leak, and some take members for non-members."""
-        return bool(self.inverted) and max(self.accuracy.low, self.auc.low) <= 0.5
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.evaluate.defences import AttackedDefence
 from privacygauge.report.attacks.data import decided
 from privacygauge.report.defended import claim_columns, claim_dict

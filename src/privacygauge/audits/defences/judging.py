@@ -24,6 +24,7 @@ from privacygauge.evaluate.defences import (
     accuracy_lost,
     risk_quantiles,
 )
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact, Headline
 from privacygauge.evaluate.rates import mean, proportion
 from privacygauge.evaluate.risk import Risk, assess_risk
@@ -86,6 +87,11 @@ class Asked:
             self.level,
         )
         return risk, played.transcript.score
+
+
+def evaluations(results: Sequence[Result]) -> list[Evaluation]:
+    """Return the attacks that could be played."""
+    return [result[1] for result in results if not isinstance(result, Skipped)]
 
 
 def judged(

@@ -11,15 +11,15 @@ from numpy.typing import ArrayLike
 from privacygauge.audits import caveats
 from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.defended_models import require_different
+from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import settled, with_unit
 from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.defended import require_different
 from privacygauge.classifier.defences.games import DefenceGames, defence_attacks, defence_games
 from privacygauge.classifier.files import PredictionsLike, as_predictions
 from privacygauge.classifier.game import PredictionGame
 from privacygauge.classifier.predictions import Predictions
+from privacygauge.classifier.whose import settled, with_unit
 from privacygauge.core import seeds
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
@@ -35,7 +35,7 @@ _AT_HAND = "by the owner: the defended answers were given"
 
 
 @dataclass(frozen=True, eq=False)
-class _Setting:
+class Setting:
     """What stands in the report beside the numbers."""
 
     target: Predictions
@@ -46,6 +46,12 @@ class _Setting:
     """As in `Origin`."""
     running: Running
     """What the report says of where it comes from."""
+    failed: Sequence[Skipped] = ()
+    """Defences whose training failed."""
+    about: Mapping[str, str] | None = None
+    """As in `Running.origin`."""
+    package: str | None = None
+    """What models were trained with, whose version is named."""
 
 
 def audit_defences(
@@ -127,8 +133,8 @@ def audit_defences(
         results.append(judged(defence.name, defence.variant, games, undefended, asked))
         told(done, len(defences) + 1)
     fitted = _CROSSFITTED if target_owner is None else _OWNED
-    setting = _Setting(target, fitted, warnings, running)
-    return _audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
+    setting = Setting(target, fitted, warnings, running)
+    return audit_of(undefended, results, [can_be_undone(x) for x in defences], asked, setting)
 
 
 def audit_defended(
@@ -181,8 +187,8 @@ def audit_defended(
     )
     undefended = asked.of(games.undefended)
     result = judged(name, "", games, undefended, asked)
-    setting = _Setting(target, _AT_HAND, warnings, running)
-    return _audit_of(undefended, [result], [False], asked, setting)
+    setting = Setting(target, _AT_HAND, warnings, running)
+    return audit_of(undefended, [result], [False], asked, setting)
 
 
 def _asked(
@@ -215,26 +221,47 @@ def _nothing(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def _audit_of(
+def audit_of(
     undefended: Found,
     results: Sequence[JudgedDefence],
     undone: Sequence[bool],
     asked: Asked,
-    setting: _Setting,
+    setting: Setting,
+    *,
+    beside: int = 0,
 ) -> DefenceAudit:
-    evaluations = [result[1] for result in undefended.results if not isinstance(result, Skipped)]
-    none, beside = compared(evaluations, results, undone, asked.level)
+    """Return the audit of defences that were judged already.
+
+    Parameters
+    ----------
+    undefended : Found
+        What was found without a defence.
+    results : sequence of JudgedDefence
+    undone : sequence of bool
+        For each whether it can be undone.
+    asked : Asked
+        Of every game.
+    setting : Setting
+    beside : int
+        As in `compared`.
+    """
+    none, others = compared(
+        evaluations(undefended.results), results, undone, asked.level, beside=beside
+    )
     member = setting.target.member
+    skipped = (result for result in undefended.results if isinstance(result, Skipped))
     origin = setting.running.origin(
-        skipped=(result for result in undefended.results if isinstance(result, Skipped)),
-        warnings=(*setting.warnings, *warnings_of(none, beside)),
+        setting.package,
+        skipped=(*setting.failed, *skipped),
+        warnings=(*setting.warnings, *warnings_of(none, others)),
+        about=setting.about,
     )
     return DefenceAudit(
         origin,
         asked.headline(undefended),
         undefended.risk,
         none,
-        beside,
+        others,
         n_in=int(np.count_nonzero(member)),
         n_out=int(np.count_nonzero(~member)),
         fitted=setting.fitted,

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend_above, short
 from privacygauge.report.defended import Point, over_accuracy, plot_points
 from privacygauge.report.numbers import fixed, percent, plain

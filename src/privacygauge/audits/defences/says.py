@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
@@ -20,7 +20,6 @@ from privacygauge.report.numbers import (
     count,
     decimal_estimate,
     percent,
-    percent_estimate,
     plain,
     rate,
     shortened,
@@ -46,7 +45,7 @@ def report(f: DefenceAudit) -> Report:
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
-        measures=(*_cards(f), *_limits(f)),
+        measures=tuple(_measures(f)),
         sections=sections(f),
         terms=_terms(f),
         worst=Worst(ids=tuple(plain(shortened(record.id)) for record in f.best.judged.worst)),
@@ -80,154 +79,131 @@ def _intro(f: DefenceAudit) -> str:
     )
 
 
-def _cards(f: DefenceAudit) -> tuple[Measure, ...]:
+def _measures(f: DefenceAudit) -> Iterator[Measure]:
     best, name = f.best, plain(f.best.title)
-    return (
-        _card(
-            "accuracy-without",
-            "Right guesses without a defence",
-            f.none.accuracy,
-            f"by {plain(f.none.attack)}",
-            "Guessing gives 50%.",
-        ),
-        _card(
-            "accuracy-left",
-            f"{right_of(best.left.reached)} that are left",
-            best.left.reached.accuracy,
-            f"with {name}, by {plain(best.left.leading)}, {adversary(best)}",
-            gate=True,
-        ),
-        _card(
-            "accuracy-non-adaptive",
-            "Right guesses if it is a surprise",
-            best.non_adaptive.accuracy,
-            f"by an attacker who does not expect {name}",
-            "Non-adaptive: do not count on it.",
-        ),
-        Measure(
-            "model-accuracy",
-            "The model's own accuracy with it",
-            best.after,
-            percent_estimate(best.after, 1),
-            f"on records that it was not trained on; {percent(best.before.value)} without {name}",
-            gate=False,
-        ),
-        _price(best),
-        _tenth(best),
+    found, reached = best.left.reached, [c.left.reached for c in f.compared]
+    yield _card(
+        "accuracy-without",
+        "Right guesses without a defence",
+        f.none.accuracy,
+        f"by {plain(f.none.attack)}",
+        "Guessing gives 50%.",
     )
+    yield _card(
+        "accuracy-left",
+        f"{right_of(found)} that are left",
+        found.accuracy,
+        f"with {name}, by {plain(best.left.leading)}, {adversary(best)}",
+        gate=True,
+    )
+    yield _card(
+        "accuracy-non-adaptive",
+        "Right guesses if it is a surprise",
+        best.non_adaptive.accuracy,
+        f"by an attacker who does not expect {name}",
+        "Non-adaptive: do not count on it.",
+    )
+    yield Measure(
+        "model-accuracy",
+        "The model's own accuracy with it",
+        best.after,
+        right(best.after),
+        f"on records that it was not trained on; {percent(best.before.value)} without {name}",
+        gate=False,
+    )
+    yield _price(best)
+    tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
+    risk = tenth.undefended if best.undone else tenth.defended
+    yield Measure(
+        "risk-of-tenth",
+        "Risk of one member in ten, at least",
+        risk,
+        right(risk),
+        f"privacy risk score; {percent(tenth.undefended.value)} without a defence",
+        "Guessing gives 50%.",
+        gate=False,
+    )
+    label, area = "AUC that is left with the best defence", best.left.auc
+    yield Measure("auc-left", label, area, decimal_estimate(area), guessing="0.5", card=False)
+    turned = [c.title for c in f.compared if c.left.untold]
+    which, gravest = "with the least private defence", max(reached, key=lambda x: x.accuracy.value)
+    highest, areas = [x.accuracy for x in reached], [c.left.auc for c in f.compared]
+    yield limited("accuracy", f"{right_of(gravest)} {which}", highest, right, GUESSING, turned)
+    yield limited("auc", f"AUC {which}", areas, decimal_estimate, "0.5", turned)
 
 
 def _card(
     name: str, label: str, found: Estimate, note: str, text: str = "", *, gate: bool = False
 ) -> Measure:
-    return Measure(name, label, found, percent_estimate(found, 1), note, text, GUESSING, gate=gate)
+    return Measure(name, label, found, right(found), note, text, GUESSING, gate=gate)
 
 
 def _price(best: ComparedDefence) -> Measure:
     """Return what early stopping leaves or, of a defence on answers, how far they are changed."""
-    if best.stopped is not None:
-        early = best.stopped
+    early = best.stopped
+    if early is None:
+        what = "undefended" if best.at_training else "true"
         return Measure(
-            "accuracy-stopped-early",
-            "Right guesses after stopping early",
-            early if isinstance(early, Skipped) else early.best.reached.accuracy,
-            stopped(best),
-            f"the undefended training, as accurate: {_epoch_shown(best.stopped)}",
-            guessing=GUESSING,
+            "mean-change",
+            "Mean change of an answer",
+            best.judged.distance,
+            decimal_estimate(best.judged.distance, 2),
+            text=f"L1 distance between the {what} and the released probabilities: 0 to 2.",
             gate=False,
         )
-    what = "undefended" if best.at_training else "true"
-    return Measure(
-        "mean-change",
-        "Mean change of an answer",
-        best.judged.distance,
-        decimal_estimate(best.judged.distance, 2),
-        text=f"L1 distance between the {what} and the released probabilities: 0 to 2.",
-        gate=False,
+    told = (
+        "no epoch is as accurate"
+        if isinstance(early, Skipped)
+        else f"after epoch {early.epoch}, model right {percent(early.accuracy.value)}"
     )
-
-
-def _epoch_shown(stopped: AfterEpoch | Skipped) -> str:
-    """Return after which epoch that is, or that there is none."""
-    if isinstance(stopped, Skipped):
-        return "no epoch is as accurate"
-    return f"after epoch {stopped.epoch}, model right {percent(stopped.accuracy.value)}"
-
-
-def _tenth(best: ComparedDefence) -> Measure:
-    tenth = next(q for q in best.judged.quantiles if q.share == 0.9)
-    risk = tenth.undefended if best.undone else tenth.defended
     return Measure(
-        "risk-of-tenth",
-        "Risk of one member in ten, at least",
-        risk,
-        percent_estimate(risk, 1),
-        f"privacy risk score; {percent(tenth.undefended.value)} without a defence",
-        "Guessing gives 50%.",
+        "accuracy-stopped-early",
+        "Right guesses after stopping early",
+        early if isinstance(early, Skipped) else early.best.reached.accuracy,
+        stopped(best),
+        f"the undefended training, as accurate: {told}",
+        guessing=GUESSING,
         gate=False,
-    )
-
-
-def _limits(f: DefenceAudit) -> tuple[Measure, ...]:
-    """Return what is left with the best of the defences, and the highest with any of them."""
-    turned = [c.title for c in f.compared if c.left.untold]
-    area = f.best.left.auc
-    reached = [c.left.reached for c in f.compared]
-    accuracies, which = [x.accuracy for x in reached], "with the least private defence"
-    gravest = max(reached, key=lambda x: x.accuracy.value)
-    return (
-        Measure(
-            "auc-left",
-            "AUC that is left with the best defence",
-            area,
-            decimal_estimate(area),
-            guessing="0.5",
-            card=False,
-        ),
-        limited("accuracy", f"{right_of(gravest)} {which}", accuracies, right, GUESSING, turned),
-        limited(
-            "auc", f"AUC {which}", [c.left.auc for c in f.compared], decimal_estimate, "0.5", turned
-        ),
     )
 
 
 def _overview(f: DefenceAudit) -> Table:
-    title, first = "Right guesses of the best attack; guessing gives 50%", f.compared[0].before
+    title = "Right guesses of the best attack; guessing gives 50%"
     notes = {
+        f"{title}.": True,
         "\N{DAGGER} can be undone by who knows it: counts as no defence.": any(
             c.undone for c in f.compared
         ),
         "Stopped early: the undefended training, stopped at the same accuracy.": bool(f.curve),
     }
+    heads = columns(
+        "Defence",
+        "Adaptive",
+        "Non-adaptive",
+        Column("Stopped early" if f.curve else "Moved", needed=False),
+        Column("Model right", needed=False),
+    )
+    before = right(f.compared[0].before).value
+    first = ("none", right(f.none.accuracy), DASH, DASH if f.curve else "0", before)
     return Table(
         "overview",
         title,
-        columns(
-            "Defence",
-            "Adaptive",
-            "Non-adaptive",
-            Column("Stopped early" if f.curve else "Moved", needed=False),
-            Column("Model right", needed=False),
-        ),
+        heads,
         (
-            ("none", right(f.none.accuracy), DASH, DASH if f.curve else "0", _value(first)),
+            first,
             *(
                 (
                     Cell(marked(c), claim(c)),
                     right(c.adaptive.accuracy),
-                    _value(c.non_adaptive.accuracy),
+                    right(c.non_adaptive.accuracy).value,
                     _beside(f, c),
-                    _value(c.after),
+                    right(c.after).value,
                 )
                 for c in f.compared
             ),
         ),
-        " ".join((f"{title}.", *(note for note, holds in notes.items() if holds))),
+        " ".join(note for note, holds in notes.items() if holds),
     )
-
-
-def _value(estimate: Estimate) -> str:
-    return percent_estimate(estimate).value
 
 
 def _beside(f: DefenceAudit, c: ComparedDefence) -> Content:

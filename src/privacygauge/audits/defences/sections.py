@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.defences import plots
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Estimate
-from privacygauge.evaluate.defences import AttackedDefence
-from privacygauge.report.blocks import columns, pairs, text
+from privacygauge.report.blocks import columns, note, pairs, table, text
 from privacygauge.report.defended import claim_shown, methods, one_by_one
 from privacygauge.report.numbers import (
     DASH,
@@ -16,6 +17,7 @@ from privacygauge.report.numbers import (
     fixed,
     percent_estimate,
     rate,
+    several,
     shortened,
 )
 from privacygauge.report.values import (
@@ -27,7 +29,6 @@ from privacygauge.report.values import (
     Row,
     Section,
     Table,
-    Text,
     Tone,
 )
 
@@ -54,7 +55,7 @@ def sections(f: DefenceAudit) -> tuple[Section, ...]:
         Section("compared", "Defences compared", _compared(f), "Compared"),
         Section("risk", "How the risk is distributed", _risk(f), "Risk"),
         Section("records", "The records with the highest risk left", _records(f), "Records"),
-        Section("each", "Each defence in full", _each(f), "Each in full"),
+        Section("each", "Each defence in full", tuple(_each(f)), "Each in full"),
         Section("played", "How it was played", _played(f)),
     )
 
@@ -69,13 +70,6 @@ def stopped(c: ComparedDefence) -> Shown:
     if not isinstance(c.stopped, AfterEpoch):
         return Shown(DASH)
     return right(c.stopped.best.reached.accuracy)
-
-
-def stopped_cell(c: ComparedDefence) -> Cell:
-    """Return the same for a table, with the epoch."""
-    if isinstance(c.stopped, AfterEpoch):
-        return Cell(stopped(c), (f"epoch {c.stopped.epoch}",))
-    return Cell(stopped(c), ("none is as accurate",) if c.stopped is not None else ())
 
 
 def claim(c: ComparedDefence) -> tuple[str, ...]:
@@ -96,12 +90,12 @@ def _compared(f: DefenceAudit) -> tuple[Block, ...]:
             "compared",
             "What is left to attack, and what the defence costs",
             _columns(f),
-            (_first(f), *(_line(f, c) for c in f.compared)),
+            tuple(_row(f, c) for c in (None, *f.compared)),
             f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
             "kinds of attackers; those of the model's accuracy, of the change and of the risk "
             "hold individually.",
         ),
-        Text(_notes(f), Tone.NOTE),
+        note(*_notes(f)),
         *plots.costs(f),
     )
 
@@ -124,63 +118,58 @@ def _columns(f: DefenceAudit) -> tuple[Column, ...]:
     )
 
 
-def _first(f: DefenceAudit) -> tuple[Content, ...]:
-    """Return the row of the undefended model."""
-    model = right(f.compared[0].before)
-    costs = (Shown(DASH), model) if f.n_shadows else (model, Shown("0"))
-    quantiles = f.compared[0].judged.quantiles
-    return (
-        Cell("none", ("the model as it is",)),
-        right(f.none.accuracy),
-        decimal_estimate(f.none.auc),
-        Shown(DASH),
-        *costs,
-        *(decimal_estimate(q.undefended, 2) for q in quantiles),
-    )
-
-
-def _line(f: DefenceAudit, c: ComparedDefence) -> Row:
-    best = c is f.best
-    name = Cell(
-        c.judged.name,
-        (*((c.judged.variant,) if c.judged.variant else ()), *claim(c)),
-        (*(("leaves least",) if best else ()), *(("can be undone",) if c.undone else ())),
-    )
-    model = right(c.after)
-    change = decimal_estimate(c.judged.distance, 2)
-    costs: tuple[Content, ...] = (stopped_cell(c), model) if f.n_shadows else (model, change)
+def _row(f: DefenceAudit, c: ComparedDefence | None) -> Row:
+    """Return the row of a defence, or of the model as it is."""
+    first, left = c or f.compared[0], f.none if c is None else c.adaptive
+    early = Shown(DASH) if c is None else Cell(stopped(c), _epoch(c))
+    model = right(first.before if c is None else first.after)
+    moved = Shown("0") if c is None else decimal_estimate(c.judged.distance, 2)
+    quantiles = first.judged.quantiles
     return Row(
         (
-            name,
-            right(c.adaptive.accuracy),
-            decimal_estimate(c.adaptive.auc),
-            right(c.non_adaptive.accuracy),
-            *costs,
-            *(decimal_estimate(q.defended, 2) for q in c.judged.quantiles),
+            Cell("none", ("the model as it is",)) if c is None else _name(f, c),
+            right(left.accuracy),
+            decimal_estimate(left.auc),
+            Shown(DASH) if c is None else right(c.non_adaptive.accuracy),
+            *((early, model) if f.n_shadows else (model, moved)),
+            *(decimal_estimate(q.undefended if c is None else q.defended, 2) for q in quantiles),
         ),
-        Tone.BEST if best else Tone.PLAIN,
+        Tone.BEST if c is f.best else Tone.PLAIN,
     )
 
 
-def _notes(f: DefenceAudit) -> tuple[str, ...]:
+def _name(f: DefenceAudit, c: ComparedDefence) -> Cell:
+    variant = (c.judged.variant,) if c.judged.variant else ()
+    tags = {"leaves least": c is f.best, "can be undone": c.undone}
+    return Cell(c.judged.name, (*variant, *claim(c)), tuple(x for x in tags if tags[x]))
+
+
+def _epoch(c: ComparedDefence) -> tuple[str, ...]:
+    if isinstance(c.stopped, AfterEpoch):
+        return (f"epoch {c.stopped.epoch}",)
+    return () if c.stopped is None else ("none is as accurate",)
+
+
+def _notes(f: DefenceAudit) -> Iterator[str]:
     change = "Mean change: L1 distance between true and released probabilities, 0 to 2. "
-    undone = (
-        "Can be undone: who knows or guesses the parameter computes the true answers. Its row says "
-        "what the attacks of this audit made of it; it counts as the first row, no defence."
-    )
-    early = (
-        "Stopped early: the undefended training, ended after the first epoch at which shadow "
-        "models are as accurate as behind the defence. A defence at training is worth its trouble "
-        "if it leaves less than that (Song and Mittal 2021, section 3.2.1). A dash: there is "
-        "nothing to compare, or no recorded epoch is as accurate."
-    )
-    return (
+    yield (
         "Right guesses: members and non-members count the same, guessing gives 50%. Model right: "
         f"on records that it was not trained on. {'' if f.n_shadows else change}Risk: privacy risk "
-        "score by an attacker who knows the defence, 0.5 is none.",
-        *((undone,) if any(c.undone for c in f.compared) else ()),
-        *((early,) if f.curve else ()),
+        "score by an attacker who knows the defence, 0.5 is none."
     )
+    if any(c.undone for c in f.compared):
+        yield (
+            "Can be undone: who knows or guesses the parameter computes the true answers. Its row "
+            "says what the attacks of this audit made of it; it counts as the first row, no "
+            "defence."
+        )
+    if f.curve:
+        yield (
+            "Stopped early: the undefended training, ended after the first epoch at which shadow "
+            "models are as accurate as behind the defence. A defence at training is worth its "
+            "trouble if it leaves less than that (Song and Mittal 2021, section 3.2.1). A dash: "
+            "there is nothing to compare, or no recorded epoch is as accurate."
+        )
 
 
 def _risk(f: DefenceAudit) -> tuple[Block, ...]:
@@ -205,76 +194,59 @@ def _records(f: DefenceAudit) -> tuple[Block, ...]:
 
 
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
-    return Table(
-        name,
-        title,
-        columns("Id", "Member", "Risk without", "Risk with"),
-        tuple(
-            (
-                shortened(record.id),
-                "yes" if record.member else "no",
-                fixed(record.undefended, 3),
-                Shown(fixed(record.defended, 3)),
-            )
-            for record in c.judged.worst
-        ),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Id": shortened(record.id),
+            "Member": "yes" if record.member else "no",
+            "Risk without": fixed(record.undefended, 3),
+            "Risk with": Shown(fixed(record.defended, 3)),
+        }
+        for record in c.judged.worst
+    ]
+    return table(name, title, rows)
 
 
-def _each(f: DefenceAudit) -> tuple[Block, ...]:
-    ordered = sorted(f.compared, key=lambda c: c is not f.best)
-    return (
-        one_by_one(f.level),
-        *(
-            Folded(shortened(c.title), _in_full(f, c, number), c is f.best)
-            for number, c in enumerate(ordered, 1)
-        ),
-    )
-
-
-def _in_full(f: DefenceAudit, c: ComparedDefence, number: int) -> tuple[Block, ...]:
-    title = shortened(c.title)
-    records = _worst(f"records-{number}", f"Records with the highest risk left: {title}", c)
-    return (
-        Table(
+def _each(f: DefenceAudit) -> Iterator[Block]:
+    yield one_by_one(f.level)
+    for number, c in enumerate(sorted(f.compared, key=lambda c: c is not f.best), 1):
+        best, title = c is f.best, shortened(c.title)
+        attacks = table(
             f"attacks-{number}",
             f"Right guesses of every attack: {title}",
-            columns("Attack", "Undefended", "Non-adaptive", "Adaptive", "Lost", "AUC, adaptive"),
-            tuple(_attack(a, c.adaptive) for a in c.judged.attacks),
+            [
+                {
+                    "Attack": a.title,
+                    "Undefended": right(a.undefended.accuracy),
+                    "Non-adaptive": right(a.non_adaptive.accuracy),
+                    "Adaptive": right(a.adaptive.accuracy),
+                    "Lost": _points(a.lost),
+                    "AUC, adaptive": decimal_estimate(a.adaptive.auc),
+                }
+                for a in c.judged.attacks
+            ],
             "Lost: what the defence takes from the adaptive attack, in points, on the same "
             "records.",
-        ),
-        Table(
-            f"costs-{number}",
-            f"What it changes: {title}",
-            columns("Measure", f"{rate(f.level)} interval"),
-            tuple((x.label.capitalize(), right(x.estimate)) for x in c.judged.costs),
-        ),
-        *(() if c is f.best else (records,)),
-    )
+            best=[a.title == c.adaptive.attack for a in c.judged.attacks],
+        )
+        interval = f"{rate(f.level)} interval"
+        changed: list[dict[str, Content]] = [
+            {"Measure": x.label.capitalize(), interval: right(x.estimate)} for x in c.judged.costs
+        ]
+        costs = table(f"costs-{number}", f"What it changes: {title}", changed)
+        records = _worst(f"records-{number}", f"Records with the highest risk left: {title}", c)
+        yield Folded(title, (attacks, costs) if best else (attacks, costs, records), best)
 
 
-def _attack(a: AttackedDefence, best: BestAttack) -> Row:
-    value, low, high = (fixed(100 * x, 1) for x in (a.lost.value, a.lost.low, a.lost.high))
-    games = (a.undefended, a.non_adaptive, a.adaptive)
-    return Row(
-        (
-            a.title,
-            *(right(game.accuracy) for game in games),
-            Shown(value, low, high),
-            decimal_estimate(a.adaptive.auc),
-        ),
-        Tone.BEST if a.title == best.attack else Tone.PLAIN,
-    )
+def _points(lost: Estimate) -> Shown:
+    return Shown(*(fixed(100 * x, 1) for x in (lost.value, lost.low, lost.high)))
 
 
 def _played(f: DefenceAudit) -> tuple[Block, ...]:
     c = f.compared[0]
     one = c.judged.attacks[0]
-    models = f"{count(f.n_shadows)} shadow model{'' if f.n_shadows == 1 else 's'}"
     trained = (
-        f"A target and {models} were trained without a defence, and again with each defence at "
-        f"training, {_TRAINED}"
+        f"A target and {several(f.n_shadows, 'shadow model')} were trained without a defence, and "
+        f"again with each defence at training, {_TRAINED}"
     )
     rows = {
         "Defences were fitted": f"{f.fitted.capitalize()}.",

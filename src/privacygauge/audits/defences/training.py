@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences.comparison import can_be_undone, compared, n_together, warnings_of
+from privacygauge.audits.defences.comparison import can_be_undone, n_together
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
-from privacygauge.audits.defences.judging import Asked, Found, judged
-from privacygauge.audits.defences.stopped_early import curve_of, played, stopped_early
-from privacygauge.audits.defended_models import (
+from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
+from privacygauge.audits.defences.play import Setting, audit_of
+from privacygauge.audits.running import Running
+from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.defended import (
     Defended,
     as_defence,
     models_behind,
@@ -22,9 +24,7 @@ from privacygauge.audits.defended_models import (
     trainings_of,
     undefended_of,
 )
-from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, twice
-from privacygauge.classifier.defences.defence import Defence
+from privacygauge.classifier.defences.early_stopping import first_epoch
 from privacygauge.classifier.defences.games import training_attacks, training_games
 from privacygauge.classifier.defences.trained import TrainedAlike, TrainedWithout, train_each_way
 from privacygauge.classifier.defences.training import StopAfter, TrainingDefence
@@ -33,10 +33,13 @@ from privacygauge.classifier.pool_game import PoolGame
 from privacygauge.classifier.shadows import Progress, failures
 from privacygauge.classifier.trainer import Trainer
 from privacygauge.classifier.trial import given
+from privacygauge.classifier.whose import owners, twice
 from privacygauge.core.attacks.posterior import Estimator
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
+from privacygauge.evaluate.best_attack import best_attack
 from privacygauge.evaluate.defences import JudgedDefence
+from privacygauge.evaluate.rates import proportion
 
 _FITTED = (
     "at training, on the records of each model; those on answers as each model's owner can: on "
@@ -119,8 +122,8 @@ def audit_training_defences(
     choice favours no attack on the target.
     """
     running = Running(command, seed, level, provenance, run)
-    about = given(model, x, y)
-    trainer, features, labels = about.trainer, about.x, about.y
+    records = given(model, x, y)
+    trainer, features, labels = records.trainer, records.x, records.y
     asked_for = [as_defence(one, delta) for one in defences]
     require_different(asked_for)
     of, rows = undefended_of(trainer, len(labels), asked_for, seed)
@@ -145,65 +148,28 @@ def audit_training_defences(
     suite = training_attacks(logits=trainer.logits) if attacks is None else attacks
     asked = Asked(tuple(suite), estimator, seed, level)
     defended, failed = models_behind(asked_for, places, trainings, of, without, ways, seed)
-    return _audited(
-        without,
-        defended,
-        failed=failed,
-        asked=asked,
-        n_shadows=n_shadows,
-        told=of_units,
-        running=running,
-        about={
-            "model": trainer.name,
-            "shadow models": str(n_shadows),
-            **({"reference records": f"{len(of.references):,}"} if of.references else {}),
-        },
-    )
-
-
-def _audited(
-    without: TrainedWithout,
-    defended: Sequence[Defended],
-    failed: Sequence[Skipped],
-    asked: Asked,
-    n_shadows: int,
-    told: Sequence[str],
-    running: Running,
-    about: Mapping[str, str],
-) -> DefenceAudit:
     undefended = asked.of(PoolGame(without.last.target, without.last.pool))
     results = [_judged(one, without.last, undefended, asked) for one in defended]
     beside = len(without.epochs) - 1
-    together = n_together(len(played(undefended.results)), len(results), beside)
-    curve = curve_of(without, undefended, asked, together)
-    none, others = compared(
-        played(undefended.results),
-        results,
-        [can_be_undone(one.defence) for one in defended],
-        asked.level,
-        beside=beside,
-    )
-    full = [_beside(*pair, without, curve) for pair in zip(others, defended, strict=True)]
-    member = without.last.target.member
-    skipped = (result for result in undefended.results if isinstance(result, Skipped))
-    origin = running.origin(
+    together = n_together(len(evaluations(undefended.results)), len(results), beside)
+    curve = _curve(without, undefended, asked, together)
+    about = {"model": trainer.name, "shadow models": str(n_shadows)}
+    if of.references:
+        about["reference records"] = f"{len(of.references):,}"
+    setting = Setting(
+        without.last.target,
+        _FITTED,
+        [*_warnings(without.last, defended, n_shadows), *of_units],
+        running,
+        failed,
+        about,
         "torch" if without.last.pool.logits else None,
-        skipped=(*failed, *skipped),
-        warnings=(*_warnings(without.last, defended, n_shadows), *told, *warnings_of(none, others)),
-        about=about,
     )
-    return DefenceAudit(
-        origin,
-        asked.headline(undefended),
-        undefended.risk,
-        none,
-        tuple(full),
-        n_in=int(np.count_nonzero(member)),
-        n_out=int(np.count_nonzero(~member)),
-        fitted=_FITTED,
-        n_shadows=n_shadows,
-        curve=curve if len(curve) > 1 else (),
-    )
+    undone = [can_be_undone(one.defence) for one in defended]
+    audit = audit_of(undefended, results, undone, asked, setting, beside=beside)
+    full = [_beside(*pair, without, curve) for pair in zip(audit.compared, defended, strict=True)]
+    recorded = curve if len(curve) > 1 else ()
+    return replace(audit, compared=tuple(full), n_shadows=n_shadows, curve=recorded)
 
 
 def _judged(one: Defended, without: TrainedAlike, undefended: Found, asked: Asked) -> JudgedDefence:
@@ -218,7 +184,7 @@ def _beside(
     if not isinstance(one.defence, TrainingDefence):
         return c
     stops = isinstance(one.defence, StopAfter) or len(curve) < 2
-    stopped = None if stops else stopped_early(one.models, without, curve)
+    stopped = None if stops else _stopped(one.models, without, curve)
     return replace(c, at_training=True, stopped=stopped, claim=one.claim)
 
 
@@ -229,3 +195,35 @@ def _warnings(without: TrainedAlike, defended: Sequence[Defended], n_shadows: in
             lines = failures(one.models.failed, n_shadows)
             found += [f"{one.defence.name} ({one.defence.variant}): {line}" for line in lines]
     return found
+
+
+def _curve(
+    without: TrainedWithout, undefended: Found, asked: Asked, together: int
+) -> tuple[AfterEpoch, ...]:
+    """Return the best attack after every epoch; every interval holds together with all others."""
+    found = []
+    for epoch, models in zip(without.epochs.tolist(), without.models, strict=True):
+        if isinstance(models, Skipped):
+            continue
+        last, target = models is without.last, models.target
+        here = undefended.results if last else asked.results(PoolGame(target, models.pool))
+        right = target.values.argmax(axis=1) == target.labels
+        members, others = (
+            proportion(right[side], target.units[side], asked.level)
+            for side in (target.member, ~target.member)
+        )
+        best = best_attack(evaluations(here), together, asked.level)
+        found.append(AfterEpoch(epoch, members, others, best))
+    return tuple(found)
+
+
+def _stopped(
+    models: TrainedAlike, without: TrainedWithout, curve: Sequence[AfterEpoch]
+) -> AfterEpoch | Skipped:
+    """Return the undefended model after the first epoch that is as accurate, by shadow models."""
+    trained = [without.after(point.epoch) for point in curve]
+    reached = [x.shadow_accuracy for x in trained if not isinstance(x, Skipped)]
+    epoch = first_epoch([point.epoch for point in curve], reached, models.shadow_accuracy)
+    if isinstance(epoch, Skipped):
+        return epoch
+    return next(point for point in curve if point.epoch == epoch)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.defences.found import AfterEpoch, BestAttack, ComparedDefence, DefenceAudit
+from collections.abc import Iterator
+
+from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.best_attack import BestAttack
 from privacygauge.report import direction
 from privacygauge.report.defended import promise
 from privacygauge.report.grades import (
@@ -18,10 +21,12 @@ from privacygauge.report.grades import (
 from privacygauge.report.numbers import decimal_estimate, fixed, percent, plain, rate
 from privacygauge.report.values import Grade, Verdict
 
-_ASKED_AGAIN = (
-    "With MemGuard, give the same answer whenever the same record is asked about again: derive "
-    "coin and noise from the record and a key that you keep. Over fresh draws the noise shows."
-)
+_WORTH = {
+    "less": "significantly more than the defence does",
+    "more": "significantly less than the defence does: it pays for nothing",
+    "alike": "which this audit cannot tell from what the defence leaves",
+}
+"""What early stopping leaves, by whether the defence leaves less or more."""
 
 
 def verdict(f: DefenceAudit) -> Verdict:
@@ -36,30 +41,15 @@ def verdict(f: DefenceAudit) -> Verdict:
     hidden = [left.inverted for left in (f.best.left, f.none) if left.untold]
     if hidden and grade in (NONE, UNTOLD):
         return direction.verdict(direction.sentences(hidden[0]))
-    sentences = (
-        _ability(f),
-        *_surprised(f),
-        *_floor(f),
-        *_ranked(f),
-        *_gentler(f),
-        *_undone(f),
-        _costs(f),
-        *_early(f),
-        *_others(f),
-        *_claims(f),
-        _single(f),
-        _sure(f),
-    )
-    headline, advice = _headline(f, grade), _advice(f, grade)
+    sentences = (*_left(f), *_beside(f), *_sure(f))
+    headline, advice = _headline(f, grade), tuple(_advice(f, grade))
     gauge = accuracy_gauge(f"the best attack, with {plain(f.best.title)}", f.best.left.reached)
     return Verdict(grade, GRADES, headline, sentences, _unsaid(f), advice, gauge)
 
 
 def grade_of_left(left: BestAttack) -> Grade:
     """Return the grade of what the best attack reaches."""
-    if left.untold:
-        return UNTOLD
-    return grade_of(left.reached.accuracy.low)
+    return UNTOLD if left.untold else grade_of(left.reached.accuracy.low)
 
 
 def adversary(c: ComparedDefence) -> str:
@@ -70,102 +60,110 @@ def adversary(c: ComparedDefence) -> str:
 
 
 def _headline(f: DefenceAudit, grade: Grade) -> str:
-    best, before = f.best, percent(f.none.accuracy.value)
-    after, name = percent(best.left.accuracy.value), plain(best.title)
+    best, before, several = f.best, percent(f.none.accuracy.value), len(f.compared) > 1
+    name = plain(best.title)
     if grade == NONE and grade_of_left(f.none) == NONE:
         return "No leak found, with a defence or without: no attack clearly beat guessing"
     if not f.helps(best):
-        what = "None of the defences helped" if len(f.compared) > 1 else "The defence did not help"
+        what = "None of the defences helped" if several else "The defence did not help"
         return f"{what} significantly: guesses are right {before} of the time without one"
     if grade == NONE:
         return (
             f"No leak found with {name}; without a defence guesses are right {before} of the time"
         )
-    which = f"{name}, the best of {len(f.compared)}" if len(f.compared) > 1 else name
-    if best.left.reached.by_ranking:
-        return (
-            f"{grade.word.capitalize()} leak left: with {which}, "
-            f"{ranked_pairs(best.left.auc)}, which guesses hide"
-        )
-    return (
-        f"{grade.word.capitalize()} leak left: with {which}, guesses about who was in the data are "
-        f"still right {after} of the time"
+    which = f"{name}, the best of {len(f.compared)}" if several else name
+    left = (
+        f"{ranked_pairs(best.left.auc)}, which guesses hide"
+        if best.left.reached.by_ranking
+        else "guesses about who was in the data are still right "
+        f"{percent(best.left.accuracy.value)} of the time"
     )
+    return f"{grade.word.capitalize()} leak left: with {which}, {left}"
 
 
-def _ability(f: DefenceAudit) -> str:
-    best = f.best
-    return (
+def _left(f: DefenceAudit) -> Iterator[str]:
+    """Yield what the best defence leaves, and to whom."""
+    best, name = f.best, plain(f.best.title)
+    surprised = best.non_adaptive.accuracy.value
+    yield (
         f"Without a defence the strongest attack, {plain(f.none.attack)}, told members and "
         f"non-members apart correctly {percent(f.none.accuracy.value)} of the time; guessing gives "
-        f"50%. With {plain(best.title)} the strongest, {plain(best.left.attack)} by "
-        f"{adversary(best)}, is right {percent(best.left.accuracy.value)} of the time. Members are "
-        "the records that the model was trained on."
+        f"50%. With {name} the strongest, {plain(best.left.attack)} by {adversary(best)}, is right "
+        f"{percent(best.left.accuracy.value)} of the time. Members are the records that the model "
+        "was trained on."
     )
-
-
-def _surprised(f: DefenceAudit) -> tuple[str, ...]:
-    best = f.best
-    surprised = best.non_adaptive.accuracy.value
     if best.ignored:
-        return (
-            f"Attackers who prepared for {plain(best.title)} by defending a model of their own "
-            f"reached less, {percent(best.adaptive.accuracy.value)}: who knows a defence is free "
-            "to ignore it.",
+        yield (
+            f"Attackers who prepared for {name} by defending a model of their own reached less, "
+            f"{percent(best.adaptive.accuracy.value)}: who knows a defence is free to ignore it."
         )
-    if surprised >= best.left.accuracy.value:
-        return ()
-    return (
-        f"An attacker who does not expect the defence is right {percent(surprised)} of the time. "
-        "Do not count on that number: anybody can defend a model of their own in the same way and "
-        "learn on it.",
-    )
+    elif surprised < best.left.accuracy.value:
+        yield (
+            f"An attacker who does not expect the defence is right {percent(surprised)} of the "
+            "time. Do not count on that number: anybody can defend a model of their own in the "
+            "same way and learn on it."
+        )
+    games = (a.undefended for a in best.judged.attacks)
+    known = [game.accuracy.value for game in games if game.name == "correctness"]
+    if known and not best.undone and best.changed.value <= 0:
+        yield (
+            f"Right and wrong predictions alone give away {percent(max(known))}. No defence that "
+            "keeps the predicted classes can get below that; only a model that overfits less can."
+        )
+    yield _ranked(f)
 
 
-def _floor(f: DefenceAudit) -> tuple[str, ...]:
-    known = [
-        a.undefended.accuracy.value
-        for a in f.best.judged.attacks
-        if a.undefended.name == "correctness"
-    ]
-    if not known or f.best.undone or f.best.changed.value > 0:
-        return ()
-    return (
-        f"Right and wrong predictions alone give away {percent(max(known))}. No defence that keeps "
-        "the predicted classes can get below that; only a model that overfits less can.",
-    )
-
-
-def _ranked(f: DefenceAudit) -> tuple[str, ...]:
+def _ranked(f: DefenceAudit) -> str:
     """Return what the order of the scores tells beyond the guesses."""
-    best = f.best
-    lower = [c for c in f.compared if c.left.auc.high < best.left.auc.low]
-    area = (
-        f"By the order of its scores an attack puts a member before a non-member in "
-        f"{percent(best.left.auc.value)} of the pairs ({percent(f.none.auc.value)} without a "
-        f"defence).{_decided(best.left)}"
+    left = f.best.left
+    told = (
+        "By the order of its scores an attack puts a member before a non-member in "
+        f"{percent(left.auc.value)} of the pairs ({percent(f.none.auc.value)} without a defence)."
     )
-    if not lower:
-        return (area,)
-    least = min(lower, key=lambda c: c.left.auc.value)
-    return (
-        f"{area} {plain(least.title)} leaves less of that, {percent(least.left.auc.value)}: prefer "
-        "it where attackers may find a better threshold than these did.",
-    )
+    if left.reached.by_ranking:
+        told += (
+            f" A ranking this good ({plain(left.auc_attack)}) has a threshold that is right at "
+            f"least {percent(left.reached.accuracy.value)} of the time; the thresholds that "
+            "attacks chose on other records did not carry over to the defended answers. The grade "
+            "follows from the ranking."
+        )
+    lower = [c for c in f.compared if c.left.auc.high < left.auc.low]
+    if lower:
+        least = min(lower, key=lambda c: c.left.auc.value)
+        told += (
+            f" {plain(least.title)} leaves less of that, {percent(least.left.auc.value)}: prefer "
+            "it where attackers may find a better threshold than these did."
+        )
+    return told
 
 
-def _decided(left: BestAttack) -> str:
-    found = left.reached
-    if not found.by_ranking:
-        return ""
-    return (
-        f" A ranking this good ({plain(left.auc_attack)}) has a threshold that is right at least "
-        f"{percent(found.accuracy.value)} of the time; the thresholds that attacks chose on other "
-        "records did not carry over to the defended answers. The grade follows from the ranking."
-    )
+def _beside(f: DefenceAudit) -> Iterator[str]:
+    """Yield what stands beside the best defence, and what it costs."""
+    if (mild := _gentler(f)) is not None:
+        yield (
+            f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit "
+            "cannot tell from that, and changes answers less: by "
+            f"{fixed(mild.judged.distance.value, 2)} on average, against "
+            f"{fixed(f.best.judged.distance.value, 2)} (of at most 2)."
+        )
+    for c in f.compared:
+        if c.undone:
+            yield (
+                f"The defence {plain(c.title)} protects nothing: who knows or guesses it computes "
+                "the true answers from the defended ones. It counts as no defence, whatever the "
+                "attacks of this audit reached."
+            )
+    yield _costs(f.best)
+    yield from _stopped(f)
+    for c in f.compared:
+        if c.claim is not None:
+            yield (
+                f"{plain(c.title)} comes with a guarantee against every attack, if it was "
+                f"implemented rightly: {promise(c.claim)}."
+            )
 
 
-def _gentler(f: DefenceAudit) -> tuple[str, ...]:
+def _gentler(f: DefenceAudit) -> ComparedDefence | None:
     """Return which defence is as good, as far as anybody can tell, and changes less."""
     best = f.best
     rivals = [
@@ -179,165 +177,115 @@ def _gentler(f: DefenceAudit) -> tuple[str, ...]:
         and c.after.value >= best.after.value
         and not (c.at_training or best.at_training)
     ]
-    if not rivals or not f.helps(best):
-        return ()
-    mild = min(rivals, key=lambda c: c.judged.distance.value)
-    return (
-        f"{plain(mild.title)} leaves {percent(mild.left.accuracy.value)}, which this audit cannot "
-        f"tell from that, and changes answers less: by {fixed(mild.judged.distance.value, 2)} on "
-        f"average, against {fixed(best.judged.distance.value, 2)} (of at most 2).",
-    )
+    if not f.helps(best):
+        return None
+    return min(rivals, key=lambda c: c.judged.distance.value, default=None)
 
 
-def _undone(f: DefenceAudit) -> tuple[str, ...]:
-    return tuple(
-        f"The defence {plain(c.title)} protects nothing: who knows or guesses it computes the true "
-        "answers from the defended ones. It counts as no defence, whatever the attacks of this "
-        "audit reached."
-        for c in f.compared
-        if c.undone
-    )
-
-
-def _claims(f: DefenceAudit) -> tuple[str, ...]:
-    return tuple(
-        f"{plain(c.title)} comes with a guarantee against every attack, if it was implemented "
-        f"rightly: {promise(c.claim)}."
-        for c in f.compared
-        if c.claim is not None
-    )
-
-
-def _early(f: DefenceAudit) -> tuple[str, ...]:
-    best = f.best
-    if isinstance(best.stopped, Skipped):
-        return (
-            f"No recorded epoch of the undefended training is as accurate as {plain(best.title)}: "
-            "stopping early is no way to the same.",
-        )
-    if best.stopped is None:
-        return ()
-    told = {
-        "less": "significantly more than the defence does",
-        "more": "significantly less than the defence does: it pays for nothing",
-        "alike": "which this audit cannot tell from what the defence leaves",
-    }
-    return (
-        f"Stopping the undefended training after epoch {best.stopped.epoch}, the first that is as "
-        f"accurate, leaves {percent(best.stopped.best.reached.accuracy.value)}, "
-        f"{told[best.worth]}.",
-    )
-
-
-def _others(f: DefenceAudit) -> tuple[str, ...]:
-    judged = [c for c in f.trained if c.worth]
-    if len(judged) < 2:
-        return ()
-    better = [plain(c.title) for c in judged if c.worth == "less"]
-    named = ", ".join(better) if better else "none"
-    return (
-        f"Of the {len(judged)} defences at training that an epoch is as accurate as, those that "
-        f"leave significantly less than it: {named}.",
-    )
-
-
-def _costs(f: DefenceAudit) -> str:
-    best = f.best
-    if best.at_training:
-        return (
-            f"What {plain(best.title)} costs: the model is right about "
-            f"{percent(best.after.value)} of new records, {percent(best.before.value)} without it."
-        )
-    moved = decimal_estimate(best.judged.distance, 2)
-    return (
+def _costs(best: ComparedDefence) -> str:
+    told = (
         f"What {plain(best.title)} costs: the model is right about {percent(best.after.value)} of "
-        f"new records, {percent(best.before.value)} without it, and answers move by {moved} on "
-        "average; 0 is not at all, 2 is the most there is."
+        f"new records, {percent(best.before.value)} without it"
+    )
+    if best.at_training:
+        return f"{told}."
+    return (
+        f"{told}, and answers move by {decimal_estimate(best.judged.distance, 2)} on average; 0 is "
+        "not at all, 2 is the most there is."
     )
 
 
-def _single(f: DefenceAudit) -> str:
+def _stopped(f: DefenceAudit) -> Iterator[str]:
+    """Yield what early stopping leaves at the same accuracy."""
+    early, title = f.best.stopped, plain(f.best.title)
+    if isinstance(early, Skipped):
+        yield (
+            f"No recorded epoch of the undefended training is as accurate as {title}: stopping "
+            "early is no way to the same."
+        )
+    elif early is not None:
+        yield (
+            f"Stopping the undefended training after epoch {early.epoch}, the first that is as "
+            f"accurate, leaves {percent(early.best.reached.accuracy.value)}, "
+            f"{_WORTH[f.best.worth]}."
+        )
+    judged = [c for c in f.trained if c.worth]
+    if len(judged) > 1:
+        better = ", ".join(plain(c.title) for c in judged if c.worth == "less")
+        yield (
+            f"Of the {len(judged)} defences at training that an epoch is as accurate as, those "
+            f"that leave significantly less than it: {better or 'none'}."
+        )
+
+
+def _sure(f: DefenceAudit) -> Iterator[str]:
+    """Yield what averages hide, and how sure the numbers are."""
     tenth = next(q for q in f.best.judged.quantiles if q.share == 0.9)
     # What can be undone leaves every record's risk as it was.
     left = tenth.undefended if f.best.undone else tenth.defended
-    return (
-        f"An average hides single records: one member in ten keeps a privacy risk score of at "
-        f"least {percent(left.value)} ({percent(tenth.undefended.value)} without a defence); "
-        "50% is no risk."
+    yield (
+        "An average hides single records: one member in ten keeps a privacy risk score of at least "
+        f"{percent(left.value)} ({percent(tenth.undefended.value)} without a defence); 50% is no "
+        "risk."
     )
-
-
-def _sure(f: DefenceAudit) -> str:
-    end = f.best.left.accuracy
-    return (
-        f"With {rate(f.level)} confidence the {percent(end.value)} lie between "
-        f"{percent(end.low)} and {percent(end.high)}, which allows for the choice among "
-        f"{f.n_attacks} attacks, the model with and without {_each(f)}"
+    end, n = f.best.left.accuracy, len(f.compared)
+    yield (
+        f"With {rate(f.level)} confidence the {percent(end.value)} lie between {percent(end.low)} "
+        f"and {percent(end.high)}, which allows for the choice among {f.n_attacks} attacks, the "
+        f"model with and without {'a defence' if n == 1 else f'each of {n} defences'}"
         f"{', each recorded epoch' if f.curve else ''}, and two kinds of attackers."
     )
 
 
 def _unsaid(f: DefenceAudit) -> str:
+    stronger = "It does not say that a stronger attack would do no better: "
     if f.trained:
         return (
-            "It does not say that a stronger attack would do no better: of all defences only "
-            "differential privacy comes with a guarantee. Nor what another training would give: "
-            "one target was trained with each."
+            f"{stronger}of all defences only differential privacy comes with a guarantee. Nor what "
+            "another training would give: one target was trained with each."
         )
     altered = " Whoever may ask about altered copies of a record learns more than its label."
     return (
-        "It does not say that a stronger attack would do no better: no defence on answers comes "
-        f"with a guarantee.{altered if f.best.judged.name == 'label-only' else ''}"
+        f"{stronger}no defence on answers comes with a guarantee."
+        f"{altered if f.best.judged.name == 'label-only' else ''}"
     )
 
 
-def _each(f: DefenceAudit) -> str:
-    return "a defence" if len(f.compared) == 1 else f"each of {len(f.compared)} defences"
+def _advice(f: DefenceAudit, grade: Grade) -> Iterator[str]:
+    yield _use(f, grade)
+    if "memguard" in {c.judged.name for c in f.compared}:
+        yield (
+            "With MemGuard, give the same answer whenever the same record is asked about again: "
+            "derive coin and noise from the record and a key that you keep. Over fresh draws the "
+            "noise shows."
+        )
+    if grade != NONE:
+        yield (
+            "Reduce overfitting (stop earlier, regularise more, train on more data), or train with "
+            "differential privacy (DP-SGD): of all defences only that one comes with a guarantee."
+        )
+        yield "Look up the records with the highest risk left, in the table below."
+    yield "Repeat the comparison whenever the model or its data change."
 
 
-def _advice(f: DefenceAudit, grade: Grade) -> tuple[str, ...]:
-    names = {c.judged.name for c in f.compared}
-    return (
-        *_use(f, grade),
-        *((_ASKED_AGAIN,) if "memguard" in names else ()),
-        *(_overfitting() if grade != NONE else ()),
-        *(
-            ("Look up the records with the highest risk left, in the table below.",)
-            if grade != NONE
-            else ()
-        ),
-        "Repeat the comparison whenever the model or its data change.",
-    )
-
-
-def _use(f: DefenceAudit, grade: Grade) -> tuple[str, ...]:
-    best = f.best
-    if isinstance(best.stopped, AfterEpoch) and best.worth != "less" and f.helps(best):
+def _use(f: DefenceAudit, grade: Grade) -> str:
+    """Return which defence to use, if any."""
+    best, name, helps = f.best, plain(f.best.title), f.helps(f.best)
+    if isinstance(best.stopped, AfterEpoch) and best.worth != "less" and helps:
         guarantee = " It gives no guarantee, though." if best.claim is not None else ""
         return (
-            f"Before you take {plain(best.title)}, stop the undefended training after epoch "
+            f"Before you take {name}, stop the undefended training after epoch "
             f"{best.stopped.epoch}: it is as accurate, and nothing shows that it leaves more."
-            f"{guarantee}",
+            f"{guarantee}"
         )
-    if f.helps(best):
-        worst = grade == LARGE
-        hold = " It is not enough by itself: limit who may query the model." if worst else ""
-        if best.at_training:
-            return (
-                f"Of these, train with {plain(best.title)}, if the model is accurate enough for "
-                f"its users.{hold}",
-            )
-        return (
-            f"Of these, release answers behind {plain(best.title)}, if its users can live with "
-            f"the changed answers.{hold}",
+    if helps:
+        how = (
+            f"train with {name}, if the model is accurate enough for its users."
+            if best.at_training
+            else f"release answers behind {name}, if its users can live with the changed answers."
         )
+        worst = " It is not enough by itself: limit who may query the model."
+        return f"Of these, {how}{worst if grade == LARGE else ''}"
     if grade == NONE:
-        return ("Release without a defence, as far as these attacks can tell.",)
-    return ("Do not rely on any of these defences.",)
-
-
-def _overfitting() -> tuple[str, ...]:
-    return (
-        "Reduce overfitting (stop earlier, regularise more, train on more data), or train with "
-        "differential privacy (DP-SGD): of all defences only that one comes with a guarantee.",
-    )
+        return "Release without a defence, as far as these attacks can tell."
+    return "Do not rely on any of these defences."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from privacygauge.audits.dtp import records, sections
@@ -42,8 +44,8 @@ def report(f: DtpAudit) -> Report:
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
-        sections=sections.every(f),
+        measures=tuple(_measures(f)),
+        sections=tuple(sections.every(f)),
         terms=_terms(f),
         worst=Worst(
             "records", tuple(str(x) for x in names_of(f.ids[f.order[: records.MOST]]).tolist())
@@ -68,60 +70,73 @@ def _intro(f: DtpAudit) -> str:
     )
 
 
-def _measures(f: DtpAudit) -> tuple[Measure, ...]:
+def _measures(f: DtpAudit) -> Iterator[Measure]:
     n, low, high = len(f.rows), float(f.dtp.low.max()), float(f.dtp.high.max())
-    state, over_all = _over_all(f)
-    return (
-        Measure(
-            "dtp",
-            "Largest log ratio over all queries (DTP)",
-            low,
-            Shown(between(low, high)),
-            state,
-            over_all,
-            f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
-        ),
-        Measure(
-            "dtp-upper", "Log ratio that no query exceeds", high, Shown(nats(high)), card=False
-        ),
-        Measure(
-            "pdtp",
-            "Largest PDTP",
-            f.highest,
-            Shown(nats(f.highest)),
-            "the limit is 1",
-            f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
-            f"own query. {_exactly(f)}",
-        ),
-        Measure(
-            "share",
-            "Records above 1",
-            f.share_above,
-            Shown(f"{count(f.n_above)} of {count(n)}"),
-            _share(f),
-            f"By PDTP.{_infinite(f)}",
-        ),
-        Measure("mean", "Mean PDTP", f.mean, mean(f), _level(f), _mean(f)),
-        Measure(
-            "indirect",
-            "Given away by other queries alone",
-            float(f.n_indirect),
-            Shown(count(f.n_indirect)),
-            text="Records with a PDTP of at most 1 for which some other query shows more than 1.",
-            gate=False,
-        ),
-        *_of_removal(f.removal),
-        *_of_averages(f),
+    sample = several(n, "record")
+    yield Measure(
+        "dtp",
+        "Largest log ratio over all queries (DTP)",
+        low,
+        Shown(between(low, high)),
+        *_over_all(f),
+        f"0 where no record changes anything; the limit is 1, a factor of {FACTOR}",
     )
+    upper = Shown(nats(high))
+    yield Measure("dtp-upper", "Log ratio that no query exceeds", high, upper, card=False)
+    exactly = f"Of {sample} measured; others may be above it."
+    if f.complete:
+        exactly = "Computed for every record, not estimated."
+    yield Measure(
+        "pdtp",
+        "Largest PDTP",
+        f.highest,
+        Shown(nats(f.highest)),
+        "the limit is 1",
+        f"The riskiest record changes a probability by a factor of {factor(f.highest)}, at its "
+        f"own query. {exactly}",
+    )
+    infinite = f" {count(f.n_infinite)} of them {'is' if f.n_infinite == 1 else 'are'} infinite."
+    yield Measure(
+        "share",
+        "Records above 1",
+        f.share_above,
+        Shown(f"{count(f.n_above)} of {count(n)}"),
+        f"{percent(f.share_above.value)} of the training set, counted"
+        if f.complete
+        else f"of the whole training set {percent_estimate(f.share_above)}, {rate(f.level)} "
+        "interval, if these are a random sample",
+        f"By PDTP.{infinite if f.n_infinite else ''}",
+    )
+    shown = Shown(nats(f.mean.value)) if f.complete else decimal_estimate(f.mean)
+    note = "" if f.complete else f"{rate(f.level)} interval"
+    yield Measure("mean", "Mean PDTP", f.mean, shown, note, _mean(f))
+    yield Measure(
+        "indirect",
+        "Given away by other queries alone",
+        float(f.n_indirect),
+        Shown(count(f.n_indirect)),
+        text="Records with a PDTP of at most 1 for which some other query shows more than 1.",
+        gate=False,
+    )
+    yield from _further(f)
 
 
-def mean(f: DtpAudit) -> Shown:
-    """Return the mean PDTP; with its interval where only some records were measured."""
-    return Shown(nats(f.mean.value)) if f.complete else decimal_estimate(f.mean)
-
-
-def _level(f: DtpAudit) -> str:
-    return "" if f.complete else f"{rate(f.level)} interval"
+def _further(f: DtpAudit) -> Iterator[Measure]:
+    """Yield what further measurements show, where they were asked for."""
+    if f.removal is not None:
+        yield _of_removal(f.removal)
+    if f.averages:
+        over = f.averages[0]
+        yield Measure(
+            "above-on-average",
+            "Above 1 on average",
+            float(f.n_above_on_average),
+            Shown(count(f.n_above_on_average)),
+            f"over {several(over.n, 'training set')}",
+            f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
+            f"{rate(over.level)} interval is.",
+            gate=False,
+        )
 
 
 def _over_all(f: DtpAudit) -> tuple[str, str]:
@@ -137,26 +152,6 @@ def _over_all(f: DtpAudit) -> tuple[str, str]:
     return "exact", "The largest change that any query shows."
 
 
-def _exactly(f: DtpAudit) -> str:
-    if f.complete:
-        return "Computed for every record, not estimated."
-    return f"Of {several(len(f.rows), 'record')} measured; others may be above it."
-
-
-def _share(f: DtpAudit) -> str:
-    if f.complete:
-        return f"{percent(f.share_above.value)} of the training set, counted"
-    return (
-        f"of the whole training set {percent_estimate(f.share_above)}, {_level(f)}, if these are "
-        "a random sample"
-    )
-
-
-def _infinite(f: DtpAudit) -> str:
-    n = f.n_infinite
-    return f" {count(n)} of them {'is' if n == 1 else 'are'} infinite." if n else ""
-
-
 def _mean(f: DtpAudit) -> str:
     if np.isinf(f.mean.value):
         return "Infinite, because some record's PDTP is."
@@ -165,9 +160,7 @@ def _mean(f: DtpAudit) -> str:
     return f"Estimated for the training set from {several(f.mean.n, 'record')}."
 
 
-def _of_removal(path: RemovalPath | None) -> tuple[Measure, ...]:
-    if path is None:
-        return ()
+def _of_removal(path: RemovalPath) -> Measure:
     first, best, n = float(path.highest[0]), path.best, count(len(path.removed))
     lowest, note = first, ""
     if first <= LIMIT:
@@ -178,29 +171,11 @@ def _of_removal(path: RemovalPath | None) -> tuple[Measure, ...]:
         text = f"No removal out of {n} brought it below this."
     else:
         lowest = float(path.highest[best])
-        label = f"Largest value after {count(best)} removal{'' if best == 1 else 's'}"
+        label = f"Largest value after {several(best, 'removal')}"
         note = f"before: {nats(first)}"
         text = f"The best point to stop within {n}."
     shown = Shown(nats(lowest))
-    return (Measure("after-removal", label, lowest, shown, note, text, gate=False),)
-
-
-def _of_averages(f: DtpAudit) -> tuple[Measure, ...]:
-    if not f.averages:
-        return ()
-    n = f.n_above_on_average
-    return (
-        Measure(
-            "above-on-average",
-            "Above 1 on average",
-            float(n),
-            Shown(count(n)),
-            f"over {several(f.averages[0].n, 'training set')}",
-            f"Records whose mean is above 1; for {count(f.n_surely_above)} the whole "
-            f"{rate(f.averages[0].level)} interval is.",
-            gate=False,
-        ),
-    )
+    return Measure("after-removal", label, lowest, shown, note, text, gate=False)
 
 
 def _terms(f: DtpAudit) -> dict[str, str]:
@@ -279,12 +254,8 @@ def _named(f: DtpAudit, i: int) -> dict[str, Json]:
 
 
 def _record(f: DtpAudit, i: int) -> dict[str, Json]:
-    return {
-        **_named(f, i),
-        "pdtp": finite(f.pdtp[i]),
-        "dtp_lower": finite(f.dtp.low[i]),
-        "dtp_upper": finite(f.dtp.high[i]),
-    }
+    numbers = {"pdtp": f.pdtp, "dtp_lower": f.dtp.low, "dtp_upper": f.dtp.high}
+    return {**_named(f, i), **{name: finite(x[i]) for name, x in numbers.items()}}
 
 
 def _repeated(f: DtpAudit) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -22,7 +23,7 @@ from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
 from privacygauge.classifier.dtp.variation import Variation
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
-from privacygauge.report.blocks import columns, note, pairs, text
+from privacygauge.report.blocks import columns, note, pairs, table, text
 from privacygauge.report.numbers import Shown, count, decimal_estimate, fixed, plain, rate, several
 from privacygauge.report.values import (
     Block,
@@ -33,10 +34,8 @@ from privacygauge.report.values import (
     Heading,
     Items,
     Plot,
-    Row,
     Section,
     Table,
-    Tone,
 )
 
 CLASSES = 20
@@ -52,17 +51,21 @@ _AT_ONCE = 10
 """Number of rows of a table that are shown, the others behind a fold."""
 
 
-def every(f: DtpAudit) -> tuple[Section, ...]:
-    """Return the page below the numbers."""
-    return (
-        Section("meaning", "What the numbers mean", _meaning(), "What it means"),
-        Section("records", "The riskiest records", _riskiest(f), "Riskiest records"),
-        Section("queries", "The record's own query, and all others", _queries(f), "Other queries"),
-        *_removal(f),
-        *_averages(f),
-        *_variation(f),
-        Section("measured", "How it was measured", _measured(f)),
-    )
+def every(f: DtpAudit) -> Iterator[Section]:
+    """Yield the page below the numbers."""
+    yield Section("meaning", "What the numbers mean", _meaning(), "What it means")
+    yield Section("records", "The riskiest records", _riskiest(f), "Riskiest records")
+    title = "The record's own query, and all others"
+    yield Section("queries", title, tuple(_queries(f)), "Other queries")
+    if f.removal is not None:
+        blocks = tuple(_removal(f, f.removal))
+        yield Section("removal", "Removing the riskiest records", blocks, "Removal")
+    if f.averages:
+        title = "Over several training sets"
+        yield Section("averages", title, _averages(f), "Several training sets")
+    if f.variation:
+        yield Section("variation", "What else moves a prediction", _variation(f), "Variation")
+    yield Section("measured", "How it was measured", _measured(f))
 
 
 def _meaning() -> tuple[Block, ...]:
@@ -74,11 +77,15 @@ def _meaning() -> tuple[Block, ...]:
             "gives away whether the record was in. The largest factor between the two, over "
             "all classes, is what is reported, as its natural logarithm."
         ),
-        Table(
+        table(
             "factors",
             "How to read a log ratio",
-            columns("Log ratio", *(f"{value:g}" for value in values)),
-            (("A probability changes by a factor of", *map(factor, values)),),
+            [
+                {
+                    "Log ratio": "A probability changes by a factor of",
+                    **{f"{value:g}": factor(value) for value in values},
+                }
+            ],
         ),
         note(
             "PDTP asks about the record itself only. DTP is the largest over every question "
@@ -177,43 +184,39 @@ def _classes(f: DtpAudit) -> Table:
         above = int(np.count_nonzero(values > LIMIT))
         found.append((above, float(values.max()), len(values), label))
     ordered = sorted(found, key=lambda x: (-x[0], -x[1], x[3]))[:CLASSES]
-    return Table(
+    return table(
         "classes",
         "Classes, those with the most records above 1 first",
-        columns("Class", "Measured records", "Above 1", "Largest PDTP"),
-        tuple(
-            (class_of(f, label), count(n), count(above), nats(largest))
+        [
+            {
+                "Class": class_of(f, label),
+                "Measured records": count(n),
+                "Above 1": count(above),
+                "Largest PDTP": nats(largest),
+            }
             for above, largest, n, label in ordered
-        ),
+        ],
         f"{count(len(ordered))} of {count(len(f.class_names))} classes.",
     )
 
 
-def _queries(f: DtpAudit) -> tuple[Block, ...]:
-    n = f.n_indirect
-    about = text(
+def _queries(f: DtpAudit) -> Iterator[Block]:
+    yield text(
         "Asking about the record itself is the direct way to find out. An answer to some other "
         "query may show more (an indirect attack).",
         f"How well that is known: {_known(f)}",
         f"Method: {f.dtp.method}.",
     )
-    if not n:
-        none = "No record was found that other queries give away while its own does not."
-        return (about, text(none))
-    return (
-        about,
-        text(
-            f"Here PDTP is small while DTP is large for {several(n, 'record')}: at most 1 at the "
-            "own query, above 1 at some other one. Looking at PDTP alone would have missed "
-            f"{'it' if n == 1 else 'them'}."
-        ),
-        _people(
-            f,
-            "indirect",
-            "Given away by other queries alone, the largest first",
-            by_other_queries(f),
-        ),
+    if not f.n_indirect:
+        yield text("No record was found that other queries give away while its own does not.")
+        return
+    yield text(
+        f"Here PDTP is small while DTP is large for {several(f.n_indirect, 'record')}: at most 1 "
+        "at the own query, above 1 at some other one. Looking at PDTP alone would have missed "
+        f"{'it' if f.n_indirect == 1 else 'them'}."
     )
+    title = "Given away by other queries alone, the largest first"
+    yield _people(f, "indirect", title, by_other_queries(f))
 
 
 def _known(f: DtpAudit) -> str:
@@ -235,87 +238,61 @@ def _known(f: DtpAudit) -> str:
     return f"{told[0].upper()}{told[1:]} of {several(n, 'record')}."
 
 
-def _removal(f: DtpAudit) -> tuple[Section, ...]:
-    path = f.removal
-    if path is None:
-        return ()
-    blocks = (
-        text(
-            f"Records were taken out of the training set one at a time, {_order(path)}, and "
-            f"every record's {path.measure} was computed again each time. Removing a record "
-            "can expose another one that it had shielded, so more is not always better."
-        ),
-        _sawtooth(f, path),
-        *_steps(f, path),
-        *_groups(f, path),
-    )
-    return (Section("removal", "Removing the riskiest records", blocks, "Removal"),)
-
-
 def _order(path: RemovalPath) -> str:
     if path.order == "initial":
         return "in the order of the first values"
     return "always the riskiest of those left"
 
 
-def _sawtooth(f: DtpAudit, path: RemovalPath) -> Plot:
+def _removal(f: DtpAudit, path: RemovalPath) -> Iterator[Block]:
+    yield text(
+        f"Records were taken out of the training set one at a time, {_order(path)}, and every "
+        f"record's {path.measure} was computed again each time. Removing a record can expose "
+        "another one that it had shielded, so more is not always better."
+    )
     first, lowest, last = (nats(float(path.highest[i])) for i in (0, path.best, -1))
-    return Plot(
+    n, shown = len(path.removed), range(1, 1 + min(MOST, len(path.removed)))
+    yield Plot(
         "sawtooth",
         f"Largest {path.measure} while records are removed",
         "It falls when a risky record goes, and rises again where that record had shielded another "
         "one. The diamond is the best point to stop.",
-        f"{first} before any removal, {lowest} after {path.best}, {last} after all "
-        f"{count(len(path.removed))}.",
+        f"{first} before any removal, {lowest} after {path.best}, {last} after all {count(n)}.",
         lambda: plots.plot_removal(f),
     )
-
-
-def _steps(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
-    n, shown = len(path.removed), min(MOST, len(path.removed))
-    table = Table(
+    stop = ("stop here",)
+    yield table(
         "steps",
         "Removals in their order",
-        columns("Removed", "Removal", "Its value", "Largest value of those left"),
-        tuple(_step(f, path, i) for i in range(shown)),
+        [
+            {
+                "Removed": Cell(
+                    record_of(f, int(path.removed[i - 1])), tags=stop if i == path.best else ()
+                ),
+                "Removal": str(i),
+                "Its value": nats(float(path.value[i - 1])),
+                "Largest value of those left": Shown(nats(float(path.highest[i]))),
+            }
+            for i in shown
+        ],
+        best=[i == path.best for i in shown],
         at_once=_AT_ONCE,
     )
-    if n == shown:
-        return (table,)
-    more = f"{count(shown)} of {count(n)} removals are shown; all are in removal.csv."
-    return (table, note(more))
-
-
-def _step(f: DtpAudit, path: RemovalPath, i: int) -> Row:
-    best = i + 1 == path.best
-    return Row(
-        (
-            Cell(record_of(f, int(path.removed[i])), tags=("stop here",) if best else ()),
-            str(i + 1),
-            nats(float(path.value[i])),
-            Shown(nats(float(path.highest[i + 1]))),
-        ),
-        Tone.BEST if best else Tone.PLAIN,
+    if len(shown) < n:
+        some = f"{count(len(shown))} of {count(n)} removals"
+        yield note(f"{some} are shown; all are in removal.csv.")
+    if not path.groups:
+        yield text("No group of records that shield each other was seen.")
+        return
+    yield Heading("Records that shield each other")
+    yield text(
+        "Each of these rose by more than 0.1 when the one before it was removed: together they "
+        "keep each other's influence down, and they should stay, or go, together."
     )
-
-
-def _groups(f: DtpAudit, path: RemovalPath) -> tuple[Block, ...]:
-    groups = path.groups
-    if not groups:
-        return (text("No group of records that shield each other was seen."),)
-    more: tuple[Block, ...] = ()
-    if len(groups) > GROUPS:
-        shown = f"{GROUPS} of {count(len(groups))} groups are shown; all are in report.json."
-        more = (note(shown),)
-    return (
-        Heading("Records that shield each other"),
-        text(
-            "Each of these rose by more than 0.1 when the one before it was removed: together "
-            "they keep each other's influence down, and they should stay, or go, together."
-        ),
-        Items(tuple(_group(f, rows) for rows in groups[:GROUPS]), numbered=True),
-        *more,
-    )
+    yield Items(tuple(_group(f, rows) for rows in path.groups[:GROUPS]), numbered=True)
+    if len(path.groups) > GROUPS:
+        some = f"{GROUPS} of {count(len(path.groups))} groups"
+        yield note(f"{some} are shown; all are in report.json.")
 
 
 def _group(f: DtpAudit, rows: Ints) -> str:
@@ -324,12 +301,10 @@ def _group(f: DtpAudit, rows: Ints) -> str:
     return plain(", ".join(names)) + more
 
 
-def _averages(f: DtpAudit) -> tuple[Section, ...]:
-    if not f.averages:
-        return ()
+def _averages(f: DtpAudit) -> tuple[Block, ...]:
     n, above = f.averages[0].n, f.n_above_on_average
     methods = "; ".join(sorted({x.method for x in f.averages}))
-    blocks = (
+    return (
         text(
             "PDTP belongs to one training set. To see how much of it belongs to the record, it was "
             f"measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, random "
@@ -338,44 +313,46 @@ def _averages(f: DtpAudit) -> tuple[Section, ...]:
             f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
             "are smaller than the whole, so a record weighs more in them."
         ),
-        Table(
+        table(
             "averages",
             "Records of the largest mean",
-            columns("Id", "Mean over training sets", "PDTP in this one"),
-            tuple(
-                (_who(f, i), decimal_estimate(f.averages[i]), nats(float(f.pdtp[i])))
+            [
+                {
+                    "Id": _who(f, i),
+                    "Mean over training sets": decimal_estimate(f.averages[i]),
+                    "PDTP in this one": nats(float(f.pdtp[i])),
+                }
                 for i in by_average(f).tolist()
-            ),
+            ],
             at_once=_AT_ONCE,
         ),
     )
-    return (Section("averages", "Over several training sets", blocks, "Several training sets"),)
 
 
-def _variation(f: DtpAudit) -> tuple[Section, ...]:
-    if not f.variation:
-        return ()
+def _variation(f: DtpAudit) -> tuple[Block, ...]:
     n = count(len(f.variation[0].sampling))
-    blocks: tuple[Block, ...] = (
+    return (
         text(
             "Random start weights and the choice of the other records move predictions too. "
             "Somebody who knows neither sees a record only where its own effect stands out. "
             "That an effect does not stand out is no protection from somebody who knows both."
         ),
         *(_histograms(f, i, v) for i, v in enumerate(f.variation)),
-        Table(
+        table(
             "variation",
             "The record's own effect, and the others'",
-            columns(
-                "Record",
-                "With it",
-                "Without it",
-                "Own effect",
-                "Random states",
-                "Other training sets",
-                "In standard deviations",
-            ),
-            tuple(_varied(f, v) for v in f.variation),
+            [
+                {
+                    "Record": Cell(record_of(f, v.row), (class_of(f, v.label),)),
+                    "With it": fixed(v.with_it, 3),
+                    "Without it": fixed(v.without, 3),
+                    "Own effect": Shown(fixed(v.own, 3)),
+                    "Random states": _range(v.initialisation),
+                    "Other training sets": _range(v.sampling),
+                    "In standard deviations": Shown(fixed(v.stands_out, 1)),
+                }
+                for v in f.variation
+            ],
             "Probability of the record's own class, on training sets drawn for this comparison. "
             f"From the smallest to the largest of {n} models each.",
         ),
@@ -384,7 +361,6 @@ def _variation(f: DtpAudit) -> tuple[Section, ...]:
             "both variations: above about 2 it stands out."
         ),
     )
-    return (Section("variation", "What else moves a prediction", blocks, "Variation"),)
 
 
 def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
@@ -398,18 +374,6 @@ def _histograms(f: DtpAudit, i: int, v: Variation) -> Plot:
         f"({count(len(v.sampling))} models each).",
         partial(plots.plot_variation, v),
         wide=False,
-    )
-
-
-def _varied(f: DtpAudit, v: Variation) -> tuple[Content, ...]:
-    return (
-        Cell(record_of(f, v.row), (class_of(f, v.label),)),
-        fixed(v.with_it, 3),
-        fixed(v.without, 3),
-        Shown(fixed(v.own, 3)),
-        _range(v.initialisation),
-        _range(v.sampling),
-        Shown(fixed(v.stands_out, 1)),
     )
 
 
@@ -433,32 +397,28 @@ def _measured(f: DtpAudit) -> tuple[Block, ...]:
             "methods",
             "Methods, number by number",
             columns("Number", Column("Method, level of its interval", prose=True), "n"),
-            _methods(f),
+            tuple(_methods(f)),
         ),
     )
 
 
-def _methods(f: DtpAudit) -> tuple[tuple[Content, ...], ...]:
+def _methods(f: DtpAudit) -> Iterator[tuple[str, str, str]]:
     n = several(len(f.rows), "record")
-    rows = [
-        ("PDTP of a record", f.method, n),
-        ("Mean PDTP", _estimated(f.mean, f.complete), several(f.mean.n, "record")),
-        ("Share above 1", _estimated(f.share_above, f.complete), n),
-        ("DTP over all queries", f.dtp.method, n),
-    ]
+    yield "PDTP of a record", f.method, n
+    yield "Mean PDTP", _estimated(f.mean, f.complete), several(f.mean.n, "record")
+    yield "Share above 1", _estimated(f.share_above, f.complete), n
+    yield "DTP over all queries", f.dtp.method, n
     if f.averages:
         one = f.averages[0]
-        rows.append(
-            ("Mean over training sets", _estimated(one, False), several(one.n, "training set"))
-        )
-    if f.removal is not None:
+        sets = several(one.n, "training set")
+        yield "Mean over training sets", _estimated(one, False), sets
+    if (path := f.removal) is not None:
         by = "" if f.checked is None else " by the shortcut, without further refits"
-        how = f"every value computed again after each removal{by}; {_order(f.removal)}"
-        rows.append(("Removal", how, f"{count(len(f.removal.removed))} removals"))
+        how = f"every value computed again after each removal{by}; {_order(path)}"
+        yield "Removal", how, f"{count(len(path.removed))} removals"
     if f.variation:
         models = f"{count(len(f.variation[0].sampling))} models each"
-        rows.append(("What else moves a prediction", "trained again each time", models))
-    return tuple(rows)
+        yield "What else moves a prediction", "trained again each time", models
 
 
 def _estimated(estimate: Estimate, exact: bool) -> str:

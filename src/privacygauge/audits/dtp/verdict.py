@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,10 +47,8 @@ def verdict(f: DtpAudit) -> Verdict:
     """
     above = f.decision == "do not publish"
     grade = ABOVE if above else CERTAIN if f.certified else SEEN
-    sentences = (
-        _found(f), *_infinite(f), _meaning(above), *_sampled(f), *_indirect(f), _queries(f),
-    )  # fmt: skip
-    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), _advice(f), _gauge(f))
+    sentences, advice = tuple(_sentences(f)), tuple(_advice(f))
+    return Verdict(grade, GRADES, _headline(f), sentences, _unsaid(f), advice, _gauge(f))
 
 
 def _gauge(f: DtpAudit) -> Gauge:
@@ -119,47 +118,38 @@ def _found(f: DtpAudit) -> str:
     )
 
 
-def _infinite(f: DtpAudit) -> tuple[str, ...]:
-    if not f.n_infinite:
-        return ()
-    return (
-        f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
-        "logarithm): one look at the answer tells that the record was in the training data.",
-    )
-
-
-def _meaning(above: bool) -> str:
-    rule = "Above 1 the rule says: do not publish" if above else "The rule allows up to 1"
-    return (
+def _sentences(f: DtpAudit) -> Iterator[str]:
+    yield _found(f)
+    if f.n_infinite:
+        yield (
+            f"For {several(f.n_infinite, 'record')} the factor is infinite (so is PDTP, its "
+            "logarithm): one look at the answer tells that the record was in the training data."
+        )
+    publish = f.decision == "publish"
+    yield (
         "PDTP is the natural logarithm of the factor: 0 if the record changes nothing, 1 if a "
         f"probability changes by a factor of {FACTOR}, 2 by {factor(2.0)}. Whoever holds "
         "somebody's record can ask the model about it; the larger the factor, the easier the "
         "answer tells whether the record was in the training data. "
-        f"{rule} (DTP-1, Long et al. 2017)."
+        f"{'The rule allows up to 1' if publish else 'Above 1 the rule says: do not publish'} "
+        "(DTP-1, Long et al. 2017)."
     )
-
-
-def _sampled(f: DtpAudit) -> tuple[str, ...]:
-    if f.complete:
-        return ()
-    share, left = f.share_above, f.n_train - len(f.rows)
-    return (
-        f"{several(left, 'record')} {'was' if left == 1 else 'were'} not measured. If those that "
-        f"were are a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
-        f"({rate(share.level)} interval, n = {count(share.n)}, {share.method}).",
-    )
-
-
-def _indirect(f: DtpAudit) -> tuple[str, ...]:
-    n = f.n_indirect
-    if not n:
-        return ()
-    are, their = ("record is", "its") if n == 1 else ("records are", "their")
-    return (
-        f"{count(n)} {are} given away by queries other than {their} own: PDTP is at most 1 there, "
-        f"while some other query shows up to {nats(float(f.dtp.low[f.indirect].max()))}. Asking "
-        f"about the {'record itself' if n == 1 else 'records themselves'} would not have told.",
-    )
+    if not f.complete:
+        share, left = f.share_above, f.n_train - len(f.rows)
+        yield (
+            f"{several(left, 'record')} {'was' if left == 1 else 'were'} not measured. If those "
+            f"that were are a random sample, {percent_estimate(share)} of all have a PDTP above 1 "
+            f"({rate(share.level)} interval, n = {count(share.n)}, {share.method})."
+        )
+    if n := f.n_indirect:
+        are, their = ("record is", "its") if n == 1 else ("records are", "their")
+        yield (
+            f"{count(n)} {are} given away by queries other than {their} own: PDTP is at most 1 "
+            f"there, while some other query shows up to {nats(float(f.dtp.low[f.indirect].max()))}."
+            f" Asking about the {'record itself' if n == 1 else 'records themselves'} would not "
+            "have told."
+        )
+    yield _queries(f)
 
 
 def _queries(f: DtpAudit) -> str:
@@ -201,64 +191,50 @@ def _unsaid(f: DtpAudit) -> str:
     )
 
 
-def _advice(f: DtpAudit) -> tuple[str, ...]:
-    repeat = (
+def _advice(f: DtpAudit) -> Iterator[str]:
+    if f.decision == "publish":
+        if f.width:
+            yield (
+                "Release the model as it was measured: probabilities rounded to bins of "
+                f"{f.width:g}. With all digits it shows more than this report says."
+            )
+        if not f.complete:
+            yield "Measure all records: those that were left out may be riskier."
+        if reach(f).unknown:
+            yield (
+                "Refuse queries that look like no real record, or count them: no bound is known "
+                "for queries that were not tried."
+            )
+    else:
+        yield (
+            "Hold the release back, or limit who may query the model, until the value is at most 1."
+        )
+        if f.removal is not None:
+            yield _path(f.removal)
+        elif f.n_above > FEW * len(f.rows):
+            yield "Too many records are above 1 for removing a few to help."
+        elif f.n_above:
+            yield (
+                "Try training without the riskiest records, and measure again: with so few above 1 "
+                "it may be enough, but records can shield each other, and others may rise."
+            )
+        yield (
+            "Give single records less influence: regularise or smooth more, merge rare classes and "
+            "categories, train on more data."
+        )
+        if not f.width:
+            yield (
+                "Publish probabilities in bins (of 0.01, say): digits that do not matter for the "
+                "answer give records away."
+            )
+        yield (
+            "Train with differential privacy where the release has to be public: no other defence "
+            "comes with a guarantee."
+        )
+    yield (
         "Measure again whenever the data, the training or the release changes, and keep this "
         "report with the release."
     )
-    if f.decision == "publish":
-        return (*_as_measured(f), *_look_closer(f), repeat)
-    return (
-        "Hold the release back, or limit who may query the model, until the value is at most 1.",
-        *_removal(f),
-        "Give single records less influence: regularise or smooth more, merge rare classes and "
-        "categories, train on more data.",
-        *_coarser(f),
-        "Train with differential privacy where the release has to be public: no other defence "
-        "comes with a guarantee.",
-        repeat,
-    )
-
-
-def _as_measured(f: DtpAudit) -> tuple[str, ...]:
-    if not f.width:
-        return ()
-    return (
-        f"Release the model as it was measured: probabilities rounded to bins of {f.width:g}. With "
-        "all digits it shows more than this report says.",
-    )
-
-
-def _look_closer(f: DtpAudit) -> tuple[str, ...]:
-    rest = "Measure all records: those that were left out may be riskier."
-    limit = (
-        "Refuse queries that look like no real record, or count them: no bound is known for "
-        "queries that were not tried."
-    )
-    return (*(() if f.complete else (rest,)), *((limit,) if reach(f).unknown else ()))
-
-
-def _coarser(f: DtpAudit) -> tuple[str, ...]:
-    if f.width:
-        return ()
-    return (
-        "Publish probabilities in bins (of 0.01, say): digits that do not matter for the answer "
-        "give records away.",
-    )
-
-
-def _removal(f: DtpAudit) -> tuple[str, ...]:
-    if f.removal is not None:
-        return (_path(f.removal),)
-    share = f.n_above / len(f.rows)
-    if not f.n_above:
-        return ()
-    if share <= FEW:
-        return (
-            "Try training without the riskiest records, and measure again: with so few above 1 it "
-            "may be enough, but records can shield each other, and others may rise.",
-        )
-    return ("Too many records are above 1 for removing a few to help.",)
 
 
 def _path(path: RemovalPath) -> str:

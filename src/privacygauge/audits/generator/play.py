@@ -21,7 +21,7 @@ from privacygauge.audits.generator.found import SyntheticAudit, Targets
 from privacygauge.audits.generator.judging import evaluated, foreseen, group_of, headline_of
 from privacygauge.audits.generator.targets import SELECTORS, TargetsAsked, select_targets
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners
+from privacygauge.classifier.whose import owners
 from privacygauge.core import checks
 from privacygauge.core.checks import Ints
 from privacygauge.core.estimate import Skipped

@@ -10,8 +10,8 @@ from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     from privacygauge.audits.privacy_claim.found import ClaimAudit
-    from privacygauge.audits.privacy_claim.play import Design
     from privacygauge.audits.work import Work
+    from privacygauge.evaluate.claim_designs import Design
     from privacygauge.evaluate.sampled_steps import SampledSteps
 
 METRICS = ("epsilon", "epsilon-gaussian")
@@ -77,8 +77,8 @@ class ClaimRequest(Request):
     @property
     def design(self) -> Design:
         """How the canaries were trained on."""
-        from privacygauge.audits.privacy_claim.play import ManyRuns, OneRun, Sequential
         from privacygauge.evaluate.claim import CHOOSING
+        from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential
 
         if self.runs not in ("one", "many", "sequential"):
             raise InputError(f"--runs must be one, many or sequential, got {self.runs!r}")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from numpy.typing import NDArray
-
-from privacygauge.core.checks import Bools, Floats, Ints
+from privacygauge.datasets.canary_scores import CanaryScores
 from privacygauge.evaluate.claim import Guessed, PrivacyBound, PrivacyClaim
 from privacygauge.evaluate.claim_bounds import BoundCurve
 from privacygauge.evaluate.direction import Inverted
@@ -17,20 +15,6 @@ from privacygauge.report.values import Origin, Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-
-@dataclass(frozen=True, eq=False)
-class CanaryScores:
-    """One row for every canary, or for every training run."""
-
-    ids: NDArray[Any]
-    """(n,) The user's ids, or the rows."""
-    member: Bools
-    """(n,) True where the canary was put in."""
-    score: Floats
-    """(n,) Higher means more likely put in."""
-    unit: Ints | None = None
-    """(n,) Whose canaries they are; None where each has a unit of its own."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
-import numpy as np
-
-from privacygauge.audits.privacy_claim.canaries import CanariesLike, as_canaries, by_unit
-from privacygauge.audits.privacy_claim.found import CanaryScores, ClaimAudit
+from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.running import Running
-from privacygauge.core import seeds
-from privacygauge.core.checks import Ints
-from privacygauge.core.estimate import Skipped
 from privacygauge.core.transcript import Transcript, tied
+from privacygauge.datasets.canary_scores import CanariesLike, CanaryScores, as_canaries, by_unit
 from privacygauge.errors import InputError
-from privacygauge.evaluate import decision
-from privacygauge.evaluate.claim import (
-    CHOOSE_FROM,
-    CHOOSING,
-    Guessed,
-    PrivacyBound,
-    PrivacyClaim,
-    chosen_guesses,
-    coins_p_value,
-    default_guesses,
-    divided,
-    guessed,
+from privacygauge.evaluate.claim import PrivacyClaim, coins_p_value
+from privacygauge.evaluate.claim_designs import (
+    ONE_RUN,
+    Design,
+    ManyRuns,
+    OneRun,
+    bounds_by,
+    inverted_by,
 )
-from privacygauge.evaluate.claim_bounds import (
-    BoundCurve,
-    held_out,
-    one_run_bounds,
-    one_run_curve,
-    rates_bounds,
-    rates_curve,
-    sequential_bounds,
-    steps,
-)
-from privacygauge.evaluate.direction import Inverted, inverted
-from privacygauge.evaluate.headline import Fact
-from privacygauge.evaluate.roc import auc
-from privacygauge.evaluate.sampled_steps import SampledSteps
 from privacygauge.report import direction
 
 _UNFAIR, _DOUBTFUL = 1e-6, 0.01
@@ -49,70 +25,6 @@ _UNFAIR, _DOUBTFUL = 1e-6, 0.01
 
 _FEW = 30
 """Below so many rows an audit certifies next to nothing."""
-
-
-@dataclass(frozen=True)
-class OneRun:
-    """All canaries in one training run, each put in by a fair coin of its own."""
-
-    n_guesses: tuple[int, ...] = ()
-    """How many canaries are guessed, fixed before the scores were seen; several are corrected
-    for. By default a fifth of the canaries chooses the number (`choosing`); of fewer than 150
-    canaries 3%, 10%, 25%, 50% and 90% are guessed, corrected for."""
-    choosing: float | None = None
-    """The share of the canaries that chooses the number of guesses and is not judged, in [0, 1);
-    0: none. Not together with `n_guesses`."""
-
-    def __post_init__(self) -> None:
-        if self.choosing is not None and not 0 <= self.choosing < 1:
-            raise InputError(f"choosing must be in [0, 1), got {self.choosing}")
-        if self.choosing and self.n_guesses:
-            raise InputError("choosing must not be given where n_guesses are fixed")
-        for number in self.n_guesses:
-            if number < 1:
-                raise InputError(f"n_guesses must be at least 1, got {number}")
-
-
-@dataclass(frozen=True)
-class ManyRuns:
-    """A training run of its own for every row, with or without a canary."""
-
-    mechanism: SampledSteps | None = None
-    """What the second bound assumes. Default: a Gaussian mechanism."""
-
-
-@dataclass(frozen=True)
-class Sequential:
-    """A training run of its own for every row, in the order of the rows.
-
-    A fair coin decides before each training whether its canary is put in. The audit may be
-    repeated after every training and stopped whenever one likes, such as once the claim is refuted.
-    """
-
-
-Design = OneRun | ManyRuns | Sequential
-"""How the canaries were trained on."""
-
-ONE_RUN = OneRun()
-"""The default: it is valid for many runs too, if coins were drawn."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Found:
-    """What one of the designs gives."""
-
-    name: str
-    """``one-run``, ``many-runs`` or ``sequential``."""
-    bounds: tuple[PrivacyBound, ...]
-    """As in `ClaimAudit`."""
-    guessed: Guessed | None
-    """As in `ClaimAudit`."""
-    rates: tuple[Fact, ...]
-    """As in `ClaimAudit`."""
-    curve: BoundCurve
-    """As in `ClaimAudit`."""
-    skipped: tuple[Skipped, ...]
-    """As in `ClaimAudit`."""
 
 
 def audit_privacy_claim(
@@ -185,9 +97,9 @@ def audit_privacy_claim(
         )
     transcript = Transcript(rows.score, rows.member)
     p_value = 1.0 if isinstance(design, ManyRuns) else _checked_coins(rows)
-    found = _found(transcript, design, claim, seed, level)
+    found = bounds_by(design, transcript, claim, seed, level)
     refuted = any(bound.refutes(claim) for bound in found.bounds)
-    turned = () if refuted else _inverted(transcript, design, claim, seed, level)
+    turned = () if refuted else inverted_by(design, transcript, claim, seed, level)
     warnings = (*_warnings(rows, p_value), *direction.warnings(turned))
     origin = running.origin("pandas", skipped=found.skipped, warnings=warnings)
     return ClaimAudit(
@@ -201,100 +113,6 @@ def audit_privacy_claim(
         canaries=rows,
         inverted=turned,
     )
-
-
-def _inverted(
-    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
-) -> tuple[Inverted, ...]:
-    """Return the scores where they are higher for canaries that were left out.
-
-    Where few canaries are guessed, their area may say nothing: reversed scores that refute the
-    claim do.
-    """
-    # Two looks: the area, and the bounds.
-    if turned := inverted([("score", transcript)], level, looks=2):
-        return turned
-    reverse = replace(transcript, score=np.negative(transcript.score))
-    if not _refutes(reverse, design, claim, seed, level):
-        return ()
-    return (Inverted("score", auc(transcript, divided(level, 2))),)
-
-
-def _refutes(
-    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
-) -> bool:
-    if isinstance(design, ManyRuns):
-        parts = held_out(transcript, claim.delta, level, seed)
-        bounds, _ = rates_bounds(parts, claim.delta, level, design.mechanism)
-    elif isinstance(design, Sequential):
-        bounds = (sequential_bounds(transcript, claim.delta, level)[0],)
-    else:
-        found = _guessed(transcript, design, claim, seed, level)
-        # Where no more than half of the guesses are right, nothing is refuted.
-        better = np.any(2 * found.n_right > found.n_guesses)
-        bounds, _ = one_run_bounds(found, claim.delta, level) if better else ((), ())
-    return any(bound.refutes(claim) for bound in bounds)
-
-
-def _found(
-    transcript: Transcript, design: Design, claim: PrivacyClaim, seed: int, level: float
-) -> _Found:
-    if isinstance(design, OneRun):
-        return _one_run(transcript, design, claim, seed, level)
-    if isinstance(design, ManyRuns):
-        return _many_runs(transcript, design, claim, seed, level)
-    bound, curve = sequential_bounds(transcript, claim.delta, level)
-    skipped = () if claim.delta == 0 else (Skipped("Gaussian bound", "none holds at all times"),)
-    return _Found("sequential", (bound,), None, (), curve, skipped)
-
-
-def _one_run(
-    transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
-) -> _Found:
-    found = _guessed(transcript, design, claim, seed, level)
-    shown = guessed(transcript, steps(len(transcript)), seeds.stream(seed, "ties"))
-    bounds, skipped = one_run_bounds(found, claim.delta, level)
-    curve = one_run_curve(len(transcript), shown, claim.delta, level)
-    return _Found("one-run", bounds, found, (), curve, skipped)
-
-
-def _guessed(
-    transcript: Transcript, design: OneRun, claim: PrivacyClaim, seed: int, level: float
-) -> Guessed:
-    n, share = len(transcript), design.choosing
-    if share is None:
-        share = CHOOSING if n >= CHOOSE_FROM and not design.n_guesses else 0.0
-    if share:
-        rng = seeds.stream(seed, "choosing")
-        return chosen_guesses(transcript, claim.delta, level, share, rng)
-    return guessed(transcript, _numbers(design, n), seeds.stream(seed, "ties"))
-
-
-def _many_runs(
-    transcript: Transcript, design: ManyRuns, claim: PrivacyClaim, seed: int, level: float
-) -> _Found:
-    found = held_out(transcript, claim.delta, level, seed)
-    bounds, skipped = rates_bounds(found, claim.delta, level, design.mechanism)
-    rates = [
-        Fact("TPR, threshold for epsilon", decision.recall(found.for_epsilon, level)),
-        Fact("FPR, threshold for epsilon", decision.false_positive_rate(found.for_epsilon, level)),
-    ]
-    if claim.delta > 0 and design.mechanism is None:
-        rates += [
-            Fact("TPR, threshold for mu", decision.recall(found.for_mu, level)),
-            Fact("FPR, threshold for mu", decision.false_positive_rate(found.for_mu, level)),
-        ]
-    curve = rates_curve(found, claim.delta, level)
-    return _Found("many-runs", bounds, None, tuple(rates), curve, skipped)
-
-
-def _numbers(design: OneRun, n: int) -> Ints:
-    if not design.n_guesses:
-        return default_guesses(n)
-    largest = max(design.n_guesses)
-    if largest > n:
-        raise InputError(f"n_guesses must be at most {n} (the canaries), got {largest}")
-    return np.unique(design.n_guesses).astype(np.int64)
 
 
 def _checked_coins(rows: CanaryScores) -> float:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
-from privacygauge.evaluate.claim import Guessed, PrivacyBound
-from privacygauge.evaluate.headline import Fact
+from privacygauge.evaluate.claim import PrivacyBound
 from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.blocks import note, table, text
 from privacygauge.report.defended import claim_dict
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
@@ -26,13 +26,12 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import (
     About,
     Block,
-    Column,
+    Content,
     Json,
     Measure,
     Plot,
     Report,
     Section,
-    Table,
     Text,
     Worst,
 )
@@ -95,10 +94,10 @@ def report(f: ClaimAudit) -> Report:
         "least this large; no attack can say that it is small.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
             Section("bounds", "Bound by bound", _bounds(f), "Bounds"),
-            Section("guesses", "How well the canaries were guessed", _guesses(f), "Guesses"),
+            Section("guesses", "How well the canaries were guessed", tuple(_guesses(f)), "Guesses"),
             Section("played", "How it was played", (_played(f),)),
         ),
         terms=_terms(f),
@@ -127,75 +126,58 @@ def _sample(f: ClaimAudit) -> str:
     return f"{size(f)}{where}: {count(f.n_in)} in, {count(f.n_out)} out"
 
 
-def _measures(f: ClaimAudit) -> tuple[Measure, ...]:
-    return (
-        Measure(
-            "claimed-epsilon",
-            "Claimed epsilon",
-            f.claim.epsilon,
-            Shown(exact(f.claim.epsilon)),
-            f"at delta {exact(f.claim.delta)}{_by(f)}; {_sample(f)}",
-            gate=False,
-        ),
-        *(_bound(f, name, bound) for name, bound in zip(METRICS, f.bounds, strict=False)),
-        *(_rate(fact) for fact in f.rates),
+def _measures(f: ClaimAudit) -> Iterator[Measure]:
+    by = f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
+    yield Measure(
+        "claimed-epsilon",
+        "Claimed epsilon",
+        f.claim.epsilon,
+        Shown(exact(f.claim.epsilon)),
+        f"at delta {exact(f.claim.delta)}{by}; {_sample(f)}",
+        gate=False,
     )
-
-
-def _by(f: ClaimAudit) -> str:
-    return f", by the accountant {f.claim.accountant}" if f.claim.accountant else ""
-
-
-def _bound(f: ClaimAudit, name: str, bound: PrivacyBound) -> Measure:
-    return Measure(
-        name,
-        f"Epsilon ({_NAMES[bound.name]})",
-        bound.estimate,
-        Shown(at_least(bound.estimate)),
-        f"certifiable: {rounded_down(bound.largest)}",
-        f"All bounds hold together with {rate(f.origin.level)} confidence.",
-        f"0; the claim is {claimed(f)}",
-    )
-
-
-def _rate(fact: Fact) -> Measure:
-    name = fact.label.lower().replace(", threshold for ", "-of-")
-    return Measure(name, fact.label, fact.estimate, percent_estimate(fact.estimate), gate=False)
+    for name, bound in zip(METRICS, f.bounds, strict=False):
+        yield Measure(
+            name,
+            f"Epsilon ({_NAMES[bound.name]})",
+            bound.estimate,
+            Shown(at_least(bound.estimate)),
+            f"certifiable: {rounded_down(bound.largest)}",
+            f"All bounds hold together with {rate(f.origin.level)} confidence.",
+            f"0; the claim is {claimed(f)}",
+        )
+    for fact in f.rates:
+        name = fact.label.lower().replace(", threshold for ", "-of-")
+        shown = percent_estimate(fact.estimate)
+        yield Measure(name, fact.label, fact.estimate, shown, gate=False)
 
 
 def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
     unit = "canaries" if f.design == "one-run" else "runs"
+    rows: list[dict[str, Content]] = []
+    for bound in f.bounds:
+        e = bound.estimate
+        row: dict[str, Content] = {
+            "Bound": _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
+            "Epsilon": Shown(at_least(e)),
+            "Certifiable": rounded_down(bound.largest),
+            "The claim": _answer(f, bound),
+            "Takes for granted": bound.assumption or "nothing",
+            "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
+        }
+        rows.append(row)
     return (
-        Table(
+        table(
             "bounds",
             "Lower bounds on epsilon at the claimed delta",
-            columns(
-                "Bound",
-                "Epsilon",
-                "Certifiable",
-                Column("The claim", prose=True),
-                Column("Takes for granted", prose=True),
-                Column("Method", prose=True),
-            ),
-            tuple(_bound_row(f, bound) for bound in f.bounds),
+            rows,
             "All of them hold together.",
+            prose=("The claim", "Takes for granted", "Method"),
         ),
         note(
             "Certifiable is the bound that a perfect attack would reach. A claim above it "
             f"cannot be refuted with this number of {unit}."
         ),
-    )
-
-
-def _bound_row(f: ClaimAudit, bound: PrivacyBound) -> tuple[str | Shown, ...]:
-    estimate = bound.estimate
-    return (
-        _NAMES[bound.name][:1].upper() + _NAMES[bound.name][1:],
-        Shown(at_least(estimate)),
-        rounded_down(bound.largest),
-        _answer(f, bound),
-        bound.assumption or "nothing",
-        f"{estimate.method}, {rate(estimate.level)} together, n = {count(estimate.n)}",
     )
 
 
@@ -205,46 +187,41 @@ def _answer(f: ClaimAudit, bound: PrivacyBound) -> str:
     return "does not refute it" if bound.could_refute(f.claim) else "could not have told"
 
 
-def _guesses(f: ClaimAudit) -> tuple[Block, ...]:
+def _guesses(f: ClaimAudit) -> Iterator[Block]:
     if f.design == "sequential":
-        told = "The bound after each number of trainings. All of them hold together, at any time."
-        return text(told), _curve(f)
-    if f.guessed is None:
-        level = rate(f.origin.level)
-        return (
-            text("A threshold was chosen on a fifth of the runs; the rates are those of the rest."),
-            Table(
-                "rates",
-                "Rates of the judged runs",
-                columns("Rate", f"{level} interval"),
-                tuple((fact.label, percent_estimate(fact.estimate)) for fact in f.rates),
-            ),
-            _curve(f),
+        yield text(
+            "The bound after each number of trainings. All of them hold together, at any time."
         )
-    pairs = zip(f.guessed.n_guesses.tolist(), f.guessed.n_right.tolist(), strict=True)
-    return (
-        text(
+    elif f.guessed is None:
+        interval = f"{rate(f.origin.level)} interval"
+        yield text(
+            "A threshold was chosen on a fifth of the runs; the rates are those of the rest."
+        )
+        yield table(
+            "rates",
+            "Rates of the judged runs",
+            [{"Rate": fact.label, interval: percent_estimate(fact.estimate)} for fact in f.rates],
+        )
+    else:
+        numbers = "Numbers of guesses were fixed before the scores were looked at, and are "
+        numbers += "corrected for."
+        if f.guessed.n_choosing:
+            numbers = (
+                f"The number of guesses was chosen by {count(f.guessed.n_choosing)} other "
+                f"canaries, which are not judged; {count(f.guessed.n_canaries)} are."
+            )
+        yield text(
             'Half of the guesses are about the highest scores, "was put in", half about the '
-            f'lowest, "was left out". {_numbers_said(f.guessed)}'
-        ),
-        Table(
+            f'lowest, "was left out". {numbers}'
+        )
+        pairs = zip(f.guessed.n_guesses.tolist(), f.guessed.n_right.tolist(), strict=True)
+        yield table(
             "guesses",
             "Right guesses",
-            columns("Guesses", "Right", "Share"),
-            tuple((count(r), count(v), percent(v / r)) for r, v in pairs),
+            [{"Guesses": count(r), "Right": count(v), "Share": percent(v / r)} for r, v in pairs],
             "By chance half of them are right.",
-        ),
-        _curve(f),
-    )
-
-
-def _numbers_said(found: Guessed) -> str:
-    if found.n_choosing:
-        return (
-            f"The number of guesses was chosen by {count(found.n_choosing)} other canaries, which "
-            f"are not judged; {count(found.n_canaries)} are."
         )
-    return "Numbers of guesses were fixed before the scores were looked at, and are corrected for."
+    yield _curve(f)
 
 
 def _curve(f: ClaimAudit) -> Plot:

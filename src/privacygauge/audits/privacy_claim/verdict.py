@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.evaluate.claim import GAUSSIAN
@@ -32,9 +33,6 @@ NO_PROOF = (
 """What a claim that stands does not say."""
 
 
-_COINS = ", with a fair coin before each"
-
-
 def verdict(f: ClaimAudit) -> Verdict:
     """Return the verdict on a privacy claim.
 
@@ -47,11 +45,10 @@ def verdict(f: ClaimAudit) -> Verdict:
     found = grade(f)
     if found is REVERSED:
         return direction.verdict(direction.sentences(f.inverted), found)
-    said = {REFUTED: _refuted, IF_GAUSSIAN: _if_gaussian, UNKNOWN: _unknown, STANDS: _stands}
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
     unsaid = AT_LEAST if found in (REFUTED, IF_GAUSSIAN) else NO_PROOF
-    headline, next_ = _headline(f, found), advice(f, found)
-    return Verdict(found, scale, headline, said[found](f), unsaid, next_, _gauge(f, found))
+    headline, said = _headline(f, found), tuple(_sentences(f, found))
+    return Verdict(found, scale, headline, said, unsaid, advice(f, found), _gauge(f, found))
 
 
 def _gauge(f: ClaimAudit, found: Grade) -> Gauge:
@@ -128,19 +125,16 @@ def advice(f: ClaimAudit, found: Grade) -> tuple[str, ...]:
 
 
 def _headline(f: ClaimAudit, found: Grade) -> str:
-    delta = exact(f.claim.delta)
+    claim = f"{exact(f.claim.epsilon)}, at delta {exact(f.claim.delta)}"
     if found == REFUTED:
         bound = rounded_down(f.free.estimate.low)
-        return (
-            f"The claim is refuted: epsilon is at least {bound}, not {exact(f.claim.epsilon)}, "
-            f"at delta {delta}"
-        )
+        return f"The claim is refuted: epsilon is at least {bound}, not {claim}"
     if found == IF_GAUSSIAN:
         assert f.gaussian is not None
         bound = rounded_down(f.gaussian.estimate.low)
         return (
             f"The claim is refuted if {f.gaussian.condition}: epsilon is then at least {bound}, "
-            f"not {exact(f.claim.epsilon)}, at delta {delta}"
+            f"not {claim}"
         )
     if found == UNKNOWN:
         return (
@@ -150,69 +144,53 @@ def _headline(f: ClaimAudit, found: Grade) -> str:
     return f"The claim stands: this audit did not refute {claimed(f)}"
 
 
-def _refuted(f: ClaimAudit) -> tuple[str, ...]:
-    return (
-        "If the claim were true, fewer than "
-        f"{rate(1 - f.origin.level)} of audits would find an attack as successful as this one. The "
-        "training gives away more about the canaries than it may.",
-        "This holds whatever the mechanism is, if the canaries' coins were fair and independent "
-        "and the scores were fixed without them."
-        if f.design == "one-run"
-        else "This holds whatever the mechanism is, if every row comes from a training of its own"
-        f"{_COINS if f.design == 'sequential' else ''}.",
-        *_about_gaussian(f),
+def _sentences(f: ClaimAudit, found: Grade) -> Iterator[str]:
+    shown, gaussian = rounded_down(f.free.estimate.low), f.gaussian
+    fewer = (
+        f"fewer than {rate(1 - f.origin.level)} of audits would find an attack as successful as "
+        "this one."
     )
-
-
-def _if_gaussian(f: ClaimAudit) -> tuple[str, ...]:
-    assert f.gaussian is not None
-    told = (
-        f"If {f.gaussian.condition} and the claim is true, fewer than "
-        f"{rate(1 - f.origin.level)} of audits would find an attack as successful as this one. Of "
-        "another mechanism the claim may be true: without the assumption, epsilon is at least "
-        f"{rounded_down(f.free.estimate.low)} only."
-    )
-    if f.gaussian.assumption != GAUSSIAN:
-        return (told,)
-    return (
-        told,
-        "Many Gaussian steps together, as in training with noisy gradients, are Gaussian only "
-        "where every step sees all records; with sampled batches it is an approximation.",
-    )
-
-
-def _unknown(f: ClaimAudit) -> tuple[str, ...]:
-    found = rounded_down(f.free.estimate.low)
-    return (
-        f"Even if the attack had been right about every canary, the claim would not have been "
-        f"refuted. What was shown is that epsilon is at least {found}; that says nothing for the "
-        "claim, nor against it.",
-        *_gaussian_could(f),
-    )
-
-
-def _stands(f: ClaimAudit) -> tuple[str, ...]:
-    found = rounded_down(f.free.estimate.low)
-    return (
-        f"The attack shows an epsilon of at least {found}, with {rate(f.origin.level)} confidence. "
-        f"A perfect one would have shown {rounded_down(f.free.largest)}, so a badly broken "
-        "training could have been caught.",
-        *_about_gaussian(f),
-    )
-
-
-def _about_gaussian(f: ClaimAudit) -> tuple[str, ...]:
-    if f.gaussian is None:
-        return ()
-    bound = rounded_down(f.gaussian.estimate.low)
-    return (f"If {f.gaussian.condition}, epsilon is at least {bound} by the same canaries.",)
-
-
-def _gaussian_could(f: ClaimAudit) -> tuple[str, ...]:
-    if f.gaussian is None or not f.gaussian.could_refute(f.claim):
-        return ()
-    return (
-        f"If {f.gaussian.condition}, the canaries could have told: up to "
-        f"{rounded_down(f.gaussian.largest)}. Shown was "
-        f"{rounded_down(f.gaussian.estimate.low)}, which does not refute the claim.",
-    )
+    if found == REFUTED:
+        yield (
+            f"If the claim were true, {fewer} The training gives away more about the canaries than "
+            "it may."
+        )
+        coin = ", with a fair coin before each" if f.design == "sequential" else ""
+        where = (
+            "the canaries' coins were fair and independent and the scores were fixed without them."
+            if f.design == "one-run"
+            else f"every row comes from a training of its own{coin}."
+        )
+        yield f"This holds whatever the mechanism is, if {where}"
+    elif found == IF_GAUSSIAN and gaussian is not None:
+        yield (
+            f"If {gaussian.condition} and the claim is true, {fewer} Of another mechanism the "
+            f"claim may be true: without the assumption, epsilon is at least {shown} only."
+        )
+        if gaussian.assumption == GAUSSIAN:
+            yield (
+                "Many Gaussian steps together, as in training with noisy gradients, are Gaussian "
+                "only where every step sees all records; with sampled batches it is an "
+                "approximation."
+            )
+    elif found == UNKNOWN:
+        yield (
+            "Even if the attack had been right about every canary, the claim would not have been "
+            f"refuted. What was shown is that epsilon is at least {shown}; that says nothing for "
+            "the claim, nor against it."
+        )
+        if gaussian is not None and gaussian.could_refute(f.claim):
+            yield (
+                f"If {gaussian.condition}, the canaries could have told: up to "
+                f"{rounded_down(gaussian.largest)}. Shown was "
+                f"{rounded_down(gaussian.estimate.low)}, which does not refute the claim."
+            )
+    else:
+        yield (
+            f"The attack shows an epsilon of at least {shown}, with {rate(f.origin.level)} "
+            f"confidence. A perfect one would have shown {rounded_down(f.free.largest)}, so a "
+            "badly broken training could have been caught."
+        )
+    if found in (REFUTED, STANDS) and gaussian is not None:
+        bound = rounded_down(gaussian.estimate.low)
+        yield f"If {gaussian.condition}, epsilon is at least {bound} by the same canaries."

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.units import equal_rows, said_of_units
+from privacygauge.classifier.whose import equal_rows, said_of_units
 from privacygauge.core import checks, units
 from privacygauge.errors import InputError
 from privacygauge.synthetic.released.tables import Released, stacked

@@ -118,8 +118,8 @@ class WorstCaseRequest(DefendedTraining):
 
 def play(asked: WorstCaseRequest, work: Work) -> WorstCaseComparison:
     """Return the comparison that was asked for, training what the run does not hold yet."""
-    from privacygauge.audits.worst_case.judging import ATTACKS, Design
     from privacygauge.audits.worst_case.play import compared
+    from privacygauge.classifier.worst_case import ATTACKS, Design
 
     # Before any code of the user's is imported: the run may have been made with other code.
     running = work.running(NAME, asked)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privacygauge.audits.running import Running
-from privacygauge.audits.units import owners, twice
 from privacygauge.audits.worst_case.found import (
     NO_DEFENCE,
     AttackedTraining,
@@ -19,18 +18,20 @@ from privacygauge.audits.worst_case.found import (
     WorstCaseComparison,
     resolved,
 )
-from privacygauge.audits.worst_case.judging import ATTACKS, FPRS, AskedOfTargets, Design, judged
-from privacygauge.audits.worst_case.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.defences.training import TrainingDefence
 from privacygauge.classifier.defences.trainings import UNDEFENDED, Before, array_of, values_each_way
+from privacygauge.classifier.defences.ways import Way, defences_of, trainings_of, ways_of
 from privacygauge.classifier.estimators import as_trainer, require_records
 from privacygauge.classifier.mislabelled import LeastLikelyLabel, Targets, UniformLabel, WrongLabel
 from privacygauge.classifier.shadows import Progress, random_states
 from privacygauge.classifier.trainer import Cohort, Trainer
+from privacygauge.classifier.whose import owners, twice
+from privacygauge.classifier.worst_case import ATTACKS, FPRS, AskedOfTargets, Design, judged
 from privacygauge.core.checks import Bools, Ints
 from privacygauge.core.estimate import Skipped
 from privacygauge.core.game import Attack
 from privacygauge.errors import InputError
+from privacygauge.report import direction
 from privacygauge.report.numbers import rate
 from privacygauge.runs.store import plan_in, read_run
 
@@ -131,7 +132,7 @@ def compared(
     trainer = as_trainer(model)
     features, labels = require_records(x, y)
     asked_for = defences_of(defences, 1 / max(len(labels), 2) if delta is None else delta)
-    asked = design.asked(len(asked_for), running)
+    asked = design.asked(len(asked_for), running.seed, running.level)
     wrong = design.label or UniformLabel()
     owner = owners(unit, None, len(labels))
     known = _known(wrong, running.run, design.n_canaries)
@@ -310,9 +311,9 @@ def _warnings(trainings: Sequence[AttackedTraining], chosen: Targets) -> list[st
             f"too few records to tell at a false-positive rate of {', '.join(unresolved)}: fewer "
             "than 10 false positives are expected; more models or more canaries tell"
         )
-    several = len(trainings) > 1
-    return found + [
-        f"{training.title}: {text}" if several else text
-        for training in trainings
-        for text in training.found.warnings
-    ]
+    for training in trainings:
+        groups = training.found.groups
+        turned = (x for group in groups for x in direction.warnings(group.inverted, group.name))
+        where = f"{training.title}: " if len(trainings) > 1 else ""
+        found += [f"{where}{text}" for text in (*training.found.warnings, *turned)]
+    return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison, resolved
 from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
-from privacygauge.core.estimate import Estimate
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
 from privacygauge.report.blocks import columns
@@ -16,7 +16,6 @@ from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict,
 from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
-    Shown,
     count,
     decimal_estimate,
     key,
@@ -44,7 +43,7 @@ def report(f: WorstCaseComparison) -> Report:
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
-        measures=(*_cards(f), *_limits(f)),
+        measures=tuple(_measures(f)),
         sections=sections(f),
         terms=_TERMS,
         worst=Worst(reason="canaries stand in for the records that are most at risk"),
@@ -79,16 +78,12 @@ def _intro(f: WorstCaseComparison) -> str:
     )
 
 
-def _cards(f: WorstCaseComparison) -> tuple[Measure, ...]:
-    best, none, at = f.best, f.none, f"at {rate(f.fpr)} false alarms"
-    name = how(best)
-    without = _found(
-        "tpr-without",
-        "Canaries found without a defence",
-        none.canaries(f.fpr),
-        at,
-        f"The models are right {percent(none.accuracy.value)} of the time.",
-    )
+def _measures(f: WorstCaseComparison) -> Iterator[Measure]:
+    best, none, at, name = f.best, f.none, f"at {rate(f.fpr)} false alarms", how(f.best)
+    right = f"The models are right {percent(none.accuracy.value)} of the time."
+    label = "Canaries found without a defence"
+    if best is not none:
+        yield _found("tpr-without", label, none.canaries(f.fpr), at, right)
     area = Measure(
         "auc-left",
         "Pairs of canaries in the right order",
@@ -98,35 +93,25 @@ def _cards(f: WorstCaseComparison) -> tuple[Measure, ...]:
         "A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
         "0.5",
     )
+    guessing = f"Guessing finds {rate(f.fpr)}."
+    left = _found(
+        "tpr-left", f"Canaries found {at}", best.canaries(f.fpr), name, guessing, gate=True
+    )
+    usual = best.ordinary(f.fpr)
+    same = f"{name}, in the same models"
+    ordinary = _found("tpr-ordinary", f"Ordinary records found {at}", usual, same)
     # A register takes the first number that a release can be held to.
     first = ranking_decides(best.found.canaries)
-    return (
-        *(() if best is none else (without,)),
-        *((area,) if first else ()),
-        _found(
-            "tpr-left",
-            f"Canaries found {at}",
-            best.canaries(f.fpr),
-            name,
-            f"Guessing finds {rate(f.fpr)}.",
-            gate=True,
-        ),
-        _found(
-            "tpr-ordinary",
-            f"Ordinary records found {at}",
-            best.ordinary(f.fpr),
-            f"{name}, in the same models",
-        ),
-        *(() if first else (area,)),
-        Measure(
-            "model-accuracy",
-            "The models' own accuracy",
-            best.accuracy,
-            percent_estimate(best.accuracy, 1),
-            f"{name}, on ordinary records that they were not trained on",
-            gate=False,
-        ),
+    yield from (area, left, ordinary) if first else (left, ordinary, area)
+    yield Measure(
+        "model-accuracy",
+        "The models' own accuracy",
+        best.accuracy,
+        percent_estimate(best.accuracy, 1),
+        f"{name}, on ordinary records that they were not trained on",
+        gate=False,
     )
+    yield from _limits(f)
 
 
 def _found(
@@ -149,37 +134,17 @@ def _guessing(fpr: float) -> str:
     return f"{rate(fpr)}: as many as are accused falsely"
 
 
-def _limits(f: WorstCaseComparison) -> tuple[Measure, ...]:
-    """Return the highest numbers with any of the defences, or without one where there is none."""
+def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
+    """Yield the highest numbers with any of the defences, or without one where there is none."""
     trainings = f.defended or f.trainings
     turned = [t.title for t in trainings if grade_of_group(t.found.canaries) == UNTOLD]
     whom = "with the least private defence" if f.defended else how(f.none)
-    areas = [t.found.canaries.highest_auc for t in trainings]
-    return (
-        *(
-            limited(
-                name,
-                f"Canaries found at {rate(fpr)} false alarms {whom}",
-                [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else (),
-                _shown_at(fpr),
-                _guessing(fpr),
-                turned,
-            )
-            for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items()
-        ),
-        limited(
-            "auc",
-            f"Pairs of canaries in the right order {whom}",
-            areas,
-            decimal_estimate,
-            "0.5",
-            turned,
-        ),
-    )
-
-
-def _shown_at(fpr: float) -> Callable[[Estimate], Shown]:
-    return lambda estimate: tpr_estimate(estimate, fpr)
+    for name, fpr in {"tpr": f.fpr, **_AT_FPRS}.items():
+        label = f"Canaries found at {rate(fpr)} false alarms {whom}"
+        found = [t.canaries(fpr).estimate for t in trainings] if fpr in f.fprs else []
+        yield limited(name, label, found, partial(tpr_estimate, fpr=fpr), _guessing(fpr), turned)
+    areas, label = [t.found.canaries.highest_auc for t in trainings], "Pairs of canaries in the"
+    yield limited("auc", f"{label} right order {whom}", areas, decimal_estimate, "0.5", turned)
 
 
 def _overview(f: WorstCaseComparison) -> Table:

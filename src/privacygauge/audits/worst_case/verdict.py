@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.worst_case.found import NO_DEFENCE, AttackedTraining, WorstCaseComparison
 from privacygauge.evaluate.direction import Inverted
 from privacygauge.evaluate.rate_at_fpr import FEW, TIMES, RateAtFpr
@@ -16,10 +18,6 @@ from privacygauge.report.values import Grade, Verdict
 _NAMED = 3
 """Number of pairs that change places that are named."""
 
-_STAND_IN = (
-    "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
-    "people with a rare history or a wrong entry."
-)
 _UNSAID = (
     "It does not say that no record is more exposed than a canary, nor that a stronger attack "
     "would do no better, nor what another table or another wrong label would give."
@@ -36,17 +34,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
     grade = grade_of_training(f.best)
     if hidden := _hidden(f, grade):
         return direction.verdict(direction.sentences(hidden))
-    sentences = (
-        *_compared(f),
-        _ability(f),
-        *_ranked(f),
-        *_unlike(f),
-        *_costs(f),
-        *_claims(f),
-        _sure(f),
-        _STAND_IN,
-    )
-    headline, advice = _headline(f, grade), _advice(f, grade)
+    sentences, advice = tuple(_sentences(f)), tuple(_advice(f, grade))
     found = f.best.canaries(f.fpr).estimate
     gauge = grades.gauge(
         f"Canaries found at {rate(f.fpr)} false alarms, {how(f.best)}",
@@ -54,7 +42,7 @@ def verdict(f: WorstCaseComparison) -> Verdict:
         (0.0, f.fpr, f.fpr + 0.1, f.fpr + 0.3, 1.0),
         (rate(f.fpr), rate(f.fpr + 0.1), rate(f.fpr + 0.3)),
     )
-    return Verdict(grade, GRADES, headline, sentences, _UNSAID, advice, gauge)
+    return Verdict(grade, GRADES, _headline(f, grade), sentences, _UNSAID, advice, gauge)
 
 
 def how(training: AttackedTraining) -> str:
@@ -146,14 +134,59 @@ def _found(f: WorstCaseComparison) -> str:
     return f"worst-case leak: {found} of the canaries and {usual} of ordinary records are found"
 
 
-def _compared(f: WorstCaseComparison) -> tuple[str, ...]:
-    """Return whether the order changes and who leaves canaries at risk, in one sentence."""
-    if not f.defended:
-        return ()
-    return (f"{_order(f)}; {_at_risk(f)}.",)
+def _sentences(f: WorstCaseComparison) -> Iterator[str]:
+    best, none, at = f.best, f.none, rate(f.fpr)
+    if f.defended:
+        yield f"{_order(f)}; {_at_risk(f)}."
+    left = ""
+    if best is not none:
+        left = f" without a defence, and {_both(f, best)} with {plain(best.title)}"
+    yield (
+        f"Canaries are {count(none.found.canaries.n_targets)} of the records that were given a "
+        "wrong label: a model can follow it only by learning that record by heart. While accusing "
+        f"only {at} of the others falsely, attacks find {_both(f, none)}{left}; guessing finds "
+        f"{at}."
+    )
+    for name, group in zip(("canaries", "ordinary records"), best.found.groups, strict=True):
+        if ranking_decides(group):
+            right = percent(supported_accuracy(group.highest_auc).value)
+            yield (
+                f"The ranking decided about {name}, not the shares that are found at low "
+                f"false-positive rates: {ranked_pairs(group.highest_auc)}, and a ranking this good "
+                f"has a threshold that is right at least {right} of the time."
+            )
+    if hidden := [t for t in f.trainings if f.worse_for_canaries(t)]:
+        yield (
+            "Significantly more is found of canaries than of ordinary records with "
+            f"{_names(hidden)}: there the average says less than the risk is."
+        )
+    if best is not none:
+        yield (
+            f"What {plain(best.title)} costs: the models are right about "
+            f"{percent(best.accuracy.value)} of the ordinary records that they were not trained "
+            f"on, {percent(none.accuracy.value)} without a defence."
+        )
+    for t in f.trainings:
+        if t.claim is not None:
+            yield (
+                f"{plain(t.title)} comes with a guarantee for every record, if it was implemented "
+                f"rightly: {promise(t.claim)}."
+            )
+    found = tpr_estimate(best.canaries(f.fpr).estimate, f.fpr)
+    yield (
+        f"With {rate(f.level)} confidence the share of {found.value} lies between {found.low}% and "
+        f"{found.high}%, which allows for the choice among {count(f.n_together)} numbers that are "
+        f"compared. Each of {count(none.found.canaries.n_models)} models of a kind was the target "
+        "once, attacked with the others, which were trained in the same way."
+    )
+    yield (
+        "Canaries stand in for the records that are most at risk, which nobody knows beforehand: "
+        "people with a rare history or a wrong entry."
+    )
 
 
 def _order(f: WorstCaseComparison) -> str:
+    """Return whether the order of the trainings changes with the worst case."""
     pairs = f.changed_places
     if not pairs:
         return (
@@ -170,6 +203,7 @@ def _order(f: WorstCaseComparison) -> str:
 
 
 def _at_risk(f: WorstCaseComparison) -> str:
+    """Return which defences leave canaries at risk."""
     leaky = [t for t in f.defended if grade_of_group(t.found.canaries) != NONE]
     safe = [t for t in f.defended if t not in leaky]
     if not leaky:
@@ -177,21 +211,6 @@ def _at_risk(f: WorstCaseComparison) -> str:
     if not safe:
         return "canaries stay at risk with every defence"
     return f"canaries stay at risk with {_names(leaky)}, and no risk was shown with {_names(safe)}"
-
-
-def _ability(f: WorstCaseComparison) -> str:
-    best, groups = f.best, f.none.found.groups
-    told = (
-        f"Canaries are {count(groups[0].n_targets)} of the records that were given a wrong label: "
-        "a model can follow it only by learning that record by heart. While accusing only "
-        f"{rate(f.fpr)} of the others falsely, attacks find {_both(f, f.none)}"
-    )
-    if best is f.none:
-        return f"{told}; guessing finds {rate(f.fpr)}."
-    return (
-        f"{told} without a defence, and {_both(f, best)} with {plain(best.title)}; guessing finds "
-        f"{rate(f.fpr)}."
-    )
 
 
 def _both(f: WorstCaseComparison, training: AttackedTraining) -> str:
@@ -203,96 +222,36 @@ def _canaries(f: WorstCaseComparison, training: AttackedTraining) -> str:
     return tpr_estimate(training.canaries(f.fpr).estimate, f.fpr).value
 
 
-def _ranked(f: WorstCaseComparison) -> tuple[str, ...]:
-    """Return which groups the ranking decided about."""
-    groups = zip(("canaries", "ordinary records"), f.best.found.groups, strict=True)
-    return tuple(
-        f"The ranking decided about {name}, not the shares that are found at low false-positive "
-        f"rates: {ranked_pairs(group.highest_auc)}, and a ranking this good has a threshold that "
-        f"is right at least {percent(supported_accuracy(group.highest_auc).value)} of the time."
-        for name, group in groups
-        if ranking_decides(group)
-    )
+def _advice(f: WorstCaseComparison, grade: Grade) -> Iterator[str]:
+    yield _use(f, grade)
+    if grade != NONE:
+        if f.defended and all(t.claim is None for t in f.defended):
+            yield (
+                "Set DP-SGD beside them at the same accuracy: what leaves more of the canaries "
+                "than it does is not worth its trouble."
+            )
+        yield (
+            "Look for wrong labels in your own data and mend them: models know such records by "
+            "heart."
+        )
+    yield "Repeat the comparison whenever the model or its data change."
 
 
-def _unlike(f: WorstCaseComparison) -> tuple[str, ...]:
-    hidden = [t for t in f.trainings if f.worse_for_canaries(t)]
-    if not hidden:
-        return ()
-    return (
-        f"Significantly more is found of canaries than of ordinary records with {_names(hidden)}: "
-        "there the average says less than the risk is.",
-    )
-
-
-def _costs(f: WorstCaseComparison) -> tuple[str, ...]:
-    if f.best is f.none:
-        return ()
-    return (
-        f"What {plain(f.best.title)} costs: the models are right about "
-        f"{percent(f.best.accuracy.value)} of the ordinary records that they were not trained on, "
-        f"{percent(f.none.accuracy.value)} without a defence.",
-    )
-
-
-def _claims(f: WorstCaseComparison) -> tuple[str, ...]:
-    return tuple(
-        f"{plain(t.title)} comes with a guarantee for every record, if it was implemented rightly: "
-        f"{promise(t.claim)}."
-        for t in f.trainings
-        if t.claim is not None
-    )
-
-
-def _sure(f: WorstCaseComparison) -> str:
-    canaries = tpr_estimate(f.best.canaries(f.fpr).estimate, f.fpr)
-    models = f.none.found.canaries.n_models
-    return (
-        f"With {rate(f.level)} confidence the share of {canaries.value} lies between "
-        f"{canaries.low}% and {canaries.high}%, which allows for the choice among "
-        f"{count(f.n_together)} numbers that are compared. Each of {count(models)} models of a "
-        "kind was the target once, attacked with the others, which were trained in the same way."
-    )
-
-
-def _advice(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
-    return (
-        *_use(f, grade),
-        *_beside(f, grade),
-        *(
-            ("Look for wrong labels in your own data and mend them: models know such records by "
-             "heart.",)
-            if grade != NONE
-            else ()
-        ),
-        "Repeat the comparison whenever the model or its data change.",
-    )  # fmt: skip
-
-
-def _use(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
+def _use(f: WorstCaseComparison, grade: Grade) -> str:
+    """Return how to train."""
     if f.defended and f.helps(f.best):
-        worst = grade == GRADES[-1]
-        hold = " It is not enough by itself: limit who may query the model." if worst else ""
+        hold = " It is not enough by itself: limit who may query the model."
         return (
             f"Of these, train with {plain(f.best.title)}, if the model is accurate enough for its "
-            f"users.{hold}",
+            f"users.{hold if grade == GRADES[-1] else ''}"
         )
     if grade_of_training(f.none) == NONE:
-        return (f"Release {how(f.none)}, as far as these attacks can tell.",)
+        return f"Release {how(f.none)}, as far as these attacks can tell."
     if f.defended:
-        return ("Do not rely on any of these defences for the records that are most at risk.",)
+        return "Do not rely on any of these defences for the records that are most at risk."
     return (
         "Compare ways to train that give less away: early stopping, dropout, and DP-SGD, of which "
-        "only the last comes with a guarantee.",
-    )
-
-
-def _beside(f: WorstCaseComparison, grade: Grade) -> tuple[str, ...]:
-    if not f.defended or grade == NONE or any(t.claim is not None for t in f.defended):
-        return ()
-    return (
-        "Set DP-SGD beside them at the same accuracy: what leaves more of the canaries than it "
-        "does is not worth its trouble.",
+        "only the last comes with a guarantee."
     )
 
 

@@ -45,7 +45,8 @@ def decided(found: Reached) -> str:
 def attack(e: Evaluation) -> dict[str, Json]:
     """Return every number about an attack."""
     return {
-        **picked(e, "name", "variant", "thresholds", "rule", "accuracy", "advantage", "auc"),
+        **picked(e, "name", "variant", "thresholds", "rule"),
+        **picked(e, "accuracy", "advantage", "auc"),
         **picked(e, "best_accuracy", "precision", "recall", "false_positive_rate", "epsilon"),
         **picked(e, "true_positives", "false_positives", "n_in", "n_out", "notes"),
         "tpr_at_fpr": {key(r.fpr): _rate(r) for r in e.tpr_at_fpr},

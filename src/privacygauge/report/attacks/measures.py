@@ -141,12 +141,10 @@ def _tpr(evaluations: Sequence[Evaluation], fpr: float) -> Measure:
     found = [r.estimate for e in evaluations for r in e.tpr_at_fpr if r.fpr == fpr]
     label = f"Highest TPR at {rate(fpr)} FPR of all attacks"
     highest = _highest(found, label)
-    measure = _gated(f"tpr@{key(fpr)}", label, highest, rate(fpr))
-    return (
-        measure
-        if isinstance(highest, Skipped)
-        else replace(measure, shown=tpr_estimate(highest, fpr))
+    shown = (
+        percent_estimate(highest) if isinstance(highest, Skipped) else tpr_estimate(highest, fpr)
     )
+    return replace(_gated(f"tpr@{key(fpr)}", label, highest, rate(fpr)), shown=shown)
 
 
 def _found_at(r: RateAtFpr) -> Measure:

@@ -8,7 +8,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
-from privacygauge.report.blocks import columns, pairs, text
+from privacygauge.report.blocks import columns, pairs, table, text
+from privacygauge.report.blocks import note as remark
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -94,34 +95,22 @@ def main(
     epsilon : bool
         Whether the bound on epsilon is.
     """
-    shown = [r.fpr for r in evaluations[0].tpr_at_fpr if r.fpr in fprs]
-    last = columns("Epsilon") if epsilon else ()
-    return Table(
+    return table(
         name,
         title,
-        (
-            Column("Attack"),
-            Column("Right guesses"),
-            Column("40% to 100%"),
-            Column("AUC"),
-            *(Column(f"TPR at {rate(fpr)} FPR") for fpr in shown),
-            *last,
-        ),
-        tuple(
-            Row(
-                (
-                    attack(e),
-                    percent_estimate(e.accuracy, 1),
-                    whisker(e.accuracy),
-                    decimal_estimate(e.auc),
-                    *(tpr(r) for r in e.tpr_at_fpr if r.fpr in shown),
-                    *((at_least(e.epsilon),) if epsilon else ()),
-                ),
-                Tone.BEST if e.title == best else Tone.PLAIN,
-            )
+        [
+            {
+                "Attack": attack(e),
+                "Right guesses": percent_estimate(e.accuracy, 1),
+                "40% to 100%": whisker(e.accuracy),
+                "AUC": decimal_estimate(e.auc),
+                **{f"TPR at {rate(r.fpr)} FPR": tpr(r) for r in e.tpr_at_fpr if r.fpr in fprs},
+                **({"Epsilon": at_least(e.epsilon)} if epsilon else {}),
+            }
             for e in evaluations
-        ),
+        ],
         note,
+        best=[e.title == best for e in evaluations],
     )
 
 
@@ -162,40 +151,36 @@ def overview(a: Attacks) -> Table:
 def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
     """Return what to know beside the main table."""
     n = len(evaluations)
-    doubtful = any(not r.resolved for e in evaluations for r in e.tpr_at_fpr)
-    told = (
-        *((TOO_FEW,) if doubtful else ()),
-        *(
-            (
-                f"Each row holds individually. Among {n} attacks the best looks better than it is "
-                "by luck; the verdict allows for that, these rows do not.",
-            )
-            if n > 1
-            else ()
-        ),
-        *(f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes),
-    )
-    return (Text(told, Tone.NOTE),) if told else ()
+    told = []
+    if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
+        told.append(TOO_FEW)
+    if n > 1:
+        told.append(
+            f"Each row holds individually. Among {n} attacks the best looks better than it is by "
+            "luck; the verdict allows for that, these rows do not."
+        )
+    told += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
+    return (remark(*told),) if told else ()
 
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
     """Return every number about the guesses."""
-    heads = ("Accuracy", "Advantage", "Precision", "Recall (TPR)", "False-positive rate")
-    return Table(
+    return table(
         "guesses",
         "Guesses",
-        (Column("Attack"), *map(Column, (*heads, "Members hit", "False alarms"))),
-        tuple(
-            (
-                attack(e),
-                *(percent_estimate(x, 1) for x in (e.accuracy, e.advantage, e.precision)),
-                percent_estimate(e.recall),
-                percent_estimate(e.false_positive_rate),
-                f"{count(e.true_positives)} of {count(e.n_in)}",
-                f"{count(e.false_positives)} of {count(e.n_out)}",
-            )
+        [
+            {
+                "Attack": attack(e),
+                "Accuracy": percent_estimate(e.accuracy, 1),
+                "Advantage": percent_estimate(e.advantage, 1),
+                "Precision": percent_estimate(e.precision, 1),
+                "Recall (TPR)": percent_estimate(e.recall),
+                "False-positive rate": percent_estimate(e.false_positive_rate),
+                "Members hit": f"{count(e.true_positives)} of {count(e.n_in)}",
+                "False alarms": f"{count(e.false_positives)} of {count(e.n_out)}",
+            }
             for e in evaluations
-        ),
+        ],
         "Precision: how often \u201cmember\u201d is right if half of those asked about are "
         "members.",
     )
@@ -203,52 +188,51 @@ def guesses(evaluations: Sequence[Evaluation]) -> Table:
 
 def priors(a: Attacks) -> Table:
     """Return how often "member" is right at other shares of members, and epsilon."""
-    heads = [f"If {rate(prior)} are members" for prior, _ in a.best.predictive_values]
-    heads += ["Epsilon at least"]
-    return Table(
+    return table(
         "priors",
         "How often \u201cmember\u201d is right, and epsilon",
-        (Column("Attack"), *map(Column, heads), Column("Threshold", prose=True)),
-        tuple(
-            (
-                attack(e),
-                *(percent_estimate(found, 1) for _, found in e.predictive_values),
-                at_least(e.epsilon),
-                e.rule,
-            )
+        [
+            {
+                "Attack": attack(e),
+                **{
+                    f"If {rate(prior)} are members": percent_estimate(found, 1)
+                    for prior, found in e.predictive_values
+                },
+                "Epsilon at least": at_least(e.epsilon),
+                "Threshold": e.rule,
+            }
             for e in a.evaluations
-        ),
+        ],
         "By the share of members among those asked about.",
+        prose=("Threshold",),
     )
 
 
 def scores(a: Attacks) -> Table:
     """Return every number about the scores."""
-    heads = ["AUC", "Best accuracy", *(f"TPR at {rate(r.fpr)}" for r in a.best.tpr_at_fpr)]
-    return Table(
+    return table(
         "scores",
         "Scores",
-        (Column("Attack"), *map(Column, heads)),
-        tuple(
-            (
-                attack(e),
-                decimal_estimate(e.auc),
-                percent_estimate(e.best_accuracy, 1),
-                *map(tpr, e.tpr_at_fpr),
-            )
+        [
+            {
+                "Attack": attack(e),
+                "AUC": decimal_estimate(e.auc),
+                "Best accuracy": percent_estimate(e.best_accuracy, 1),
+                **{f"TPR at {rate(r.fpr)}": tpr(r) for r in e.tpr_at_fpr},
+            }
             for e in a.evaluations
-        ),
+        ],
         "The best accuracy is that of the best threshold in hindsight, which no attacker knows.",
     )
 
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
     """Return the true-positive rates, one by one."""
-    heads = ("FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    heads = ("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
     return Table(
         "rates",
         "True-positive rates, one by one",
-        (Column("Attack"), *map(Column, heads)),
+        columns(*heads),
         tuple(
             (
                 attack(e),
@@ -267,7 +251,7 @@ def rates(evaluations: Sequence[Evaluation]) -> Table:
 
 def methods(evaluations: Sequence[Evaluation]) -> Table:
     """Return how the intervals of every column were made."""
-    columns: dict[str, list[Estimate | Skipped]] = {
+    numbers: dict[str, list[Estimate | Skipped]] = {
         "Accuracy": [e.accuracy for e in evaluations],
         "Advantage": [e.advantage for e in evaluations],
         "Precision": [e.precision for e in evaluations],
@@ -281,7 +265,7 @@ def methods(evaluations: Sequence[Evaluation]) -> Table:
         "Precision at a prior": [x for e in evaluations for _, x in e.predictive_values],
         "Epsilon": [e.epsilon for e in evaluations],
     }
-    return methods_of(columns, "n counts targets: rows about the same target are not independent.")
+    return methods_of(numbers, "n counts targets: rows about the same target are not independent.")
 
 
 def methods_of(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from privacygauge.evaluate.evaluation import Evaluation
@@ -58,18 +58,13 @@ def judged(a: Attacks) -> Judged:
     """
     base = grade_of(a.headline.reached.accuracy.low)
     found = exposure(a.evaluations)
-    hidden = (*_ranking(a.evaluations), *_bounded(a)) if base == NONE else ()
+    hidden = tuple(_hidden(a)) if base == NONE else ()
     grade = raised(base) if found is not None or hidden else base
     if grade == NONE and a.headline.inverted:
         return Judged(UNTOLD, direction.HEADLINE, direction.sentences(a.headline.inverted))
-    sentences = (
-        *_ability(a),
-        *_few(found, grade != base),
-        *hidden,
-        *_groups(a.groups),
-        *(_missed(a) if base == NONE else _sure(a)),
-    )
-    return Judged(grade, _headline(a, base, grade, found), sentences)
+    sentences = [*_ability(a), *_few(found, grade != base), *hidden, *_groups(a.groups)]
+    sentences.append(_missed(a) if base == NONE else _sure(a))
+    return Judged(grade, _headline(a, base, grade, found), tuple(sentences))
 
 
 def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
@@ -84,105 +79,95 @@ def exposure(evaluations: Sequence[Evaluation]) -> Exposure | None:
 
 
 def _headline(a: Attacks, base: Grade, grade: Grade, found: Exposure | None) -> str:
+    n = len(a.evaluations)
     if grade == NONE:
-        return f"No leak found: {_none_of(len(a.evaluations))} clearly better than guessing"
+        none = f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
+        return f"No leak found: {none} clearly better than guessing"
     if grade != base and found is not None:
-        return f"{grade.word.capitalize()} leak: a few records are badly exposed"
-    if grade != base:
-        return f"{grade.word.capitalize()} leak: scores give members away, though guesses hardly do"
-    if a.headline.reached.by_ranking:
-        return f"{grade.word.capitalize()} leak: {ranked_pairs(a.headline.auc)}, which guesses hide"
-    right = f"are right {percent(a.headline.accuracy.value)} of the time"
-    return f"{grade.word.capitalize()} leak: guesses about who was in the data {right}"
+        leak = "a few records are badly exposed"
+    elif grade != base:
+        leak = "scores give members away, though guesses hardly do"
+    elif a.headline.reached.by_ranking:
+        leak = f"{ranked_pairs(a.headline.auc)}, which guesses hide"
+    else:
+        right = f"are right {percent(a.headline.accuracy.value)} of the time"
+        leak = f"guesses about who was in the data {right}"
+    return f"{grade.word.capitalize()} leak: {leak}"
 
 
-def _none_of(n: int) -> str:
-    return f"none of {n} attacks did" if n > 1 else "the one attack that was tried was not"
-
-
-def _ability(a: Attacks) -> tuple[str, ...]:
-    return (
+def _ability(a: Attacks) -> Iterator[str]:
+    yield (
         f"The strongest attack, {plain(a.best.title)}, told members and non-members apart "
         f"correctly {percent(a.headline.accuracy.value)} of the time; guessing gives 50%. Members "
-        "are the records that went into what is released.",
-        *_order(a),
+        "are the records that went into what is released."
     )
-
-
-def _order(a: Attacks) -> tuple[str, ...]:
     found, area = a.headline.reached, a.headline.auc
-    if not found.by_ranking:
-        return ()
-    return (
-        f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} to "
-        f"{percent(area.high)} with {rate(area.level)} confidence{_allowing(a)}). A ranking this "
-        f"good has a threshold that is right at least {percent(found.accuracy.value)} of the time; "
-        "the one that the attack chose on other records did not carry over. The grade follows from "
-        "the ranking.",
-    )
+    if found.by_ranking:
+        yield (
+            f"Its guesses show less than its scores do: {ranked_pairs(area)} ({percent(area.low)} "
+            f"to {percent(area.high)} with {rate(area.level)} confidence{_allowing(a)}). A ranking "
+            f"this good has a threshold that is right at least {percent(found.accuracy.value)} of "
+            "the time; the one that the attack chose on other records did not carry over. The "
+            "grade follows from the ranking."
+        )
 
 
-def _few(found: Exposure | None, is_raised: bool) -> tuple[str, ...]:
+def _few(found: Exposure | None, is_raised: bool) -> Iterator[str]:
     if found is None:
-        return ()
+        return
     fpr, tpr = rate(found.rate.fpr), tpr_estimate(found.rate.estimate, found.rate.fpr)
     step = " The grade is one step higher for it." if is_raised else ""
-    return (
+    yield (
         f"Some records are far more exposed than the average: while accusing only {fpr} of the "
         f"non-members falsely, {plain(found.attack.title)} finds {tpr} of the members. "
-        f"Guessing would find {fpr}.{step}",
+        f"Guessing would find {fpr}.{step}"
     )
 
 
-def _bounded(a: Attacks) -> tuple[str, ...]:
+def _hidden(a: Attacks) -> Iterator[str]:
+    """Yield what shows a leak that the headline's numbers do not."""
+    best = max(a.evaluations, key=lambda e: e.best_accuracy.low, default=None)
+    if best is not None and best.best_accuracy.low > 0.5:
+        yield (
+            f"The guesses hide a leak, though: the scores of {plain(best.title)} tell members "
+            "apart, and with the best threshold in hindsight they are right "
+            f"{percent(best.best_accuracy.value)} of the time. The grade is one step higher for it."
+        )
     epsilon = a.headline.epsilon
-    if epsilon.low <= 0:
-        return ()
-    return (
-        f"With {rate(epsilon.level)} confidence epsilon is at least {fixed(epsilon.low, 2)} "
-        f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The "
-        "grade is one step higher for it.",
-    )
+    if epsilon.low > 0:
+        yield (
+            f"With {rate(epsilon.level)} confidence epsilon is at least {fixed(epsilon.low, 2)} "
+            f"({plain(a.headline.epsilon_attack)}), which rules out that nothing leaks. The grade "
+            "is one step higher for it."
+        )
 
 
-def _ranking(evaluations: Sequence[Evaluation]) -> tuple[str, ...]:
-    best = max(evaluations, key=lambda e: e.best_accuracy.low, default=None)
-    if best is None or best.best_accuracy.low <= 0.5:
-        return ()
-    return (
-        f"The guesses hide a leak, though: the scores of {plain(best.title)} tell members apart, "
-        f"and with the best threshold in hindsight they are right "
-        f"{percent(best.best_accuracy.value)} of the time. The grade is one step higher for it.",
-    )
+def _groups(groups: Sequence[Slice]) -> Iterator[str]:
+    for first in groups[:1]:
+        n = len(groups) - 1
+        several = f", and so are {count(n)} further groups" if n > 1 else ""
+        more = ", and so is one further group" if n == 1 else several
+        yield (
+            f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
+            f"others ({percent(first.accuracy.value)} right){more}."
+        )
 
 
-def _groups(groups: Sequence[Slice]) -> tuple[str, ...]:
-    if not groups:
-        return ()
-    first, *others = groups
-    more = f", and so are {count(len(others))} further groups" if len(others) > 1 else ""
-    more = ", and so is one further group" if len(others) == 1 else more
-    return (
-        f"Records with {plain(first.column)} = {plain(first.group)} are more exposed than the "
-        f"others ({percent(first.accuracy.value)} right){more}.",
-    )
-
-
-def _sure(a: Attacks) -> tuple[str, ...]:
+def _sure(a: Attacks) -> str:
     accuracy = a.headline.accuracy
     return (
         f"With {rate(a.level)} confidence the share of right guesses lies between "
         f"{percent(accuracy.low)} and {percent(accuracy.high)}{_allowing(a)}. It was "
-        f"measured on {_targets(a)}.",
+        f"measured on {_targets(a)}."
     )
 
 
-def _missed(a: Attacks) -> tuple[str, ...]:
+def _missed(a: Attacks) -> str:
     return (
         f"What this audit could have missed: with {rate(a.level)} confidence the attack is "
         f"right no more than {percent(a.headline.accuracy.high)} of the time"
         f"{_allowing(a)}{_missed_few(a.best)}. A leak up to that size may "
-        f"have gone unnoticed on {_targets(a)}.",
+        f"have gone unnoticed on {_targets(a)}."
     )
 
 

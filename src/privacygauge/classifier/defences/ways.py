@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from privacygauge.audits.defended_models import as_defence, claim_of, require_different
 from privacygauge.classifier.defences.adversarial_regularisation import (
     AdversarialRegularisation,
     HeldBack,
 )
+from privacygauge.classifier.defences.defended import as_defence, claim_of, require_different
 from privacygauge.classifier.defences.training import (
     AgainstAttacker,
     Private,

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privacygauge.audits.privacy_claim.found import CanaryScores
 from privacygauge.core import checks
+from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.core.units import numbered, on_both_sides, sums
 from privacygauge.datasets.reading import LINES, FrameLike, read_content, read_json_lines
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class CanaryScores:
+    """One row for every canary, or for every training run."""
+
+    ids: NDArray[Any]
+    """(n,) The user's ids, or the rows."""
+    member: Bools
+    """(n,) True where the canary was put in."""
+    score: Floats
+    """(n,) Higher means more likely put in."""
+    unit: Ints | None = None
+    """(n,) Whose canaries they are; None where each has a unit of its own."""
 
 
 CanariesLike = CanaryScores | str | Path | Mapping[str, ArrayLike] | FrameLike

@@ -1,4 +1,4 @@
-"""What every audit of worst-case records does: deal, play all models, judge both groups."""
+"""Worst-case records of a classifier: deal, play all models, judge both groups."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privacygauge.audits.running import Running
 from privacygauge.classifier.mislabelled import Targets, WrongLabel, every_model_as_target, targets
 from privacygauge.classifier.pool import Pool
 from privacygauge.classifier.shadows import failures
@@ -29,7 +28,6 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.evaluation import title
 from privacygauge.evaluate.rates import proportion
 from privacygauge.evaluate.worst_case import TargetRisk, WorstCaseFindings, attacked_targets
-from privacygauge.report import direction
 
 FPRS = (0.1, 0.01, 0.001)
 """The false-positive rates that are reported."""
@@ -90,10 +88,10 @@ class Design:
     fprs: tuple[float, ...] = FPRS
     """False-positive rates, each in (0, 1)."""
 
-    def asked(self, n_defences: int, running: Running) -> AskedOfTargets:
+    def asked(self, n_defences: int, seed: int, level: float) -> AskedOfTargets:
         """Return what every group of targets is asked, with so many defences beside none."""
         n = len(self.attacks) * (1 + n_defences) * 2 * (len(self.fprs) + 1)
-        return AskedOfTargets(self.attacks, self.fprs, running.seed, running.level, max(n, 1))
+        return AskedOfTargets(self.attacks, self.fprs, seed, level, max(n, 1))
 
     def dealt(
         self, x: NDArray[Any], y: Ints, label: WrongLabel, seed: int, unit: Ints | None
@@ -150,16 +148,7 @@ def judged(
         seed=asked.seed,
         level=asked.level,
         skipped=found[0][1],
-        warnings=(
-            *failures(np.flatnonzero(~finite), len(finite)),
-            *_inverted([x for x, _ in found]),
-        ),
-    )
-
-
-def _inverted(groups: Sequence[TargetRisk]) -> tuple[str, ...]:
-    return tuple(
-        text for group in groups for text in direction.warnings(group.inverted, group.name)
+        warnings=tuple(failures(np.flatnonzero(~finite), len(finite))),
     )
 
 

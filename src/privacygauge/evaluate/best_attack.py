@@ -1,0 +1,126 @@
+"""The best of all attacks in one game, allowing for all that is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privacygauge.core.estimate import Estimate
+from privacygauge.core.transcript import Decisions, Transcript
+from privacygauge.evaluate.decision import balanced_accuracy
+from privacygauge.evaluate.direction import Inverted, inverted
+from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.evaluate.headline import Reached, reached
+from privacygauge.evaluate.roc import auc
+
+
+@dataclass(frozen=True)
+class BestAttack:
+    """What the best of all attacks reaches in one game, allowing for all that was compared."""
+
+    attack: str
+    """The attack whose balanced accuracy has the highest lower end."""
+    accuracy: Estimate
+    """Its balanced accuracy; 1/2 is chance."""
+    auc_attack: str
+    """The attack whose AUC has the highest lower end."""
+    auc: Estimate
+    """Its AUC; 1/2 is chance."""
+    inverted: tuple[Inverted, ...] = ()
+    """Attacks that take members for non-members, allowing for all that was compared too."""
+
+    @property
+    def reached(self) -> Reached:
+        """How far they go, by whichever goes further: guesses or ranking."""
+        return reached(self.accuracy, self.auc)
+
+    @property
+    def leading(self) -> str:
+        """The attack that goes furthest."""
+        return self.auc_attack if self.reached.by_ranking else self.attack
+
+    @property
+    def untold(self) -> bool:
+        """Whether no attack finds a leak, and some take members for non-members."""
+        return bool(self.inverted) and max(self.accuracy.low, self.auc.low) <= 0.5
+
+
+def best_attack(evaluations: Sequence[Evaluation], n_compared: int, level: float) -> BestAttack:
+    """Return the attacks with the highest lower ends of accuracy and of AUC.
+
+    Parameters
+    ----------
+    evaluations : sequence of Evaluation
+        At least one; one row for every target.
+    n_compared : int
+        So many numbers of each kind have to hold together.
+    level : float
+        In (0, 1).
+    """
+    attack, accuracy = _best(evaluations, _accuracy, n_compared, level)
+    auc_attack, area = _best(evaluations, _auc, n_compared, level)
+    below = [(e.title, _transcript(e)) for e in evaluations if e.auc.high < 0.5]
+    turned = inverted(below, level, looks=n_compared)
+    return BestAttack(attack, accuracy, auc_attack, area, turned)
+
+
+def _best(
+    evaluations: Sequence[Evaluation],
+    measured: Callable[[Evaluation, float], Estimate],
+    n_compared: int,
+    level: float,
+) -> tuple[str, Estimate]:
+    each = 1 - (1 - level) / n_compared
+    together = [measured(e, each) for e in evaluations]
+    place = int(np.argmax([estimate.low for estimate in together]))
+    method = f"{together[place].method}, Bonferroni over {n_compared} results"
+    return evaluations[place].title, replace(together[place], level=level, method=method)
+
+
+def _accuracy(e: Evaluation, level: float) -> Estimate:
+    hits, alarms = e.true_positives, e.false_positives
+    counts = (hits, e.n_in - hits, alarms, e.n_out - alarms)
+    guess, secret = (
+        np.repeat(np.array(pattern, np.bool_), counts) for pattern in ((1, 0, 1, 0), (1, 1, 0, 0))
+    )
+    return balanced_accuracy(Decisions(guess, secret, rule=e.rule), level)
+
+
+def _auc(e: Evaluation, level: float) -> Estimate:
+    return auc(_transcript(e), level, curve=e.roc)
+
+
+def _transcript(e: Evaluation) -> Transcript:
+    score = np.concatenate([e.roc.members, e.roc.nonmembers])
+    return Transcript(score, np.arange(len(score)) < e.roc.n_in)
+
+
+def left_of(adaptive: BestAttack, surprised: BestAttack, undone: BestAttack | None) -> BestAttack:
+    """Return what counts behind a defence: the adaptive attack unless another clearly goes further.
+
+    Parameters
+    ----------
+    adaptive, surprised : BestAttack
+        By who knows the defence, and by who does not.
+    undone : BestAttack or None
+        On the model as it is, where the defence can be undone.
+    """
+    accuracy = _further(adaptive, surprised, lambda b: b.accuracy)
+    ranked = _further(adaptive, surprised, lambda b: b.auc)
+    if undone is not None:
+        accuracy = max(accuracy, undone, key=lambda b: b.accuracy.low)
+        ranked = max(ranked, undone, key=lambda b: b.auc.low)
+    # Who knows that an attack takes the sides for each other reverses it.
+    games = (adaptive, surprised, *(() if undone is None else (undone,)))
+    turned = tuple(attack for game in games for attack in game.inverted)
+    return BestAttack(accuracy.attack, accuracy.accuracy, ranked.auc_attack, ranked.auc, turned)
+
+
+def _further(
+    adaptive: BestAttack, surprised: BestAttack, reached: Callable[[BestAttack], Estimate]
+) -> BestAttack:
+    # A higher lower end alone may only come from a narrower interval.
+    a, b = reached(adaptive), reached(surprised)
+    return surprised if b.low > a.low and b.value > a.value else adaptive
