@@ -8,10 +8,10 @@ mutants there; left out are those that are the same program (annotations, `slots
 those that no slip of the pen makes (a shift for a sum). Every mutant is written into a copy of
 the sources. Its tests run in a fork of a process that has numpy and the like imported already,
 which is why cosmic-ray's own executor is not used: starting an interpreter costs more than the
-tests. Of the fast tests of core, evaluate and laws a mutant meets those that reach its line, as
-coverage saw them once; the module's own come first, and the first failure ends it. Lines that are
-read at import meet the tests that import the module, and then all. What survives is printed with
-its place and its difference.
+tests. Of the fast tests of core, evaluate, the laws and the domains a mutant meets those that
+reach its line, as coverage saw them once; the module's own come first, and the first failure ends
+it. Lines that are read at import meet the tests that import the module, and then those of core,
+evaluate and the laws. What survives is printed with its place and its difference.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ sys.path.append(str(ROOT / ".mutants"))  # cosmic-ray, where `make mutants` puts
 SOURCE = Path("src/privacygauge")
 FOLDERS = ("core", "evaluate")
 TESTS = ("tests/core", "tests/evaluate", "tests/laws")
+DOMAINS = ("tests/classifier", "tests/synthetic", "tests/language", "tests/holdout")
 IMPLAUSIBLE = re.compile(
     r"_(RShift|LShift|BitXor)$|(Add|Sub|Mul|Div|Mod|Pow)_Bit(Or|And)$|USub_(Not|Invert)$"
     r"|Invert_(USub|UAdd|Not)$|BitOr_(?!BitAnd)|BitAnd_(?!BitOr)"
@@ -138,7 +139,7 @@ class Watch:
         from coverage import Coverage
 
         watched = [str(copy / SOURCE / folder) for folder in FOLDERS]
-        self.seen = Coverage(str(copy / "coverage"), source=watched, config_file=False)
+        self.seen = Coverage(f"{copy}/coverage", source=watched, config_file=False)
 
     def pytest_sessionstart(self) -> None:
         self.seen.start()
@@ -148,7 +149,7 @@ class Watch:
         self.seen.switch_context(item.nodeid.partition("::")[0])
 
     def pytest_runtest_call(self, item: pytest.Item) -> None:
-        self.seen.switch_context(item.nodeid)
+        self.seen.switch_context(item.nodeid.partition("[")[0])
 
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
         self.seen.switch_context("")
@@ -158,20 +159,33 @@ class Watch:
         self.seen.save()
 
 
-def reached(copy: Path, seconds: float) -> Reached:
-    """Return which tests reach which lines; every one has to pass."""
+def reached(folder: str, seconds: float) -> Reached:
+    """Return which tests of a folder reach which lines; every one has to pass."""
     from coverage import CoverageData
 
-    if not passes(TESTS, 20 * seconds, Watch(copy)):
-        sys.exit("the tests fail without any mutant")
-    data = CoverageData(str(copy / "coverage"))
+    copy = Path.cwd()
+    if not passes([folder], 20 * seconds, Watch(copy)):
+        raise AssertionError(f"{folder} fails without any mutant")
+    data = CoverageData(f"{copy}/coverage")
     data.read()
-    return {
+    found = {
         Path(file).relative_to(copy).as_posix(): {
-            line: [x for x in found if x] for line, found in data.contexts_by_lineno(file).items()
+            line: [x for x in tests if x] for line, tests in data.contexts_by_lineno(file).items()
         }
         for file in data.measured_files()
     }
+    (copy / "coverage").unlink()
+    return found
+
+
+def joined(parts: Sequence[Reached]) -> Reached:
+    """Return the tests of all folders."""
+    whole: Reached = defaultdict(lambda: defaultdict(list))
+    for part in parts:
+        for file, lines in part.items():
+            for line, tests in lines.items():
+                whole[file][line] += tests
+    return {file: dict(lines) for file, lines in whole.items()}
 
 
 def stages(mutant: Mutant, known: Reached) -> list[list[str]]:
@@ -185,7 +199,9 @@ def stages(mutant: Mutant, known: Reached) -> list[list[str]]:
     lines = known.get(path.as_posix(), {})
     tests = sorted({x for line in statement(mutant) for x in lines.get(line, [])})
     if tests:
-        tests.sort(key=lambda x: ("::" not in x, f"/test_{name}.py" not in x, "tests/laws" in x))
+        tests.sort(
+            key=lambda x: (f"/test_{name}.py" not in x, not x.startswith(TESTS), "::" not in x)
+        )
         return [tests + examples]
     named = re.compile(rf"{re.escape(module)}\b|from {re.escape(package)} import .*\b{name}\b")
     files = sorted(x for folder in TESTS for x in (ROOT / folder).rglob("test_*.py"))
@@ -239,7 +255,7 @@ def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
 
 def _passed(code: int) -> bool:
     if code == pytest.ExitCode.USAGE_ERROR:
-        sys.exit("pytest cannot run these tests, whatever the mutant")
+        raise AssertionError("pytest cannot run these tests, whatever the mutant")
     return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -258,7 +274,7 @@ def enter(copy: Path) -> None:
 
 def warm() -> None:
     """Import what the tests import, and forget our own modules: a fork reads them again."""
-    run(["--collect-only", "-qq", *TESTS])
+    run(["--collect-only", "-qq", *TESTS, *DOMAINS])
     for name in [x for x in sys.modules if re.match(r"(privacygauge|tests)(\.|$)", x)]:
         del sys.modules[name]
 
@@ -298,14 +314,15 @@ def main() -> int:
             shutil.copy2(ROOT / "pyproject.toml", copy)
         enter(copies[0])
         warm()
-        known = reached(copies[0], options.seconds)
-        print(f"{sum(map(len, known.values()))} lines are reached", flush=True)
         fork = multiprocessing.get_context("fork")
         free = fork.SimpleQueue()
         for copy in copies:
             free.put(copy)
-        judge = functools.partial(survives, known=known, seconds=options.seconds)
         with fork.Pool(options.jobs, lambda: enter(free.get())) as pool:
+            see = functools.partial(reached, seconds=options.seconds)
+            known = joined(pool.map(see, (*TESTS, *DOMAINS), chunksize=1))
+            print(f"{sum(map(len, known.values()))} lines are reached", flush=True)
+            judge = functools.partial(survives, known=known, seconds=options.seconds)
             for done, (mutant, left) in enumerate(pool.imap_unordered(judge, drawn), 1):
                 if left:
                     survivors.append(mutant)
