@@ -98,7 +98,7 @@ def test_a_reference_gives_the_ranges(table, capsys, tmp_path):
     path, frame = table
     part = tmp_path / "part.csv"
     frame[:40].to_csv(part, index=False)
-    found = found_by(capsys, part, "--reference", path)
+    found = found_by(capsys, part, "--against", path)
     expected = pg.vulnerable_records(frame[:40], reference=frame)
     assert [entry["row"] for entry in found["top"]] == expected.top(10).tolist()
     assert (found["n"], found["n_reference"]) == (40, 120)

@@ -18,8 +18,8 @@ PLACES = re.compile(
     r"\[?(CANARIES|DATA|DIR|FILE|FILE\|-|FOLDER|HISTORY|POOL|REAL|REPORT|RUN|SHADOW|SUBMISSIONS"
     r"|TABLE|TARGET|TEXTS|SCORES|LABELS|STATS)\]?"
 )
-NO_PLACES = {"FILE|URL", "FILE.py:NAME", "NAME|FILE.py:NAME"}
-"""Databases, which have URLs of their own, and code."""
+NO_PLACES = {"DIR|URL", "FILE|URL", "FILE.py:NAME", "NAME|FILE.py:NAME"}
+"""Models and databases, which have URLs of their own, and code."""
 
 
 def _leaves(command: Any, name: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -50,6 +50,9 @@ WHOLE = {
     "worst-case": ["--data", "here.csv", "--model", "logistic"],
     "dtp": ["--data", "here.csv"],
     "dp-audit": ["here.csv", "--epsilon", "1"],
+    "language extract": ["--target", "here", "--members", "here.csv", "--nonmembers", "here.csv"],
+    "language canaries make": ["{digits:9}", "--out", "made"],
+    "language canaries measure": ["here.csv", "--target", "here"],
     "report": ["run"],
     "resume": ["run"],
     "reproduce": ["long-table1"],
@@ -70,7 +73,7 @@ INSTEAD = {
 def _texts(name: str, command: Any, asked: Any) -> list[str]:
     """Return a command line, whole but for the URL."""
     flag = _called(asked)
-    if flag in INSTEAD:
+    if flag in INSTEAD and name == "language":
         return [*INSTEAD[flag], flag, URL]
     places = [p for p in command.params if not _called(p) and p.required]
     usual = ["here.csv" for _ in places]

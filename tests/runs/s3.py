@@ -23,7 +23,7 @@ def serving() -> Iterator[dict[str, str]]:
     """Give the environment in which ``s3://audits`` is a bucket, empty at first."""
     program = shutil.which("moto_server") or str(Path(sys.base_prefix, "bin", "moto_server"))
     if not Path(program).exists():
-        pytest.skip("needs moto_server on the PATH: pip install 'moto[server]' apart from here")
+        pytest.skip("needs moto_server on the PATH, from an environment of its own")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

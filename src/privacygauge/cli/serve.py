@@ -296,7 +296,9 @@ def contest(
     """
     from privacygauge.datasets.reading import read_text
     from privacygauge.holdout.server.contest import describe
+    from privacygauge.runs.folder import require_local
 
+    require_local(rules or "", "rules are read from a file")
     text = None if rules is None else read_text(rules, "rules")
     describe(_connected(database), title=title, rules=text, per_day=per_day, finals=finals)
 
@@ -325,9 +327,10 @@ def results(database: Database = "leaderboard.sqlite", json: options.Json = None
     """
     from dataclasses import asdict
 
-    from privacygauge.cli.output import emit_rows, told
+    from privacygauge.cli.output import check_json, emit_rows, told
     from privacygauge.holdout.server.ending import ending
 
+    check_json(json)
     found = ending(_connected(database))
     emit_rows([asdict(each) for each in found.results], json)
     if found.results:

@@ -50,7 +50,7 @@ class VulnerableRequest(TableRequest):
         "--p", "P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None
     )
     reference: str | None = option(
-        "--reference",
+        "--against",
         "FILE",
         "A further table, such as the one that DATA is a part of: numbers are scaled to the range "
         "of both together, so that scores can be compared.",

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from privacygauge.datasets.reading import csv_texts, read_array, read_content
 from privacygauge.errors import InputError
+from privacygauge.runs.folder import require_local
 
 _ID = "id"
 
@@ -27,6 +28,7 @@ def read_hidden(path: Path) -> tuple[NDArray[np.generic], tuple[str, ...] | None
     InputError
         One line: what is wrong, and the way out.
     """
+    require_local(path, "labels are read from a file")
     if path.suffix.lower() == ".npy":
         return read_array(path, "labels"), None
     content = read_content(path, "labels")

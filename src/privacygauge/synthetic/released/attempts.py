@@ -82,7 +82,7 @@ def enough_attempts(half_width: float, level: float, n_real: int, n_holdout: int
     >>> enough_attempts(0.02, 0.95, 50_000, 50_000)
     Attempts(real=4873, holdout=4873)
     >>> enough_attempts(0.02, 0.95, 50_000, 3_000)
-    Attempts(real=13946, holdout=3000)
+    Attempts(real=13114, holdout=3000)
     """
     if not 0.0 < half_width < 0.5:
         raise InputError(f"half_width must be in (0, 0.5), got {half_width}")
