@@ -15,6 +15,7 @@ from privacygauge.language.likelihoods import token_log_probabilities
 from privacygauge.language.model import load_causal, load_masked
 from tests.language.tiny_models import byte_pairs, made_texts, saved
 
+torch = pytest.importorskip("torch")
 peft = pytest.importorskip("peft")
 pytestmark = [
     pytest.mark.torch,
@@ -39,7 +40,9 @@ def kept(tmp_path_factory):
             lora = peft.LoraConfig(
                 r=2, target_modules=targets, init_lora_weights=False, fan_in_fan_out=kind == "gpt2"
             )
-            with_adapter = peft.get_peft_model(module, lora)
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                with_adapter = peft.get_peft_model(module, lora)
             with_adapter.peft_config["default"].base_model_name_or_path = str(base)
             with_adapter.save_pretrained(place / "adapter", save_embedding_layers=False)
             shutil.copytree(base, place / "merged")
