@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -78,6 +79,8 @@ def inside(place, monkeypatch, capsys, tmp_path):
     """Run a command in this process, in the folder of the files."""
     monkeypatch.chdir(place)
     monkeypatch.syspath_prepend(str(place))
+    # Where other tests came between, the folder is another one.
+    monkeypatch.delitem(sys.modules, "user_models", raising=False)
     return lambda *arguments: run_inside(arguments, capsys)
 
 
