@@ -156,17 +156,26 @@ def _compare(space: Space, without: tuple[int, ...], found: _Found, pool: Execut
     group = np.searchsorted(ends, np.argsort(order)[found.rows], side="right")
     end, size = ends[group], np.diff(ends, prepend=0)[group]
     found.compared[:] += size - 1
-    size[found.compared > _most(len(space))] = 1
+    # A group of one is the point alone.
+    size[(found.compared > _most(len(space))) | (size == 1)] = 0
     task = partial(_compare_some, space, without, found, order, end, size)
-    for _ in pool.map(task, _alike(size, 1 + space.numbers.shape[1])):
+    for _ in pool.map(task, alike(size, 1 + space.numbers.shape[1])):
         pass
 
 
-def _alike(size: Ints, length: int) -> Iterator[Ints]:
-    """Yield points of groups of about the same size, as many as may be compared at once."""
-    widths = np.ceil(np.log2(size)).astype(np.int64)
-    for width in np.unique(widths[size > 1]):
-        rows = np.flatnonzero(widths == width)
+def alike(size: Ints, length: int) -> Iterator[Ints]:
+    """Yield points with about as many candidates, as many points as may be compared at once.
+
+    Parameters
+    ----------
+    size : ndarray of int, shape (m,)
+        How many candidates each point has; those without any are left out.
+    length : int
+        Numbers that a candidate takes.
+    """
+    widths = np.ceil(np.log2(np.maximum(size, 1))).astype(np.int64)
+    for width in np.unique(widths[size > 0]):
+        rows = np.flatnonzero((widths == width) & (size > 0))
         step = max(1, _CELLS // (2 ** int(width) * length))
         for begin in range(0, len(rows), step):
             yield rows[begin : begin + step]

@@ -1,5 +1,7 @@
 """The nearest record of another table, against all pairs."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -25,8 +27,15 @@ def naive(space, asked, among):
     st.sampled_from([(3, 2), (3, 0), (0, 2), (0, 1), (2, 4)]),
     st.sampled_from([Cosine(), Minkowski(1), Minkowski(2), Minkowski(3)]),
     st.sampled_from([None, 2]),
+    st.sampled_from([(0, 2**12), (0, 4), (30, 2**12)]),
 )
-def test_as_all_pairs_say(seed, widths, distance, levels):
+def test_as_all_pairs_say(seed, widths, distance, levels, effort):
+    # Level by level to the end, until there are more candidates than four, or all at once.
+    with patch.multiple(neighbours, _PASS=effort[0], _MOST=effort[1]):
+        all_pairs_say(seed, widths, distance, levels)
+
+
+def all_pairs_say(seed, widths, distance, levels):
     rng = np.random.default_rng(seed)
     space = space_of(table_of(rng, 40, *widths, missing=0.1, levels=levels), distance)
     order = rng.permutation(40)
@@ -94,7 +103,18 @@ def test_what_single_precision_cannot_tell_apart(distance):
     assert again > 0
 
 
+def test_levels_change_nothing(monkeypatch):
+    space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
+    asked, among = np.arange(1000), np.arange(1000, 1500)
+    by_level = nearest(space, asked, among)
+    monkeypatch.setattr(neighbours, "_PASS", 10**9)
+    at_once = nearest(space, asked, among)
+    assert np.array_equal(by_level.distance, at_once.distance)
+    assert np.array_equal(by_level.row, at_once.row)
+
+
 def test_blocks_and_parts_change_nothing(monkeypatch):
+    monkeypatch.setattr(neighbours, "_PASS", 10**9)
     space = space_of(table_of(np.random.default_rng(0), 1500, 3, 2, missing=0.05), Cosine())
     asked, among = np.arange(1000), np.arange(1000, 1500)
     whole = nearest(space, asked, among)

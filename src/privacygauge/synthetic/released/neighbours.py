@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 
 import numpy as np
 
 from privacygauge.core.checks import Bools, Floats, Ints
 from privacygauge.synthetic.distance import Cosine, Distance, Minkowski, Space
+from privacygauge.synthetic.levels import alike, keys_of
 from privacygauge.synthetic.rough import Rough, rough_of
 from privacygauge.synthetic.schema import Schema
 
@@ -15,6 +18,10 @@ _BLOCK = 2**25
 """Rough distances held at once: 128 MB."""
 _PAIRS = 2**18
 """Candidates that are measured at once."""
+_MOST = 2**12
+"""A point with more candidates is compared with all."""
+_PASS = 30
+"""Points that have to be open for each grouping that may settle them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +57,89 @@ def nearest(space: Space, asked: Ints, among: Ints) -> Nearest:
 
     Notes
     -----
-    Compared in single precision a block at a time; what may be the nearest, given the bound of
-    the error, is measured again in double precision.
+    Points that agree in all categories are compared first, then those that differ in one, and so
+    on: a point is settled once its neighbour is nearer than any that differs in one more. What
+    is left is compared with all in single precision a block at a time; what may be the nearest,
+    given the bound of the error, is measured again in double precision.
     """
     distinct = _distinct(space, among)
+    distance, place, left = _by_level(space, asked, distinct)
+    row = distinct[np.minimum(place, len(distinct) - 1)]
+    distance[left], row[left] = _among_all(space, asked[left], distinct)
+    return Nearest(distance, row)
+
+
+def _by_level(space: Space, asked: Ints, among: Ints) -> tuple[Floats, Ints, Bools]:
+    """Return the nearest found, which it is of those given, and which points are left."""
+    n, width = len(asked), space.codes.shape[1]
+    found = _Best(np.full(n, np.inf), np.full(n, len(among)))
+    compared, left = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.bool_)
+    rows = np.arange(n)
+    for h in range(width + 1):
+        if len(rows) <= _PASS * comb(width, h):
+            break
+        for columns in combinations(range(width), h):
+            _of_level(space, columns, asked, among, found, rows, compared)
+        rows = rows[compared[rows] <= _MOST]
+        done = found.distance[rows] < (space.steps[h + 1] if h < width else np.inf)
+        left[rows[done]] = False
+        rows = rows[~done]
+    return found.distance, found.place, left
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The nearest found so far."""
+
+    distance: Floats
+    """(q,) Infinite where none was found."""
+    place: Ints
+    """(q,) Which it is of those to choose from; beyond the last where none was found."""
+
+    def keep(self, rows: Ints, distance: Floats, place: Ints) -> None:
+        """Take what is nearer, or as near and first in the order given."""
+        ours, first = self.distance[rows], self.place[rows]
+        better = (distance < ours) | ((distance == ours) & (place < first))
+        self.distance[rows[better]], self.place[rows[better]] = distance[better], place[better]
+
+
+def _of_level(
+    space: Space,
+    without: tuple[int, ...],
+    asked: Ints,
+    among: Ints,
+    found: _Best,
+    rows: Ints,
+    compared: Ints,
+) -> None:
+    """Compare points with those that differ from them in these columns and in no others."""
+    both = np.concatenate([among, asked[rows]])
+    columns = enumerate(zip(space.codes[both].T, space.sizes, strict=True))
+    keys = keys_of([column for j, column in columns if j not in without], len(both))
+    order = np.argsort(keys[: len(among)], kind="stable")
+    held = keys[order]
+    begin, end = (np.searchsorted(held, keys[len(among) :], side=x) for x in ("left", "right"))
+    compared[rows] += end - begin
+    size = np.where(compared[rows] <= _MOST, end - begin, 0)
+    for some in alike(size, 1 + space.numbers.shape[1]):
+        step = np.arange(size[some].max())
+        place = order[np.minimum(begin[some][:, None] + step, len(order) - 1)]
+        other, me = among[place], asked[rows[some]][:, None]
+        wrong = step >= size[some][:, None]
+        for j in without:
+            wrong |= space.codes[other, j] == space.codes[me, j]
+        away = space.between(other, me)
+        away[wrong] = np.inf
+        # Within a group the order given is kept, and the least of equal ones is the first.
+        best = away.argmin(axis=1)[:, None]
+        found.keep(
+            rows[some],
+            np.take_along_axis(away, best, axis=1)[:, 0],
+            np.take_along_axis(place, best, axis=1)[:, 0],
+        )
+
+
+def _among_all(space: Space, asked: Ints, distinct: Ints) -> tuple[Floats, Ints]:
     distance, row = np.empty(len(asked)), np.empty(len(asked), dtype=np.int64)
     # What is asked about has to be among the points of the rough distances: few at a time, so
     # that little is compared in vain.
@@ -61,7 +147,7 @@ def nearest(space: Space, asked: Ints, among: Ints) -> Nearest:
     for begin in range(0, len(asked), many):
         part = slice(begin, begin + many)
         distance[part], row[part] = _of_many(space, asked[part], distinct)
-    return Nearest(distance, row)
+    return distance, row
 
 
 def _distinct(space: Space, among: Ints) -> Ints:
