@@ -30,6 +30,12 @@ Form = Literal["values", "tails"]
 _TRIES = 20
 """Synthetic records that are looked at for each predicate that is wanted."""
 
+_SOME = 500
+"""Rows that are looked at before all."""
+
+_BATCH = 128
+"""Records that are looked at together."""
+
 
 @dataclass(frozen=True)
 class Predicate:
@@ -54,26 +60,53 @@ class _Sorted:
     """A table's columns in order, where the records within bounds are found without a scan."""
 
     def __init__(self, table: Table) -> None:
-        self.values = table.values
         columns = np.ascontiguousarray(table.values.T)
         self.order = np.argsort(columns, axis=1, kind="stable")
         self.sorted = np.take_along_axis(columns, self.order, axis=1)
+        self.place = np.argsort(self.order, axis=1)
+        self.some = np.ascontiguousarray(columns[:, :: max(1, len(table) // _SOME)])
+
+    def several(self, columns: Ints, low: Floats, high: Floats) -> Bools:
+        """Return for which bounds two of some rows are found; where none are, others may be.
+
+        Parameters
+        ----------
+        columns : ndarray of int, shape (b, c)
+            -1 for none.
+        low, high : ndarray of float, shape (b, c)
+        """
+        some = self.some[columns]
+        held = (some >= low[..., None]) & (some <= high[..., None]) | (columns < 0)[..., None]
+        found: Bools = np.count_nonzero(held.all(axis=1), axis=1) > 1
+        return found
+
+    def ranges(self, low: Floats, high: Floats) -> tuple[Ints, Ints]:
+        """Return where the records within each of some bounds (b, F) begin and end in `order`."""
+        first, last = (
+            np.column_stack(
+                [x.searchsorted(end[:, j], side=side) for j, x in enumerate(self.sorted)]
+            )
+            for end, side in ((low, "left"), (high, "right"))
+        )
+        return first, last
 
     def within(self, predicate: Predicate) -> Ints:
-        """Return the rows for which a predicate holds; the narrowest bounds are looked up."""
-        ends = [
-            (
-                int(self.sorted[j].searchsorted(low, side="left")),
-                int(self.sorted[j].searchsorted(high, side="right")),
-            )
-            for j, low, high in zip(predicate.columns, predicate.low, predicate.high, strict=True)
-        ]
-        first = min(range(len(ends)), key=lambda i: ends[i][1] - ends[i][0])
-        found = self.order[predicate.columns[first], slice(*ends[first])]
-        for i, j in enumerate(predicate.columns):
-            if i != first and len(found):
-                values = self.values[found, j]
-                found = found[(values >= predicate.low[i]) & (values <= predicate.high[i])]
+        """Return the rows for which a predicate holds."""
+        bounds = list(zip(predicate.columns, predicate.low, predicate.high, strict=True))
+        first = [int(self.sorted[j].searchsorted(low, side="left")) for j, low, _ in bounds]
+        last = [int(self.sorted[j].searchsorted(high, side="right")) for j, _, high in bounds]
+        return self.within_ranges(predicate.columns, first, last)
+
+    def within_ranges(
+        self, columns: Sequence[int], first: Sequence[int], last: Sequence[int]
+    ) -> Ints:
+        """Return the rows within ranges of `order`, one a column: the shortest is looked up."""
+        shortest = min(range(len(columns)), key=lambda i: last[i] - first[i])
+        found = self.order[columns[shortest], first[shortest] : last[shortest]]
+        for i, j in enumerate(columns):
+            if i != shortest and len(found):
+                place = self.place[j, found]
+                found = found[(place >= first[i]) & (place < last[i])]
         return np.asarray(found)
 
 
@@ -101,14 +134,25 @@ def isolating(
     if n < 1 or most < 1:
         raise InputError(f"n and most must be at least 1, got {n} and {most}")
     bounds, ordered = _bounds(table, form), _Sorted(table)
+    first, last = ordered.ranges(*bounds)
     found: dict[Predicate, None] = {}
     for _ in range(_TRIES):
-        for row in rng.permutation(len(table))[: 4 * n]:
-            predicate = _of_record(ordered, bounds, row, rng, most)
-            if predicate is not None:
-                found[predicate] = None
-            if len(found) == n:
-                return tuple(found)
+        rows = rng.permutation(len(table))[: 4 * n]
+        for batch in np.split(rows, range(_BATCH, len(rows), _BATCH)):
+            columns = _drawn_columns(table, batch, rng, most)
+            low, high = (np.take_along_axis(end[batch], columns, axis=1) for end in bounds)
+            # Most records cannot be isolated, and some of the others show it.
+            left = ~ordered.several(columns, low, high)
+            for row, drawn in zip(batch[left], columns[left], strict=True):
+                usable = drawn[drawn >= 0]
+                ranges = (end[row, usable].tolist() for end in (first, last))
+                needed = _columns_needed(ordered, usable.tolist(), *ranges)
+                if needed:
+                    chosen = np.sort(usable[:needed])
+                    ends = (tuple(end[row, chosen].tolist()) for end in bounds)
+                    found[Predicate(tuple(chosen.tolist()), *ends)] = None
+                if len(found) == n:
+                    return tuple(found)
     return tuple(found)
 
 
@@ -202,19 +246,20 @@ def _bounds(table: Table, form: Form) -> tuple[Floats, Floats]:
     return low, high
 
 
-def _of_record(
-    ordered: _Sorted, bounds: tuple[Floats, Floats], row: int, rng: np.random.Generator, most: int
-) -> Predicate | None:
-    there = np.flatnonzero(~np.isnan(ordered.values[row]))
-    usable = rng.permutation(there)[:most]
+def _drawn_columns(table: Table, rows: Ints, rng: np.random.Generator, most: int) -> Ints:
+    """Return (b, c) random columns where each row has a value, -1 where it has not as many."""
+    values = table.values[rows]
+    drawn = np.where(np.isnan(values), np.inf, rng.random(values.shape))
+    columns = np.argsort(drawn, axis=1)[:, :most]
+    return np.where(np.isinf(np.take_along_axis(drawn, columns, axis=1)), -1, columns)
 
-    def of_first(count: int) -> Predicate:
-        chosen = np.sort(usable[:count])
-        ends = (tuple(end[row, chosen].tolist()) for end in bounds)
-        return Predicate(tuple(chosen.tolist()), *ends)
 
-    # Most records that cannot be isolated are found out by all columns at once.
-    if not len(usable) or len(ordered.within(of_first(len(usable)))) != 1:
-        return None
-    tried = (of_first(count) for count in range(1, len(usable) + 1))
-    return next(predicate for predicate in tried if len(ordered.within(predicate)) == 1)
+def _columns_needed(ordered: _Sorted, columns: list[int], first: list[int], last: list[int]) -> int:
+    """Return how many of the columns, from the first on, isolate a record; 0 where all do not."""
+
+    def isolate(count: int) -> bool:
+        return len(ordered.within_ranges(columns[:count], first[:count], last[:count])) == 1
+
+    if not columns or not isolate(len(columns)):
+        return 0
+    return next(count for count in range(1, len(columns) + 1) if isolate(count))
