@@ -194,7 +194,7 @@ def test_contents_are_kept_only_when_asked_for():
     assert "secret-" not in silent.to_html() + silent.to_json()
     told = pg.audit_classifier(target, show_columns=["name"])
     assert "secret-" in told.to_html()
-    with pytest.raises(pg.InputError, match="no column 'age' to show"):
+    with pytest.raises(pg.InputError, match="no column 'age'; the columns are: name, ward"):
         pg.audit_classifier(target, show_columns=["age"])
 
 

@@ -256,7 +256,7 @@ def test_the_worked_example_is_the_demo():
     )
     parts = set(re.findall(r"<h2[^>]*>(.*?)</h2>", demo().to_html()))
     heads = set(re.findall(r"^## (.*)$", text, re.MULTILINE))
-    assert heads - parts == {"In the terminal", "The verdict"}
+    assert heads - parts == {"In the terminal", "The verdict", "The report of `privacygauge dtp`"}
 
 
 @pytest.mark.slow

@@ -188,8 +188,11 @@ def test_places_that_cannot_be_written_are_found_before_any_work(files, tmp_path
         str(tmp_path / "file"),
     )
     one_line(run_inside(("classifier", target, "--json", tmp_path), capsys), "directory")
-    for to in (("--out", "s3://bucket/x"), ("--json", "s3://bucket/r.json")):
-        one_line(run_inside(("classifier", target, *to), capsys), " is a URL")
+    for to in (("--out", "nosuch://bucket/x"), ("--json", "nosuch://bucket/r.json")):
+        one_line(
+            run_inside(("classifier", target, *to), capsys),
+            "cannot be used (Protocol not known: nosuch)",
+        )
     assert (tmp_path / "file").read_text() == "mine"
 
 
