@@ -11,7 +11,8 @@ which is why cosmic-ray's own executor is not used: starting an interpreter cost
 tests. Of the fast tests of core, evaluate, the laws and the domains a mutant meets those that
 reach its line, as coverage saw them once; the module's own come first, and the first failure ends
 it. Lines that are read at import meet the tests that import the module, and then those of core,
-evaluate and the laws. What survives is printed with its place and its difference.
+evaluate and the laws. What is left is printed with its place and its difference, and so is a mutant whose tests ran out of
+time ("slow"): most are endless loops, which a busy machine cannot tell from long tests.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,7 +230,13 @@ def _head(found: ast.stmt) -> int:
 
 
 def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
-    """Return whether the tests pass, in a fork, within the time."""
+    """Return whether the tests pass, in a fork.
+
+    Raises
+    ------
+    TimeoutError
+        If the time is up.
+    """
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -250,7 +257,7 @@ def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
         time.sleep(0.02)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    return False
+    raise TimeoutError
 
 
 def _passed(code: int) -> bool:
@@ -279,12 +286,15 @@ def warm() -> None:
         del sys.modules[name]
 
 
-def survives(mutant: Mutant, known: Reached, seconds: float) -> tuple[Mutant, bool]:
-    """Return a mutant and whether no test notices the change, in the copy that we stand in."""
+def judged(mutant: Mutant, known: Reached, seconds: float) -> tuple[Mutant, str]:
+    """Return a mutant and whether it is killed, left or slow, in the copy that we stand in."""
     mutant.path.write_text(mutated(mutant), encoding="utf-8")
     try:
         met = stages(mutant, known)
-        return mutant, all(not tests or passes(tests, seconds) for tests in met)
+        left = all(not tests or passes(tests, seconds) for tests in met)
+        return mutant, "left" if left else "killed"
+    except TimeoutError:
+        return mutant, "slow"
     finally:
         shutil.copy2(ROOT / mutant.path, mutant.path)
 
@@ -305,7 +315,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=180.0, help="for each list of tests")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
-    drawn, survivors = sample(options.n, options.seed, options.only), list[Mutant]()
+    drawn, ends = sample(options.n, options.seed, options.only), Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         copies = [Path(folder) / str(job) for job in range(options.jobs)]
         for copy in copies:
@@ -322,15 +332,15 @@ def main() -> int:
             see = functools.partial(reached, seconds=options.seconds)
             known = joined(pool.map(see, (*TESTS, *DOMAINS), chunksize=1))
             print(f"{sum(map(len, known.values()))} lines are reached", flush=True)
-            judge = functools.partial(survives, known=known, seconds=options.seconds)
-            for done, (mutant, left) in enumerate(pool.imap_unordered(judge, drawn), 1):
-                if left:
-                    survivors.append(mutant)
+            judge = functools.partial(judged, known=known, seconds=options.seconds)
+            for done, (mutant, end) in enumerate(pool.imap_unordered(judge, drawn), 1):
+                ends[end] += 1
+                if end != "killed":
                     place = f"{mutant.path.as_posix()}:{mutant.line}"
-                    print(f"\n{place} {mutant.operator}\n{difference(mutant)}", flush=True)
+                    print(f"\n{end}: {place} {mutant.operator}\n{difference(mutant)}", flush=True)
                 if done % 25 == 0:
-                    print(f"{done} of {len(drawn)}, {len(survivors)} left", flush=True)
-    print(f"\n{len(drawn) - len(survivors)} of {len(drawn)} killed, {len(survivors)} left")
+                    print(f"{done} of {len(drawn)}: {dict(ends)}", flush=True)
+    print(f"\nof {len(drawn)}: {dict(ends)}")
     return 0
 
 
