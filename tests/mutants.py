@@ -11,8 +11,8 @@ which is why cosmic-ray's own executor is not used: starting an interpreter cost
 tests. Of the fast tests of core, evaluate, the laws and the domains a mutant meets those that
 reach its line, as coverage saw them once; the module's own come first, and the first failure ends
 it. Lines that are read at import meet the tests that import the module, and then those of core,
-evaluate and the laws. What is left is printed with its place and its difference, and so is a mutant whose tests ran out of
-time ("slow"): most are endless loops, which a busy machine cannot tell from long tests.
+evaluate and the laws. What is left is printed with its place and its difference, and so is a
+mutant whose tests ran out of time ("slow"): an endless loop, or long tests on a busy machine.
 """
 
 from __future__ import annotations

@@ -243,3 +243,7 @@ def test_a_prefix_is_put_before_the_text(gpt, folders):
     assert nothing.log_probability == pytest.approx(alone.log_probability, abs=1e-5)
     with pytest.raises(InputError, match=r"at most 64 tokens together, got \d+: give a shorter"):
         conditional_log_probabilities(gpt, texts, made_texts(30, 6, 3))
+    long = [*texts, " ".join(made_texts(30, 6, 3))]
+    assert len(token_log_probabilities(gpt, long).log_probability) > 64
+    with pytest.raises(InputError, match=r"at most 64 tokens, got \d+: leave out longer texts"):
+        conditional_log_probabilities(gpt, long, prefix[:1])

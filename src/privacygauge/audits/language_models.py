@@ -2,13 +2,66 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.audits.asking import Request, Role, option
 
 if TYPE_CHECKING:
     from privacygauge.language.precision import Precision
+
+
+def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
+    """Return the field of the member texts; required unless there is a default."""
+    return option(
+        "--members",
+        "FILE",
+        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
+        ".txt with one text per line.",
+        default=default,
+        panel=panel,
+        role=Role.FILE,
+    )
+
+
+def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
+    """Return the field of the non-member texts; required unless there is a default."""
+    return option(
+        "--nonmembers",
+        "FILE",
+        "Texts of the same kind that the target was not trained on.",
+        default=default,
+        panel=panel,
+        role=Role.FILE,
+    )
+
+
+def text_option(panel: str = "") -> Any:
+    """Return the field of the column of texts."""
+    return option("--text", "COLUMN", "Column of the texts.", default="text", panel=panel)
+
+
+def ids_option(panel: str = "") -> Any:
+    """Return the field of the column of the texts' ids."""
+    return option(
+        "--id",
+        "COLUMN",
+        "Column of the texts' ids. Default: sample or id, or the rows.",
+        default=None,
+        panel=panel,
+    )
+
+
+def group_option(panel: str = "") -> Any:
+    """Return the field of the column of the people whom the texts are about."""
+    return option(
+        "--group",
+        "COLUMN",
+        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
+        "or note_id.",
+        default=None,
+        panel=panel,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

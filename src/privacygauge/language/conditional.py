@@ -13,11 +13,11 @@ from privacygauge.core.checks import Floats, Ints
 from privacygauge.errors import InputError
 from privacygauge.language.batches import causal_scored
 from privacygauge.language.energies import Energies
-from privacygauge.language.likelihoods import first_unit
+from privacygauge.language.likelihoods import first_unit, read_texts
 from privacygauge.language.masks import MaskPlan
 from privacygauge.language.model import CausalModel, Model
 from privacygauge.language.store import answers_of, distinct, energies_from
-from privacygauge.language.tokens import Tokens, tokens_of
+from privacygauge.language.tokens import Tokens
 from privacygauge.language.windows import windowed
 from privacygauge.runs.execute import Progress
 
@@ -58,15 +58,10 @@ def conditional_log_probabilities(
     Raises
     ------
     InputError
-        If the prefix and the longest text are more than the model reads.
+        If the longest text, or prefix and longest text, are more than the model reads at once.
     """
     models: list[Model] = [model] if reference is None else [model, reference]
-    tokens, unit = tokens_of(
-        texts,
-        [one.tokenizer for one in models],
-        [one.limit for one in models],
-        (plan or MaskPlan()).unit,
-    )
+    tokens, unit = read_texts(models, texts, (plan or MaskPlan()).unit)
     rows, which = distinct(tokens[0])
     alone = tokens[0].rows(rows)
     after = _after(model, alone, prefix)
@@ -130,7 +125,13 @@ def _after(model: CausalModel, tokens: Tokens, prefix: Sequence[str]) -> Tokens:
     """Return the texts with a prefix between the frame's beginning and the text."""
     parts = [_content(model, text) for text in prefix]
     put: Ints = np.concatenate(parts) if parts else np.empty(0, np.int64)
-    most = int(tokens.lengths.max()) + len(put)
+    longest = int(tokens.lengths.max())
+    if longest > model.limit:
+        raise InputError(
+            f"texts must have at most {model.limit:,} tokens, got {longest:,}: "
+            "leave out longer texts"
+        )
+    most = longest + len(put)
     if most > model.limit:
         raise InputError(
             f"prefix and text must have at most {model.limit:,} tokens together, got {most:,}: "

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, option, with_low
-from privacygauge.audits.language_models import ModelsRequest
+from privacygauge.audits.asking import Command, Group, option, with_low
+from privacygauge.audits.language_models import (
+    ModelsRequest,
+    group_option,
+    ids_option,
+    members_option,
+    nonmembers_option,
+    text_option,
+)
 
 if TYPE_CHECKING:
     from privacygauge.audits.extraction.play import ExtractionAudit
@@ -26,19 +33,8 @@ Example: privacygauge language extract --target model --reference other --member
 class ExtractionRequest(ModelsRequest):
     """What was asked."""
 
-    members: str = option(
-        "--members",
-        "FILE",
-        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
-        ".txt with one text per line.",
-        role=Role.FILE,
-    )
-    nonmembers: str = option(
-        "--nonmembers",
-        "FILE",
-        "Texts of the same kind that the target was not trained on.",
-        role=Role.FILE,
-    )
+    members: str = members_option()
+    nonmembers: str = nonmembers_option()
     prefix: int = option(
         "--prefix", "TOKENS", "Tokens that are given; of a short text at most half.", default=50
     )
@@ -67,20 +63,9 @@ class ExtractionRequest(ModelsRequest):
     show_texts: bool = option(
         "--show-texts", "", "Show what was extracted on the page. Default: ids only.", default=False
     )
-    text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
-    ids: str | None = option(
-        "--id",
-        "COLUMN",
-        "Column of the texts' ids. Default: sample or id, or the rows.",
-        default=None,
-    )
-    group: str | None = option(
-        "--group",
-        "COLUMN",
-        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
-        "or note_id.",
-        default=None,
-    )
+    text: str = text_option()
+    ids: str | None = ids_option()
+    group: str | None = group_option()
 
 
 def play(asked: ExtractionRequest, work: Work) -> ExtractionAudit:

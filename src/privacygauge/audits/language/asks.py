@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.audits.language_models import (
+    group_option,
+    ids_option,
+    members_option,
+    nonmembers_option,
+    text_option,
+)
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -138,23 +145,8 @@ class LanguageRequest(Request):
         panel=_MODELS,
         role=Role.FILE,
     )
-    members: str | None = option(
-        "--members",
-        "FILE",
-        "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
-        ".txt with one text per line.",
-        default=None,
-        panel=_MODELS,
-        role=Role.FILE,
-    )
-    nonmembers: str | None = option(
-        "--nonmembers",
-        "FILE",
-        "Texts of the same kind that the target was not trained on.",
-        default=None,
-        panel=_MODELS,
-        role=Role.FILE,
-    )
+    members: str | None = members_option(_MODELS, default=None)
+    nonmembers: str | None = nonmembers_option(_MODELS, default=None)
     population: str | None = option(
         "--population",
         "FILE",
@@ -171,22 +163,9 @@ class LanguageRequest(Request):
         default=None,
         role=Role.FILE,
     )
-    text: str = option("--text", "COLUMN", "Column of the texts.", default="text", panel=_MODELS)
-    ids: str | None = option(
-        "--id",
-        "COLUMN",
-        "Column of the texts' ids. Default: sample or id, or the rows.",
-        default=None,
-        panel=_MODELS,
-    )
-    group: str | None = option(
-        "--group",
-        "COLUMN",
-        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
-        "or note_id.",
-        default=None,
-        panel=_MODELS,
-    )
+    text: str = text_option(_MODELS)
+    ids: str | None = ids_option(_MODELS)
+    group: str | None = group_option(_MODELS)
     answers: str | None = option(
         "--answers",
         "DIR",

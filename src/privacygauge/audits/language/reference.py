@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from privacygauge.audits.asking import Request, argument, option
+from privacygauge.audits.language_models import text_option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
@@ -35,7 +36,7 @@ class ReferenceRequest(Request):
     out: str = option(
         "--out", "DIR", "Folder for the model: new, or of the same training that was interrupted."
     )
-    text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
+    text: str = text_option()
     layers: int = option("--layers", "N", "Number of layers of the model.", default=2)
     hidden: int = option("--hidden", "N", "Width of the model.", default=128)
     vocabulary: int = option("--vocabulary", "N", "Largest number of tokens.", default=4096)

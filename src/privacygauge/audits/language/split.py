@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from privacygauge.audits.asking import Request, argument, option
+from privacygauge.audits.language_models import group_option, ids_option, text_option
 
 if TYPE_CHECKING:
     from privacygauge.audits.work import Work
@@ -45,20 +46,9 @@ class SplitRequest(Request):
         "people: members-0.jsonl, members-1.jsonl and so on are written for them. Default: none.",
         default=0,
     )
-    text: str = option("--text", "COLUMN", "Column of the texts.", default="text")
-    ids: str | None = option(
-        "--id",
-        "COLUMN",
-        "Column of the texts' ids. Default: sample or id, or the rows.",
-        default=None,
-    )
-    group: str | None = option(
-        "--group",
-        "COLUMN",
-        "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
-        "or note_id.",
-        default=None,
-    )
+    text: str = text_option()
+    ids: str | None = ids_option()
+    group: str | None = group_option()
 
 
 def play(asked: SplitRequest, work: Work) -> str:
