@@ -110,6 +110,19 @@ def dtp(_made: Path) -> Any:
     return pg.audit_dtp(pg.learners.LinearDiscriminant(), x[:, :10], y, command="dtp")
 
 
+def attribute(_made: Path) -> Any:
+    """Return whether a tree of the disease tells the sex of its patients."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    x = people().astype(float)
+    worse = (x.pop("target") > 140).astype(int)
+    member = np.random.default_rng(0).random(len(x)) < 0.5
+    tree = DecisionTreeClassifier(random_state=0).fit(x[member], worse[member])
+    return pg.audit_attribute(
+        tree, x, worse, sensitive="sex", member=member, name="sex", command="attribute"
+    )
+
+
 def claim(_made: Path) -> Any:
     """Return the audit of a claim that is false."""
     rng = np.random.default_rng(0)
@@ -210,6 +223,13 @@ REPORTS = (
         "How far each of 569 tumours moves a linear discriminant of breast cancer.",
         "privacygauge dtp",
         dtp,
+    ),
+    Report(
+        "attribute",
+        "Attribute inference",
+        "Does a decision tree of diabetes tell the sex of the patients it was trained on?",
+        "privacygauge attribute",
+        attribute,
     ),
     Report(
         "claim",
