@@ -21,6 +21,7 @@ import argparse
 import ast
 import difflib
 import functools
+import json
 import multiprocessing
 import os
 import re
@@ -236,6 +237,8 @@ def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
     ------
     TimeoutError
         If the time is up.
+    LookupError
+        If pytest finds no such tests, or cannot import what they share.
     """
     child = os.fork()
     if child == 0:
@@ -262,7 +265,7 @@ def passes(tests: Sequence[str], seconds: float, *plugins: object) -> bool:
 
 def _passed(code: int) -> bool:
     if code == pytest.ExitCode.USAGE_ERROR:
-        raise AssertionError("pytest cannot run these tests, whatever the mutant")
+        raise LookupError("pytest cannot run these tests")
     return code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
@@ -288,13 +291,17 @@ def warm() -> None:
 
 def judged(mutant: Mutant, known: Reached, seconds: float) -> tuple[Mutant, str]:
     """Return a mutant and whether it is killed, left or slow, in the copy that we stand in."""
+    met = [tests for tests in stages(mutant, known) if tests]
     mutant.path.write_text(mutated(mutant), encoding="utf-8")
     try:
-        met = stages(mutant, known)
-        left = all(not tests or passes(tests, seconds) for tests in met)
-        return mutant, "left" if left else "killed"
+        return mutant, "left" if all(passes(tests, seconds) for tests in met) else "killed"
     except TimeoutError:
         return mutant, "slow"
+    except LookupError:
+        shutil.copy2(ROOT / mutant.path, mutant.path)
+        for tests in met:
+            passes(["--collect-only", *tests], seconds)  # it was the mutant, or this raises too
+        return mutant, "killed"
     finally:
         shutil.copy2(ROOT / mutant.path, mutant.path)
 
@@ -313,6 +320,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample; default 0")
     parser.add_argument("--only", default="", metavar="PART", help="of paths, as evaluate/claim")
     parser.add_argument("--seconds", type=float, default=180.0, help="for each list of tests")
+    parser.add_argument(
+        "--reached", type=Path, metavar="FILE", help="keep there which tests reach which lines"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
     drawn, ends = sample(options.n, options.seed, options.only), Counter[str]()
@@ -329,8 +339,14 @@ def main() -> int:
         for copy in copies:
             free.put(copy)
         with fork.Pool(options.jobs, lambda: enter(free.get())) as pool:
-            see = functools.partial(reached, seconds=options.seconds)
-            known = joined(pool.map(see, (*TESTS, *DOMAINS), chunksize=1))
+            if options.reached and options.reached.exists():
+                kept = json.loads(options.reached.read_text())
+                known = {f: {int(n): x for n, x in lines.items()} for f, lines in kept.items()}
+            else:
+                see = functools.partial(reached, seconds=options.seconds)
+                known = joined(pool.map(see, (*TESTS, *DOMAINS), chunksize=1))
+            if options.reached:
+                options.reached.write_text(json.dumps(known))
             print(f"{sum(map(len, known.values()))} lines are reached", flush=True)
             judge = functools.partial(judged, known=known, seconds=options.seconds)
             for done, (mutant, end) in enumerate(pool.imap_unordered(judge, drawn), 1):
