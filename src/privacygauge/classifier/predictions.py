@@ -105,7 +105,10 @@ class Predictions:
         return replace(self, columns=MappingProxyType(columns), unit=number)
 
     def blocks(self) -> Iterator[tuple[slice, Floats]]:
-        """Yield row slices with their values, upcast once to float64; a block may be changed."""
+        """Yield row slices with their values as float64.
+
+        A block may be changed, and lasts until the next one.
+        """
         yield from blocks_of(self.values)
 
     def parts(self, n_parts: int) -> list[Predictions]:
@@ -227,12 +230,15 @@ def _number(unit: ArrayLike | None, ids: ArrayLike | None, n: int, name: str) ->
 
 
 def blocks_of(values: NDArray[Any]) -> Iterator[tuple[slice, Floats]]:
-    """Yield row slices of a matrix with copies of their values as float64."""
+    """Yield row slices of a matrix with their values as float64, copied to one place in turn."""
     n, k = values.shape
     step = max(1, BLOCK // max(k, 1))
+    space = np.empty((min(step, n), k))
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
-        yield rows, np.array(values[rows], dtype=np.float64)
+        block = space[: rows.stop - start]
+        block[...] = values[rows]
+        yield rows, block
 
 
 def _matrix(values: ArrayLike | None, name: str) -> NDArray[Any]:

@@ -58,10 +58,12 @@ def signals(predictions: Predictions, resolved: Resolution | None = None) -> dic
 
 def _signals(predictions: Predictions, resolved: Resolution) -> dict[str, Floats]:
     result = {name: np.empty(len(predictions)) for name in SIGNALS}
+    space: Floats = np.empty((2, 0, 0))
     for rows, block in predictions.blocks():
-        labels = predictions.labels[rows]
+        # New arrays for every block would be handed back to the system in between.
+        space = space if space.size else np.empty((2, *block.shape))
         of = _from_logits if predictions.logits else _from_probs
-        parts = of(block, labels, resolved)
+        parts = of(block, space[:, : len(block)], predictions.labels[rows], resolved)
         y = parts.label
         result["correctness"][rows] = parts.correct
         result["confidence"][rows] = parts.p[y]
@@ -96,13 +98,14 @@ class _Parts:
     correct: Bools  # (b,)
 
 
-def _from_probs(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
+def _from_probs(block: Floats, space: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
     p, top = block, (row, block.argmax(axis=1))
     # Rounding may leave the largest a hair above 1; the others are below.
     p[top] = largest = np.minimum(p[top], 1.0)
-    log_rest = np.subtract(1.0, p)
-    log_p = np.maximum(p, resolved.least)
+    log_p, log_rest = space
+    np.subtract(1.0, p, out=log_rest)
+    np.maximum(p, resolved.least, out=log_p)
     np.log(log_p, out=log_p)
     rest = log_rest[top]
     near = rest < resolved.near
@@ -115,11 +118,12 @@ def _from_probs(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     return _parts(p, log_p, log_rest, (row, labels), top, resolved)
 
 
-def _from_logits(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
+def _from_logits(block: Floats, space: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     row = np.arange(len(labels))
     top = (row, block.argmax(axis=1))
     log_p = np.subtract(block, block[top][:, None], out=block)
-    p = np.exp(log_p)
+    p, log_rest = space
+    np.exp(log_p, out=p)
     p[top] = 0.0
     others = p.sum(axis=1)
     p[top] = 1.0
@@ -128,7 +132,7 @@ def _from_logits(block: Floats, labels: Ints, resolved: Resolution) -> _Parts:
     log_p -= np.log1p(others)[:, None]
     np.maximum(log_p, np.log(resolved.least), out=log_p)
     # For the top class, 1 - p from the others' sum: 1 - p itself is rounded away where p is 1.
-    log_rest = np.subtract(1.0, p)
+    np.subtract(1.0, p, out=log_rest)
     log_rest[top] = others / total
     return _parts(p, log_p, log_rest, (row, labels), top, resolved)
 
