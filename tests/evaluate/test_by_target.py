@@ -40,6 +40,17 @@ def test_one_record_alone_is_judged_as_a_transcript_is():
     assert target.accuracy.value == judged.accuracy.value
 
 
+@pytest.mark.parametrize("n_attacks", [1, 4])
+@pytest.mark.parametrize("n", [1, 3])
+def test_an_inverted_attack_is_looked_for_in_the_mean_and_in_one_of_several_records(n, n_attacks):
+    found = [scores_of(np.random.default_rng(i), 200, 300, -1.0) for i in range(n)]
+    told = evaluate_targets("a", found, n_attacks=n_attacks).inverted
+    each = 1 - 0.05 / (n_attacks * min(n, 2))
+    worst = min((auc(x.transcript(), each) for x in found), key=lambda area: area.value)
+    assert told[0].auc == mean_auc(found, each)
+    assert [x.auc for x in told[1:]] == ([] if n == 1 else [worst])
+
+
 def test_thresholds_come_from_the_adversarys_own_releases():
     rng = np.random.default_rng(1)
     found = scores_of(rng, 100, 60, 2.0, blocks=2)

@@ -91,13 +91,11 @@ def test_the_areas_interval_is_delongs_on_the_logit_scale(
     assert (estimate.low, estimate.high) == pytest.approx((low, high))
 
 
-@given(transcripts(repeated=True))
-def test_rows_of_one_target_are_summed_before_the_variance_is_taken(transcript: Transcript) -> None:
-    pairs, units = kernel(transcript), np.unique(transcript.target)
+def clustered(transcript: Transcript) -> tuple[float, float, float]:
+    """Return the interval of the area by units, in loops, and its degrees of freedom."""
+    pairs, units = kernel(transcript), np.unique(transcript.unit)
     value, n = pairs.mean(), len(units)
-    if not transcript.repeated or n < 2 or value in (0, 1):
-        return
-    inside, outside = (transcript.target[s] for s in (transcript.secret, ~transcript.secret))
+    inside, outside = (transcript.unit[s] for s in (transcript.secret, ~transcript.secret))
 
     def pull(part: np.ndarray) -> float:
         # What a unit adds, given how much of its side it holds.
@@ -111,13 +109,33 @@ def test_rows_of_one_target_are_summed_before_the_variance_is_taken(transcript: 
         ]
     )
     variance = float((sums**2).sum())
-    estimate = auc(transcript)
+    if variance < 1e-12:
+        return np.nan, np.nan, np.nan
+    df = min(max(3 * variance**2 / float((sums**4).sum()), 1.0), n - 1.0)
+    half = stats.t.ppf(0.975, df) * np.sqrt(variance) / (value * (1 - value))
+    return expit(logit(value) - half), expit(logit(value) + half), df
+
+
+@given(transcripts(repeated=True))
+def test_rows_of_one_target_are_summed_before_the_variance_is_taken(transcript: Transcript) -> None:
+    estimate, n = auc(transcript), len(np.unique(transcript.unit))
+    if not transcript.repeated or n < 2 or estimate.value in (0, 1):
+        return
+    low, high, df = clustered(transcript)
     assert estimate.n == n
-    if variance > 1e-12:
-        df = min(max(3 * variance**2 / float((sums**4).sum()), 1.0), n - 1.0)
-        half = stats.t.ppf(0.975, df) * np.sqrt(variance) / (value * (1 - value))
-        low, high = expit(logit(value) - half), expit(logit(value) + half)
+    if df > 0:
         assert (estimate.low, estimate.high) == pytest.approx((low, high))
+
+
+def test_a_few_large_units_leave_few_degrees_of_freedom() -> None:
+    rng = np.random.default_rng(0)
+    unit = np.repeat(np.arange(40), [30, 20, 10] + 37 * [1])
+    secret = unit % 2 == 0
+    score = rng.normal(size=40)[unit] + secret
+    found = auc(Transcript(score, secret, unit=unit))
+    low, high, df = clustered(Transcript(score, secret, unit=unit))
+    assert 1 < df < 20 < len(np.unique(unit)) - 1
+    assert (found.low, found.high) == pytest.approx((low, high))
 
 
 @pytest.mark.parametrize("intra", [0.0, 0.5])

@@ -68,6 +68,12 @@ def test_scores_that_say_nothing_rule_out_nothing() -> None:
     assert SampledSteps(0.2, 20).epsilon(noise, 1e-5) == 0.0
 
 
+def test_a_delta_that_exceeds_the_whole_leak_leaves_no_epsilon() -> None:
+    steps = SampledSteps(0.2, 20)
+    assert steps.epsilon(1.5, 1e-5) > 1
+    assert steps.epsilon(1.5, 0.9) == 0.0
+
+
 @pytest.mark.parametrize(
     ("rate", "steps", "told"),
     [(0.0, 1, "sampling_rate must be in"), (1.1, 1, "sampling_rate"), (0.5, 0, "steps must be")],
