@@ -11,7 +11,15 @@ from scipy.special import ndtr, ndtri
 from privacygauge.core.transcript import Decisions, Transcript
 from privacygauge.errors import InputError
 from privacygauge.evaluate.chosen_cut import epsilon_cut
-from privacygauge.evaluate.claim import Guessed, default_guesses, divided, stepped
+from privacygauge.evaluate.claim import (
+    CHOOSE_FROM,
+    CHOOSING,
+    Guessed,
+    PrivacyClaim,
+    default_guesses,
+    divided,
+    stepped,
+)
 from privacygauge.evaluate.claim_bounds import (
     best_mu_cut,
     held_out,
@@ -22,6 +30,7 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
     steps,
 )
+from privacygauge.evaluate.claim_designs import OneRun, bounds_by
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 from privacygauge.evaluate.rates import clopper_pearson
@@ -43,6 +52,21 @@ def left_out_shows(n: int) -> Transcript:
     score = rng.normal(size=n)
     score[(rng.random(n) < 0.3) & ~secret] = -9.0
     return Transcript(score, secret)
+
+
+@pytest.mark.parametrize(
+    ("n", "design", "n_choosing"),
+    [
+        (CHOOSE_FROM - 1, OneRun(), 0),
+        (CHOOSE_FROM, OneRun(), CHOOSE_FROM * CHOOSING),
+        (CHOOSE_FROM, OneRun(n_guesses=(9,)), 0),
+        (CHOOSE_FROM, OneRun(choosing=0.0), 0),
+        (100, OneRun(choosing=0.5), 50),
+    ],
+)
+def test_canaries_choose_the_number_of_guesses_where_there_are_enough(n, design, n_choosing):
+    found = bounds_by(design, normal(n, 1.0), PrivacyClaim(1.0, 0.0), 0, 0.95).guessed
+    assert (found.n_choosing, found.n_canaries) == (n_choosing, n - n_choosing)
 
 
 def test_without_a_delta_one_run_has_no_gaussian_bound():
