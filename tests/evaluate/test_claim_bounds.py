@@ -30,10 +30,11 @@ from privacygauge.evaluate.claim_bounds import (
     sequential_bounds,
     steps,
 )
-from privacygauge.evaluate.claim_designs import OneRun, bounds_by
+from privacygauge.evaluate.claim_designs import ManyRuns, OneRun, Sequential, bounds_by, inverted_by
 from privacygauge.evaluate.gaussian_privacy import gaussian_epsilon
 from privacygauge.evaluate.one_run import largest_one_run_epsilon, one_run_epsilon
 from privacygauge.evaluate.rates import clopper_pearson
+from privacygauge.evaluate.roc import auc
 from privacygauge.evaluate.sequential import bounds_at_all_times, guesses_in_order
 from privacygauge.evaluate.trade_off import one_run_mu
 from privacygauge.evaluate.two_rates import Counts, exact_epsilon, exact_mu
@@ -67,6 +68,19 @@ def left_out_shows(n: int) -> Transcript:
 def test_canaries_choose_the_number_of_guesses_where_there_are_enough(n, design, n_choosing):
     found = bounds_by(design, normal(n, 1.0), PrivacyClaim(1.0, 0.0), 0, 0.95).guessed
     assert (found.n_choosing, found.n_canaries) == (n_choosing, n - n_choosing)
+
+
+@pytest.mark.parametrize("design", [OneRun(n_guesses=(60,)), OneRun(), ManyRuns(), Sequential()])
+def test_reversed_scores_that_refute_the_claim_are_inverted_though_their_area_says_nothing(design):
+    rng = np.random.default_rng(0)
+    secret, score = rng.random(4000) < 0.5, rng.random(4000)
+    claim = PrivacyClaim(0.0, 0.0)
+    assert not inverted_by(design, Transcript(score, secret), claim, 0, 0.95)
+    score[np.flatnonzero(secret)[:50]] -= 1.0
+    told = Transcript(score, secret)
+    assert auc(told, 0.975).high > 0.5
+    assert not any(bound.refutes(claim) for bound in bounds_by(design, told, claim, 0, 0.95).bounds)
+    assert [x.attack for x in inverted_by(design, told, claim, 0, 0.95)] == ["score"]
 
 
 def test_without_a_delta_one_run_has_no_gaussian_bound():
