@@ -49,3 +49,16 @@ def test_a_container_takes_some_away(machine: Path, most: str, used: int, free: 
 def test_a_machine_that_does_not_say_has_four_gibibytes(machine: Path) -> None:
     (machine / "proc/meminfo").unlink()
     assert memory.free_memory() == 4 * 2**30
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "words"),
+    [
+        (1023, "1023 bytes"),
+        (3 * 2**20, "3 MiB"),
+        (1536 * 2**20, "1.5 GiB"),
+        (2**60, "more than a million GiB"),
+    ],
+)
+def test_bytes_are_told_in_words(n_bytes: int, words: str) -> None:
+    assert memory.in_words(n_bytes) == words

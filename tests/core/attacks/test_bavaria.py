@@ -208,6 +208,22 @@ def test_the_priors_are_those_that_the_records_were_drawn_from() -> None:
     assert np.mean(off**2 / spread) == pytest.approx(1.0, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    ("shift", "scale", "expected"), [(0, 1, 1), (0, 0.7, 0), (0, 1.4, 0), (0.3, 1, 0), (-0.3, 1, 0)]
+)
+def test_groups_are_alike_unless_means_or_variances_differ(shift, scale, expected) -> None:
+    found = []
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        member = coin_flips(16, 200, rng)
+        signals = np.where(member, shift + scale * rng.normal(size=(16, 200)), 0.0)
+        signals = 0.05 * np.where(member, signals, rng.normal(size=(16, 200)))
+        inside, outside = groups(Worlds(np.zeros(200), signals, member))
+        found.append(bool(alike(inside, outside)[0]))
+    # Two looks at three standard errors: noise is beyond them in half a percent of the games.
+    assert np.mean(found) == pytest.approx(expected, abs=0.1)
+
+
 def test_it_is_skipped_with_too_little_to_learn_from() -> None:
     name = "bavaria"
     one = Worlds(np.zeros(2), np.zeros((1, 2)), np.array([[True, False]]))
