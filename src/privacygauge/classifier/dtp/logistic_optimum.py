@@ -79,13 +79,16 @@ class Problem:
     def residuals(self, scores: Floats, label: Ints) -> Floats:
         """Return ``(p - e_y) @ basis`` for scores (m, r, c - 1) of records of the classes (m,).
 
-        Of a record that is nearly sure of its class, no digit of what is missing is lost.
+        Of a record that is nearly sure of its class, no digit of what is missing is lost. The
+        scores' memory may be used.
         """
         if len(self.basis) == 2:
             sign = np.where(label == 1, -1.0, 1.0)[:, None, None]
+            found = np.multiply(scores, -sign, out=scores)
             with np.errstate(over="ignore"):
-                other = np.exp(-sign * scores)
-            return np.asarray(np.divide(sign, np.add(other, 1.0, out=other), out=other))
+                np.exp(found, out=found)
+            found += 1.0
+            return np.asarray(np.divide(sign, found, out=found))
         p, own = softmax(scores @ self.basis.T, axis=-1), label[:, None, None]
         np.put_along_axis(p, own, 0.0, axis=-1)
         np.put_along_axis(p, own, -p.sum(axis=-1, keepdims=True), axis=-1)
