@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from privacygauge.audits.asking import Command, Group, Role
 from privacygauge.audits.work import Work
-from privacygauge.cli import progress
+from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
@@ -131,8 +131,8 @@ def test_a_run_keeps_the_date_on_which_it_was_begun(tmp_path, monkeypatch):
 
 def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, capsys):
     now = iter([0.0, 30.0, 61.0, 62.0, 130.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
-    with progress.bar("Training models", quiet=False) as told:
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(now))
+    with output.bar("Training models", quiet=False) as told:
         for done in (10, 20, 30, 40):
             told(done, 100)
     lines = capsys.readouterr().err.splitlines()
@@ -143,8 +143,8 @@ def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, ca
 
 
 def test_quiet_is_silent(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    with progress.bar("Training models", quiet=True) as told:
+    monkeypatch.setattr(output, "SECONDS", 0.0)
+    with output.bar("Training models", quiet=True) as told:
         told(1, 2)
     assert capsys.readouterr().err == ""
 

@@ -8,15 +8,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
-from privacygauge.report.grades import (
-    GRADES,
-    LARGE,
-    NONE,
-    SMALL,
-    UNTOLD,
-    accuracy_gauge,
-    scale_of,
-)
+from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.values import Grade, Verdict
 
 MATTERS = (

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
-from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
+from privacygauge.audits.defences.judging import (
+    Asked,
+    Found,
+    can_be_undone,
+    compared,
+    evaluations,
+    judged,
+    warnings_of,
+)
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different

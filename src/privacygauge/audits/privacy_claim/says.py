@@ -9,11 +9,10 @@ from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
-from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import note, table, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import picked
+from privacygauge.report.document import names_of, picked
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -304,7 +303,7 @@ def records_frame(f: ClaimAudit) -> pd.DataFrame:
 
     canaries = f.canaries
     return pd.DataFrame(
-        {"id": tables.names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
+        {"id": names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
     )
 
 

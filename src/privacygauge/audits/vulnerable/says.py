@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from privacygauge.audits.vulnerable.found import VulnerableRecords
+from privacygauge.audits.vulnerable.play import VulnerableRecords
 from privacygauge.report.blocks import columns, note
 from privacygauge.report.numbers import Shown, count, fixed
 from privacygauge.report.values import (

@@ -13,8 +13,8 @@ from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.attacks.played import Records
 from privacygauge.report.curves import roc_curves
+from privacygauge.report.document import names_of
 from privacygauge.report.numbers import fixed, plain, shortened
-from privacygauge.report.tables import names_of
 from privacygauge.report.values import Column, Table, Worst
 
 if TYPE_CHECKING:
