@@ -37,6 +37,7 @@ from privacygauge.report.values import (
     About,
     Block,
     Cell,
+    Content,
     Json,
     Measure,
     Pairs,
@@ -164,7 +165,7 @@ def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
 
 
 def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
-    rows = [
+    rows: list[dict[str, Content]] = [
         {head: name, **{g.guard: points_estimate(f.of(name, g.guard).bias) for g in f.guards}}
         for name in f.attacks
     ]

@@ -83,11 +83,11 @@ def _gated(f: LanguageAudit) -> Iterator[Measure]:
     by_patient, area_by_patient = _patients(f)
     by_sample = replace(accuracy, looks=len(f.units))
     by_patient = replace(by_patient, looks=len(f.units))
-    first, later = by_sample, (area_by_patient, by_patient)
     if not f.controls.void and leading(f)[0] is not f.samples:
-        first, later = by_patient, (area_by_patient,)
-        others.insert(0, by_sample)
-    yield from (first, *others, *later, _one_run(f))
+        yield from (by_patient, by_sample, *others, area_by_patient)
+    else:
+        yield from (by_sample, *others, area_by_patient, by_patient)
+    yield _one_run(f)
 
 
 def _one_run(f: LanguageAudit) -> Measure:

@@ -145,14 +145,16 @@ def _fired(f: LanguageAudit) -> Iterator[str]:
         "blind": "A classifier that sees the words and no model",
     }
     for name, found in f.controls.played:
-        if found.fires and isinstance(found, MatchedAttack):
+        if not found.fires:
+            continue
+        if isinstance(found, MatchedAttack):
             yield (
                 "Among samples that the reference model finds equally hard, the AUC of the "
                 f"{f.energies.signal} attack goes from {fixed(found.before, 3)} to "
                 f"{fixed(found.after.value, 3)}: that difference comes from the samples, not from "
                 "what the model memorised."
             )
-        elif found.fires:
+        else:
             apart = "tells members and non-members apart (AUC"
             yield f"{who[name]} {apart} {_area(found.auc)}; guessing gives 0.5)."
     if f.one_run is not None:
