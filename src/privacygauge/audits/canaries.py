@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
@@ -50,14 +50,10 @@ class MakeRequest(Request):
         "each.",
         role=Role.PLAIN,
     )
-    n: int = option("--n", "N", "Canaries that coins decide about.", default=200)
-    copies: int = option(
-        "--copies", "R", "How often each that is put in is to be trained on.", default=1
-    )
-    compared: int = option(
-        "--compared", "M", "Further canaries that are never trained on.", default=1000
-    )
-    out: str = option("--out", "DIR", "Folder for the canaries: new, or empty.")
+    n: int = asks("N", "Canaries that coins decide about.", default=200)
+    copies: int = asks("R", "How often each that is put in is to be trained on.", default=1)
+    compared: int = asks("M", "Further canaries that are never trained on.", default=1000)
+    out: str = asks("DIR", "Folder for the canaries: new, or empty.")
 
 
 def make(asked: MakeRequest, work: Work) -> str:
@@ -84,8 +80,7 @@ class MeasureRequest(ModelsRequest):
     """What was asked of canaries and a model."""
 
     canaries: str = argument("CANARIES", "Folder of language canaries make.")
-    epsilon: float = option(
-        "--epsilon",
+    epsilon: float = asks(
         "E",
         "The claimed epsilon of adding or removing one canary with all its copies; 0: that nothing "
         "at all is learnt of it.",
