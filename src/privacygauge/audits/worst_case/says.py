@@ -39,7 +39,13 @@ def report(f: WorstCaseComparison) -> Report:
     return Report(
         "worst-case",
         "Worst-case records of a classifier",
-        about=_about(f),
+        about=About(
+            f"A way to train a model: {plain(f.best.title)}",
+            "Somebody who holds a record guesses whether it was in the model's training data, of "
+            "records that the model can only know by heart",
+            "the model's answers and models of its own, trained in the same way",
+            "membership-inference",
+        ),
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
@@ -53,16 +59,6 @@ def report(f: WorstCaseComparison) -> Report:
         overview=(_overview(f),),
         sources="Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are "
         "Misleading (2024).",
-    )
-
-
-def _about(f: WorstCaseComparison) -> About:
-    return About(
-        f"A way to train a model: {plain(f.best.title)}",
-        "Somebody who holds a record guesses whether it was in the model's training data, of "
-        "records that the model can only know by heart",
-        "the model's answers and models of its own, trained in the same way",
-        "membership-inference",
     )
 
 
