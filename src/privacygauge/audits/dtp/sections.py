@@ -117,44 +117,32 @@ def _riskiest(f: DtpAudit) -> tuple[Block, ...]:
 def overview(f: DtpAudit) -> tuple[Table, ...]:
     """Return what a terminal prints below the numbers: the first records, and how they were had."""
     bins = f"width {f.width:g}" if f.width else "none"
-    settings = Table(
+    settings = table(
         "settings",
         "How it was measured",
-        columns(
-            Column("Model", prose=True), Column("Method", prose=True), Column("Bins", needed=False)
-        ),
-        ((f.model, f.method, bins),),
+        [{"Model": f.model, "Method": f.method, "Bins": bins}],
+        prose=("Model", "Method"),
+        spare=("Bins",),
     )
     first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
     return (first, settings)
 
 
 def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
-    further = (Column("Mean over training sets", needed=False),) if f.averages else ()
-    return Table(
-        name,
-        title,
-        columns(
-            head,
-            "PDTP",
-            Column("DTP, all queries", needed=False),
-            Column("Factor", needed=False),
-            *further,
-        ),
-        tuple(_person(f, i) for i in places.tolist()),
-        at_once=_AT_ONCE,
-    )
+    spare = ("DTP, all queries", "Factor", "Mean over training sets")
+    rows = [_person(f, i, head) for i in places.tolist()]
+    return table(name, title, rows, spare=spare, at_once=_AT_ONCE)
 
 
-def _person(f: DtpAudit, i: int) -> tuple[Content, ...]:
+def _person(f: DtpAudit, i: int, head: str) -> dict[str, Content]:
     pdtp = float(f.pdtp[i])
-    return (
-        _who(f, i),
-        Shown(nats(pdtp)),
-        between(float(f.dtp.low[i]), float(f.dtp.high[i])),
-        factor(pdtp),
-        *((decimal_estimate(f.averages[i]),) if f.averages else ()),
-    )
+    return {
+        head: _who(f, i),
+        "PDTP": Shown(nats(pdtp)),
+        "DTP, all queries": between(float(f.dtp.low[i]), float(f.dtp.high[i])),
+        "Factor": factor(pdtp),
+        **({"Mean over training sets": decimal_estimate(f.averages[i])} if f.averages else {}),
+    }
 
 
 def _who(f: DtpAudit, i: int) -> Cell:

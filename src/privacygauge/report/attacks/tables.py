@@ -8,8 +8,8 @@ from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
-from privacygauge.report.blocks import columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
+from privacygauge.report.blocks import pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -22,15 +22,12 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import (
     Block,
     Cell,
-    Column,
     Content,
     Folded,
     Pairs,
-    Row,
     Section,
     Table,
     Text,
-    Tone,
     Whisker,
 )
 
@@ -117,34 +114,29 @@ def main(
 def overview(a: Attacks) -> Table:
     """Return one row an attack for a terminal and a summary."""
     shown = [r.fpr for r in a.best.tpr_at_fpr if r.fpr in FEW]
-    return Table(
+    heads = {fpr: f"TPR at\n{rate(fpr)} FPR" for fpr in shown}
+    found = {e.title: [r for r in e.tpr_at_fpr if r.fpr in shown] for e in a.evaluations}
+    few = any(not r.resolved for rates in found.values() for r in rates)
+    return table(
         "overview",
         "How well each attack did",
-        (
-            Column("\nAttack"),
-            Column(f"Accuracy\n({rate(a.level)})"),
-            Column("\nAUC"),
-            *(Column(f"TPR at\n{rate(fpr)} FPR", needed=fpr >= 0.01) for fpr in shown),
-        ),
-        tuple(
-            Row(
-                (
-                    e.title,
-                    percent_estimate(e.accuracy, 1),
-                    decimal_estimate(e.auc).value,
-                    *(
-                        Cell(tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved)
-                        for r in e.tpr_at_fpr
-                        if r.fpr in shown
-                    ),
-                ),
-                Tone.BEST if e.title == a.best.title else Tone.PLAIN,
-            )
+        [
+            {
+                "\nAttack": e.title,
+                f"Accuracy\n({rate(a.level)})": percent_estimate(e.accuracy, 1),
+                "\nAUC": decimal_estimate(e.auc).value,
+                **{
+                    heads[r.fpr]: Cell(
+                        tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved
+                    )
+                    for r in found[e.title]
+                },
+            }
             for e in a.evaluations
-        ),
-        _FEW
-        if any(not r.resolved for e in a.evaluations for r in e.tpr_at_fpr if r.fpr in shown)
-        else "",
+        ],
+        _FEW if few else "",
+        spare=[heads[fpr] for fpr in shown if fpr < 0.01],
+        best=[e.title == a.best.title for e in a.evaluations],
     )
 
 
@@ -228,22 +220,20 @@ def scores(a: Attacks) -> Table:
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
     """Return the true-positive rates, one by one."""
-    heads = ("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
-    return Table(
+    return table(
         "rates",
         "True-positive rates, one by one",
-        columns(*heads),
-        tuple(
-            (
-                attack(e),
-                rate(r.fpr),
-                tpr(r),
-                tpr_estimate(r.at_threshold, r.fpr).interval,
-                tpr_estimate(r.realised_fpr, r.fpr),
-            )
+        [
+            {
+                "Attack": attack(e),
+                "FPR asked for": rate(r.fpr),
+                "TPR": tpr(r),
+                "Threshold as given": tpr_estimate(r.at_threshold, r.fpr).interval,
+                "Realised FPR": tpr_estimate(r.realised_fpr, r.fpr),
+            }
             for e in evaluations
             for r in e.tpr_at_fpr
-        ),
+        ],
         "The first interval allows for not knowing the threshold of exactly that false-positive "
         "rate; the second takes the threshold as given.",
     )
@@ -276,13 +266,12 @@ def methods_of(
     title: str = "Methods",
 ) -> Table:
     """Return how the intervals of every kind of number were made; estimates by what they are of."""
-    return Table(
-        name,
-        title,
-        (Column("Number"), Column("Method and level", prose=True), Column("n")),
-        tuple((number, *method(found)) for number, found in columns.items()),
-        note,
-    )
+    heads = ("Method and level", "n")
+    rows: list[dict[str, Content]] = [
+        {"Number": number, **dict(zip(heads, method(found), strict=True))}
+        for number, found in columns.items()
+    ]
+    return table(name, title, rows, note, prose=heads[:1])
 
 
 def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
