@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, replace
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from privacygauge.audits.asking import Command, Group, Role
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
 from privacygauge.audits.work import Work
 from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS
@@ -67,6 +67,21 @@ def test_every_option_says_what_it_is(command):
     assert "Example: privacygauge " + command.name in command.help
     named = {metric.removesuffix(".low") for metric in command.metrics}
     assert all(name.partition("@")[0] in command.limits for name in named)
+
+
+def test_an_option_may_be_called_as_its_field():
+    @dataclass(frozen=True, kw_only=True)
+    class Own(Request):
+        half_width: float = asks("H", "Half of the width.", default=0.1)
+        data: str = argument("DATA", "Records.")
+        table: str = asks("FILE", "The table.")
+        written: str = asks("FILE", "What is written.", role=Role.PLAIN)
+
+    asked = {field.name: how for field, how in Own.asked()}
+    own = ("half_width", "data", "table", "written")
+    assert [asked[name].flag for name in own] == ["--half-width", "", "--table", "--written"]
+    files = [name for name, how in asked.items() if how.role is Role.FILE]
+    assert files == ["data", "table"]
 
 
 def test_the_same_option_means_the_same_everywhere():

@@ -185,7 +185,7 @@ def _on_models(
         yield Section("targets", title, tuple(_targets(targets)), "Several targets")
     if more_models:
         title = "What more shadow models would buy"
-        yield Section("more-models", title, _more(more_models), "More shadow models")
+        yield Section("more-models", title, tuple(_more(more_models)), "More shadow models")
 
 
 def _models_data(
@@ -241,26 +241,24 @@ def _targets(found: SeveralTargets) -> Iterator[Block]:
         )
 
 
-def _more(found: Sequence[Foretold]) -> tuple[Block, ...]:
+def _more(found: Sequence[Foretold]) -> Iterator[Block]:
     k, n = found[0].auc.n, count(found[0].n_models)
-    return (
-        text(
-            "More shadow models make attacks stronger; they make no interval narrower. The table "
-            f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
-            f"target and the same records, foretold from random halves of the {count(k)}."
-        ),
-        table(
-            "more-models",
-            f"AUC with {n} shadow models",
-            [
-                {
-                    "Attack": x.title,
-                    f"With {count(k // 2)}": fixed(x.half, 3),
-                    f"With {count(k)}": fixed(x.now, 3),
-                    f"With {n}, foretold": decimal_estimate(x.auc),
-                }
-                for x in found
-            ],
-            prose=("Attack",),
-        ),
+    yield text(
+        "More shadow models make attacks stronger; they make no interval narrower. The table "
+        f"has the AUC with the {count(k)} shadow models, and what {n} would give on the same "
+        f"target and the same records, foretold from random halves of the {count(k)}."
+    )
+    yield table(
+        "more-models",
+        f"AUC with {n} shadow models",
+        [
+            {
+                "Attack": x.title,
+                f"With {count(k // 2)}": fixed(x.half, 3),
+                f"With {count(k)}": fixed(x.now, 3),
+                f"With {n}, foretold": decimal_estimate(x.auc),
+            }
+            for x in found
+        ],
+        prose=("Attack",),
     )

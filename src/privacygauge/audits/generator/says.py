@@ -64,7 +64,7 @@ def report(f: SyntheticAudit) -> Report:
         measures=tuple(_measures(f)),
         sections=(
             Section("game", "What was played", (text(_GAME), _game(f)), "The game"),
-            Section("attacks", "Attacks", sections.attacks(f)),
+            Section("attacks", "Attacks", tuple(sections.attacks(f))),
             Section("records", "The riskiest records", risky, "Riskiest records"),
             Section("groups", "How the records were chosen", tuple(sections.groups(f)), "Groups"),
             Section("use", "Privacy beside use", tuple(sections.use(f)), "Use"),

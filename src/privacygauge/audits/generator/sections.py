@@ -37,8 +37,8 @@ _PRINTED = 5
 _LINE = "0.4 to 1"
 
 
-def attacks(f: SyntheticAudit) -> tuple[Block, ...]:
-    """Return what each attack did."""
+def attacks(f: SyntheticAudit) -> Iterator[Block]:
+    """Yield what each attack did."""
     marked = (
         "The marked attack is the one that did best on the adversary's own tables: it was not "
         "chosen by these numbers."
@@ -57,23 +57,21 @@ def attacks(f: SyntheticAudit) -> tuple[Block, ...]:
         ],
         "One guess for each record and table in question.",
     )
-    return (
-        text(
-            "Each attack learns from synthetic tables of the adversary's own and gives a score to "
-            "every table in question: the higher, the more likely it was made with the record. The "
-            f"numbers are means over {several(len(f.targets), 'record')}. Where there is room, a "
-            "line shows the AUC between 0.4 and 1; the thin mark is guessing, 0.5."
-        ),
-        attacks_table(f),
-        note(
-            "Mean true-positive rates have no interval here; those of single records do. A "
-            "record counts as told if a rank test of its tables rules out luck, corrected for "
-            f"the number of records (Holm). {marked if len(f.attacks) > 1 else ''}",
-            *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
-        ),
-        Folded("Guesses, counted", (guesses,)),
-        Folded("How the intervals were made", (_methods(f),)),
+    yield text(
+        "Each attack learns from synthetic tables of the adversary's own and gives a score to "
+        "every table in question: the higher, the more likely it was made with the record. The "
+        f"numbers are means over {several(len(f.targets), 'record')}. Where there is room, a "
+        "line shows the AUC between 0.4 and 1; the thin mark is guessing, 0.5."
     )
+    yield attacks_table(f)
+    yield note(
+        "Mean true-positive rates have no interval here; those of single records do. A "
+        "record counts as told if a rank test of its tables rules out luck, corrected for "
+        f"the number of records (Holm). {marked if len(f.attacks) > 1 else ''}",
+        *(f"{plain(e.title)}: {'; '.join(e.notes)}" for e in f.attacks if e.notes),
+    )
+    yield Folded("Guesses, counted", (guesses,))
+    yield Folded("How the intervals were made", (_methods(f),))
 
 
 def _attack(e: AttackEvaluation) -> Cell:
@@ -275,11 +273,10 @@ def use(f: SyntheticAudit) -> Iterator[Block]:
         return
     beforehand = "" if found.holdout_marginals else " beforehand"
     yield text(
-        "What one synthetic table of this generator is good for, beside what real records come "
-        "to. A distance or a difference of 0 would be perfect, but two samples of real people "
-        "differ too: that is the last column. Predictions are made by forests that learn from "
-        "synthetic and from real records, and are tested on real records that neither "
-        f"saw{beforehand}."
+        "What one synthetic table of this generator is good for, beside what real records come to. "
+        "A distance or a difference of 0 would be perfect, but two samples of real people differ "
+        "too: that is the last column. Predictions are made by forests that learn from synthetic "
+        f"and from real records, and are tested on real records that neither saw{beforehand}."
     )
     yield pairs(
         {

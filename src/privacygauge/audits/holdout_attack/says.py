@@ -80,7 +80,7 @@ def report(f: HoldoutAudit) -> Report:
         sections=(
             Section("by-guard", gains, tuple(_by_guard(f)), "Attack by guard"),
             Section("each", "Each in full", (_each_table(f),)),
-            Section("guards", "The guards", _guards(f)),
+            Section("guards", "The guards", tuple(_guards(f))),
             Section("measured", "How it was measured", (_measured(f),)),
         ),
         terms=terms(f.level),
@@ -198,29 +198,27 @@ def _begun(r: Result) -> str:
     return f"starts from {'what it knows' if r.informed else 'a guess'}{apart}"
 
 
-def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "What no attack exceeds, however clever, with a probability of "
-            f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
-            "model. It counts what the answers can tell, so noise earns it nothing."
-        ),
-        table(
-            "guards",
-            "Guarantees",
-            [
-                {
-                    "Guard": g.guard,
-                    "Any attack at most, points": Shown(guaranteed(g.kl, f.classes)),
-                    "Typical error of an answer, points": points(g.error),
-                }
-                for g in f.guards
-            ],
-        ),
-        note(
-            "The error is what honest teams pay for a guard. No limit: so many answers can "
-            "tell, in theory, every label."
-        ),
+def _guards(f: HoldoutAudit) -> Iterator[Block]:
+    yield text(
+        "What no attack exceeds, however clever, with a probability of "
+        f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
+        "model. It counts what the answers can tell, so noise earns it nothing."
+    )
+    yield table(
+        "guards",
+        "Guarantees",
+        [
+            {
+                "Guard": g.guard,
+                "Any attack at most, points": Shown(guaranteed(g.kl, f.classes)),
+                "Typical error of an answer, points": points(g.error),
+            }
+            for g in f.guards
+        ],
+    )
+    yield note(
+        "The error is what honest teams pay for a guard. No limit: so many answers can "
+        "tell, in theory, every label."
     )
 
 

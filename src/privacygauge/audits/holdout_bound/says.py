@@ -80,7 +80,7 @@ def report(f: HoldoutBounds) -> Report:
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
-            Section("bias", f"What {submitted} buy", _bias(f), "What they buy"),
+            Section("bias", f"What {submitted} buy", tuple(_bias(f)), "What they buy"),
             Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
             Section("check", "Do the formulas hold?", (_check(f),)),
             Section("rates", "Rates", tuple(_rates(f))),
@@ -154,31 +154,29 @@ def _gain(f: HoldoutBounds, bias: Bias) -> str:
     return guaranteed(bias.value, f.classes) if bias.kind == GUARANTEE else points(bias.value)
 
 
-def _bias(f: HoldoutBounds) -> tuple[Block, ...]:
+def _bias(f: HoldoutBounds) -> Iterator[Block]:
     told = "; ".join(f"{b.title} {_gain(f, b)}" for b in f.biases if b.kind != RATE and b.applies)
-    return (
-        text(
-            "A bias is how much better a submission looks on this test set than it is. Attacks "
-            "are what is known to be possible without a model; a guarantee is what no such "
-            "attack can exceed. The truth lies between them. Honest selection counts from the "
-            "submissions' own accuracy, and the guarantees do not cover it."
-        ),
-        caution(f"Accuracy only. {SCORES}"),
-        _bias_table(f),
-        note(
-            f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
-            "which is all there is to gain, so it says nothing. The answers of this guard can "
-            f"have at most {fixed(f.nats, 0)} nats of information in all."
-        ),
-        Plot(
-            "curves",
-            "Bias against submissions",
-            "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
-            "what is allowed. Between an attack and the guarantee nothing is known; honest "
-            "selection counts from another accuracy, and the guarantee does not cover it.",
-            f"At {several(f.queries, 'submission')}, in points: {told}.",
-            lambda: plot_curves(f),
-        ),
+    yield text(
+        "A bias is how much better a submission looks on this test set than it is. Attacks "
+        "are what is known to be possible without a model; a guarantee is what no such "
+        "attack can exceed. The truth lies between them. Honest selection counts from the "
+        "submissions' own accuracy, and the guarantees do not cover it."
+    )
+    yield caution(f"Accuracy only. {SCORES}")
+    yield _bias_table(f)
+    yield note(
+        f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
+        "which is all there is to gain, so it says nothing. The answers of this guard can "
+        f"have at most {fixed(f.nats, 0)} nats of information in all."
+    )
+    yield Plot(
+        "curves",
+        "Bias against submissions",
+        "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
+        "what is allowed. Between an attack and the guarantee nothing is known; honest "
+        "selection counts from another accuracy, and the guarantee does not cover it.",
+        f"At {several(f.queries, 'submission')}, in points: {told}.",
+        lambda: plot_curves(f),
     )
 
 

@@ -95,7 +95,7 @@ def report(f: ClaimAudit) -> Report:
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
-            Section("bounds", "Bound by bound", _bounds(f), "Bounds"),
+            Section("bounds", "Bound by bound", tuple(_bounds(f)), "Bounds"),
             Section("guesses", "How well the canaries were guessed", tuple(_guesses(f)), "Guesses"),
             Section("played", "How it was played", (_played(f),)),
         ),
@@ -151,7 +151,7 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
         yield Measure(name, fact.label, fact.estimate, shown, gate=False)
 
 
-def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
+def _bounds(f: ClaimAudit) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
     rows: list[dict[str, Content]] = []
     for bound in f.bounds:
@@ -165,18 +165,16 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
             "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
         }
         rows.append(row)
-    return (
-        table(
-            "bounds",
-            "Lower bounds on epsilon at the claimed delta",
-            rows,
-            "All of them hold together.",
-            prose=("The claim", "Takes for granted", "Method"),
-        ),
-        note(
-            "Certifiable is the bound that a perfect attack would reach. A claim above it "
-            f"cannot be refuted with this number of {unit}."
-        ),
+    yield table(
+        "bounds",
+        "Lower bounds on epsilon at the claimed delta",
+        rows,
+        "All of them hold together.",
+        prose=("The claim", "Takes for granted", "Method"),
+    )
+    yield note(
+        "Certifiable is the bound that a perfect attack would reach. A claim above it "
+        f"cannot be refuted with this number of {unit}."
     )
 
 

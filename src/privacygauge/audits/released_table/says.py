@@ -75,13 +75,14 @@ def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
         curves = roc(f.evaluations, title="ROC curves of the membership attacks")
         yield Section("curves", "Curves", (curves, roc_log(f.evaluations)))
     yield Section("risks", "The three risks", tuple(sections.risks(f)))
-    yield Section("copies", "Copies", sections.copies(f))
-    yield Section("closest", "Distances to the closest record", sections.closest(f), "Distances")
+    yield Section("copies", "Copies", tuple(sections.copies(f)))
+    near = tuple(sections.closest(f))
+    yield Section("closest", "Distances to the closest record", near, "Distances")
     yield Section("use", "What the table is good for", tuple(sections.use(f)), "Use")
     if shown is not None:
-        risky = sections.records(shown)
+        risky = tuple(sections.records(shown))
         yield Section("records", "The riskiest records", risky, "Riskiest records")
-    yield Section("measured", "How it was measured", sections.measured(f))
+    yield Section("measured", "How it was measured", tuple(sections.measured(f)))
 
 
 def _riskiest(f: ReleasedAudit) -> Riskiest | None:

@@ -133,32 +133,29 @@ def overview(f: ReleasedAudit) -> Table:
     )
 
 
-def copies(f: ReleasedAudit) -> tuple[Block, ...]:
-    """Return how many records occur on both sides."""
+def copies(f: ReleasedAudit) -> Iterator[Block]:
+    """Yield how many records occur on both sides."""
     compare = "; without a holdout nothing says how many"
     if f.n_holdout:
         compare = ", so compare them with the holdout"
-    return (
-        text(
-            "Records that occur on both sides, equal in every column. Records that many people "
-            f"share are copied by chance{compare}. A table without copies may leak all the same."
-        ),
-        _facts("copies", "Equal in every column", f.copies, lambda x: percent_estimate(x.estimate)),
+    yield text(
+        "Records that occur on both sides, equal in every column. Records that many people "
+        f"share are copied by chance{compare}. A table without copies may leak all the same."
     )
+    equal = "Equal in every column"
+    yield _facts("copies", equal, f.copies, lambda x: percent_estimate(x.estimate))
 
 
-def closest(f: ReleasedAudit) -> tuple[Block, ...]:
-    """Return the distances to the closest record, and that they are no evidence."""
+def closest(f: ReleasedAudit) -> Iterator[Block]:
+    """Yield the distances to the closest record, and that they are no evidence."""
     beside = (
         "Here there is not even an attack to read them beside."
         if f.membership is None
         else "Read them beside the attacks, which decide."
     )
     table = _facts("closest", "From each synthetic row", f.closest, _distance)
-    return (
-        caution(f"No evidence of safety. {NO_EVIDENCE} {beside}"),
-        Folded("The distances", (table,)),
-    )
+    yield caution(f"No evidence of safety. {NO_EVIDENCE} {beside}")
+    yield Folded("The distances", (table,))
 
 
 def _distance(fact: Fact) -> Shown:
@@ -194,25 +191,23 @@ def use(f: ReleasedAudit) -> Iterator[Block]:
         yield note(*(f"{told[:1].upper()}{told[1:]}." for told in f.utility.notes))
 
 
-def records(shown: Riskiest) -> tuple[Block, ...]:
-    """Return the real records that the strongest attack is surest of."""
+def records(shown: Riskiest) -> Iterator[Block]:
+    """Yield the real records that the strongest attack is surest of."""
     unnamed = ", or by row of the real table; their contents are not in this file"
-    return (
-        text(
-            f"Real records by falling score of {plain(shown.by)}. They are named by id"
-            f"{'' if shown.records.contents else unnamed}. A high score alone is no proof: the "
-            "false alarms above say how often it misleads."
-        ),
-        records_table(shown, "Real records by falling score"),
-        note(
-            f"{count(len(shown.rows))} of {count(shown.n)} real records are shown; all that "
-            "were judged are in records.parquet."
-        ),
+    yield text(
+        f"Real records by falling score of {plain(shown.by)}. They are named by id"
+        f"{'' if shown.records.contents else unnamed}. A high score alone is no proof: the "
+        "false alarms above say how often it misleads."
+    )
+    yield records_table(shown, "Real records by falling score")
+    yield note(
+        f"{count(len(shown.rows))} of {count(shown.n)} real records are shown; all that "
+        "were judged are in records.parquet."
     )
 
 
-def measured(f: ReleasedAudit) -> tuple[Block, ...]:
-    """Return how the intervals of risks, copies and distances were made."""
+def measured(f: ReleasedAudit) -> Iterator[Block]:
+    """Yield how the intervals of risks, copies and distances were made."""
     columns: dict[str, list[Estimate | None]] = {
         "Attack, control, baseline": [
             x for r in f.risks for x in (r.attack, r.control, r.baseline)
@@ -224,14 +219,12 @@ def measured(f: ReleasedAudit) -> tuple[Block, ...]:
         "Distances": [fact.estimate for fact in f.closest],
     }
     found = {name: [x for x in values if x is not None] for name, values in columns.items()}
-    return (
-        text(
-            "The intervals hold for these tables: they allow for the records and attempts that "
-            "were drawn, not for another run of the generator."
-        ),
-        tables.methods_of(
-            {name: values for name, values in found.items() if values},
-            name="risk-methods",
-            title="Methods, number by number",
-        ),
+    yield text(
+        "The intervals hold for these tables: they allow for the records and attempts that "
+        "were drawn, not for another run of the generator."
+    )
+    yield tables.methods_of(
+        {name: values for name, values in found.items() if values},
+        name="risk-methods",
+        title="Methods, number by number",
     )

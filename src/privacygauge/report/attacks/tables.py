@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.rate_at_fpr import FEW, RateAtFpr
 from privacygauge.report.attacks.played import Attacks, GameDescription
+from privacygauge.report.blocks import columns, pairs, table, text
 from privacygauge.report.blocks import note as remark
-from privacygauge.report.blocks import pairs, table, text
 from privacygauge.report.numbers import (
     DASH,
     at_least,
@@ -22,6 +22,7 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import (
     Block,
     Cell,
+    Column,
     Content,
     Folded,
     Pairs,
@@ -140,8 +141,8 @@ def overview(a: Attacks) -> Table:
     )
 
 
-def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
-    """Return what to know beside the main table."""
+def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
+    """Yield what to know beside the main table."""
     n = len(evaluations)
     told = []
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
@@ -152,7 +153,8 @@ def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
             "luck; the verdict allows for that, these rows do not."
         )
     told += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
-    return (remark(*told),) if told else ()
+    if told:
+        yield remark(*told)
 
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
@@ -220,20 +222,22 @@ def scores(a: Attacks) -> Table:
 
 def rates(evaluations: Sequence[Evaluation]) -> Table:
     """Return the true-positive rates, one by one."""
-    return table(
+    heads = ("Attack", "FPR asked for", "TPR", "Threshold as given", "Realised FPR")
+    return Table(
         "rates",
         "True-positive rates, one by one",
-        [
-            {
-                "Attack": attack(e),
-                "FPR asked for": rate(r.fpr),
-                "TPR": tpr(r),
-                "Threshold as given": tpr_estimate(r.at_threshold, r.fpr).interval,
-                "Realised FPR": tpr_estimate(r.realised_fpr, r.fpr),
-            }
+        columns(*heads),
+        tuple(
+            (
+                attack(e),
+                rate(r.fpr),
+                tpr(r),
+                tpr_estimate(r.at_threshold, r.fpr).interval,
+                tpr_estimate(r.realised_fpr, r.fpr),
+            )
             for e in evaluations
             for r in e.tpr_at_fpr
-        ],
+        ),
         "The first interval allows for not knowing the threshold of exactly that false-positive "
         "rate; the second takes the threshold as given.",
     )
@@ -266,12 +270,13 @@ def methods_of(
     title: str = "Methods",
 ) -> Table:
     """Return how the intervals of every kind of number were made; estimates by what they are of."""
-    heads = ("Method and level", "n")
-    rows: list[dict[str, Content]] = [
-        {"Number": number, **dict(zip(heads, method(found), strict=True))}
-        for number, found in columns.items()
-    ]
-    return table(name, title, rows, note, prose=heads[:1])
+    return Table(
+        name,
+        title,
+        (Column("Number"), Column("Method and level", prose=True), Column("n")),
+        tuple((number, *method(found)) for number, found in columns.items()),
+        note,
+    )
 
 
 def method(found: Sequence[Estimate | Skipped]) -> tuple[str, str]:
