@@ -138,14 +138,8 @@ class Materials:
 def materials(asked: Training, work: Work, *, member: str | None = None) -> Materials:
     """Return the records that were asked for, and what trains on them.
 
-    Parameters
-    ----------
-    asked : Training
-        Names the file, its columns and the model.
-    work : Work
-        Where a run is finished, it is read in place of code.
-    member : str or None
-        Column that tells which records an existing model was trained on.
+    Where a run is finished, it is read in place of code. `member` is the column that tells which
+    records an existing model was trained on.
     """
     from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
@@ -194,12 +188,7 @@ def _sampled(records: Records, asked: Training) -> Records:
 def trainer_named(name: str, work: Work) -> Trainer:
     """Return what trains the model that a name means, or what stands for it in a finished run.
 
-    Parameters
-    ----------
-    name : str
-        A built-in name, FILE.py:NAME or MODULE:NAME.
-    work : Work
-        Where a run is finished, code of the user's is not run again.
+    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
     """
     from privacygauge.audits.named_models import named
     from privacygauge.audits.user_code import names_code

@@ -25,19 +25,9 @@ _LISTS = re.compile(r"^([-+=]|\d+(?=[.)]\s))")
 
 
 def render(line: RegisterLine, dataset: str) -> str:
-    """Return the snippet: metadata between ``---``, then the section "Privacy audit".
+    """Return the snippet: metadata between ``---``, then the section "Privacy audit", in Markdown.
 
-    Parameters
-    ----------
-    line : RegisterLine
-        What the audit's report says.
-    dataset : str
-        What the data is called.
-
-    Returns
-    -------
-    str
-        Markdown. Ids of records are not in it: a model card is public.
+    Ids of records are not in it: a model card is public.
     """
     return f"---\n{block(metadata(line, dataset))}---\n\n{section(line)}"
 
@@ -45,20 +35,10 @@ def render(line: RegisterLine, dataset: str) -> str:
 def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     """Return a ``model-index`` with one result: the audit's numbers with their intervals.
 
-    Parameters
-    ----------
-    line : RegisterLine
-    dataset : str
-        What the data is called.
-
-    Returns
-    -------
-    dict
-        Task, dataset and metrics of the result. Types of metrics begin with the task, such as
-        ``membership-inference-accuracy``, so that nobody takes an attack's accuracy for the
-        model's. The first is the number that the verdict speaks of. ``args`` says how each was
-        made: level, n, method, date, version and seed. ``verified`` is false: it is the hub's to
-        say.
+    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that nobody
+    takes an attack's accuracy for the model's. The first is the number that the verdict speaks of.
+    ``args`` says how each was made: level, n, method, date, version and seed. ``verified`` is
+    false: it is the hub's to say.
 
     Notes
     -----
@@ -163,19 +143,11 @@ def escaped(text: str) -> str:
 
 
 def block(value: Mapping[str, Plain]) -> str:
-    r"""Return a mapping as a YAML block.
+    r"""Return a mapping as a YAML block, from which YAML 1.1 and 1.2 read the same.
 
-    Parameters
-    ----------
-    value : mapping
-        Keys are ours and are written as they are; texts are the user's and are quoted, on one
-        line, without characters that steer.
-
-    Returns
-    -------
-    str
-        YAML 1.1 and 1.2 read the same from it. Infinity becomes the text ``infinite``: JSON, to
-        which hubs turn it, has none.
+    Keys are ours and are written as they are; texts are the user's and are quoted, on one line,
+    without characters that steer. Infinity becomes the text ``infinite``: JSON, to which hubs turn
+    it, has none.
 
     Examples
     --------

@@ -292,11 +292,8 @@ def _terms(f: CandidateAudit) -> tuple[tuple[str, str], ...]:
 def targets_frame(f: CandidateAudit) -> pd.DataFrame:
     """Return one row for every target.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends
-        of its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
+    Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of
+    its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
     """
     import pandas as pd
 

@@ -26,17 +26,7 @@ REPEAT = (
 
 
 def verdict(a: Attacks) -> Verdict:
-    """Return the verdict on attacks on a classifier.
-
-    Parameters
-    ----------
-    a : Attacks
-
-    Returns
-    -------
-    Verdict
-        Graded as `judged` does.
-    """
+    """Return the verdict on attacks on a classifier, graded as `judged` does."""
     found = judged(a)
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)

@@ -168,17 +168,8 @@ def compared(
 ) -> tuple[BestAttack, tuple[ComparedDefence, ...]]:
     """Return the best attack without a defence, and with each of them.
 
-    Parameters
-    ----------
-    undefended : sequence of Evaluation
-        All attacks on the model as it is.
-    defences : sequence of JudgedDefence
-    undone : sequence of bool
-        For each whether it can be undone: whoever does so attacks the model as it is.
-    level : float
-        In (0, 1).
-    beside : int
-        Games more whose best attacks have to hold together with these.
+    Whoever undoes a defence, where it can be `undone`, attacks the model as it is. The best attacks
+    of so many games more, `beside`, have to hold together with these.
 
     Notes
     -----

@@ -239,18 +239,7 @@ def audit_of(
 ) -> DefenceAudit:
     """Return the audit of defences that were judged already.
 
-    Parameters
-    ----------
-    undefended : Found
-        What was found without a defence.
-    results : sequence of JudgedDefence
-    undone : sequence of bool
-        For each whether it can be undone.
-    asked : Asked
-        Of every game.
-    setting : Setting
-    beside : int
-        As in `compared`.
+    `undone` is for each whether it can be undone; `beside` is as in `compared`.
     """
     none, others = compared(
         evaluations(undefended.results), results, undone, asked.level, beside=beside

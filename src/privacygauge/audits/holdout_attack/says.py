@@ -263,11 +263,7 @@ def _asked_table(f: HoldoutAudit) -> Table:
 def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     """Draw the bias of every attack behind every guard with intervals; numbers: `results_frame`.
 
-    Parameters
-    ----------
-    f : HoldoutAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's, as high as there are results.
+    A new figure is as high as there are results.
     """
     new = ax is None
     ax = axes(ax)

@@ -174,16 +174,9 @@ def _worst(f: LanguageAudit) -> Worst:
 def records_frame(f: LanguageAudit) -> pd.DataFrame:
     """Return one row for every judged sample.
 
-    Parameters
-    ----------
-    f : LanguageAudit
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
-        ``energy_target``, ``score`` (the likelihood ratio, or the loss without a reference; higher
-        means more likely a member), ``member``, and ``guess:TITLE`` of every attack.
+    Columns: ``sample``, ``group`` and ``energy_reference`` (missing where not given),
+    ``energy_target``, ``score`` (the likelihood ratio, or the loss without a reference; higher
+    means more likely a member), ``member``, and ``guess:TITLE`` of every attack.
     """
     import pandas as pd
 

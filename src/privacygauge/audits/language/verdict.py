@@ -27,17 +27,10 @@ _REPEAT = (
 def verdict(f: LanguageAudit) -> Verdict:
     """Return the verdict on a language model.
 
-    Parameters
-    ----------
-    f : LanguageAudit
-
-    Returns
-    -------
-    Verdict
-        It cannot be told where a control fires. Otherwise the graver of two: of the attacks on
-        samples and of those on patients, each graded as in an audit of attacks. Either errs to
-        one side with at most half of what the level allows. It cannot be told either where
-        neither finds a leak, but one of them takes members for non-members.
+    It cannot be told where a control fires. Otherwise it is the graver of two: of the attacks on
+    samples and of those on patients, each graded as in an audit of attacks. Either errs to one
+    side with at most half of what the level allows. It cannot be told either where neither finds
+    a leak, but one of them takes members for non-members.
     """
     if f.controls.void:
         headline = (

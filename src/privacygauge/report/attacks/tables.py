@@ -78,20 +78,9 @@ def main(
     fprs: Sequence[float] = FEW,
     epsilon: bool = True,
 ) -> Table:
-    """Return how well each attack did.
+    """Return how well each attack did, of which there is at least one; all have the same rates.
 
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-        At least one; all have the rates of the first.
-    best : str
-        The title of the strongest attack.
-    name, title, note : str
-        Of the table.
-    fprs : sequence of float
-        Which true-positive rates are shown.
-    epsilon : bool
-        Whether the bound on epsilon is.
+    `best` is the title of the strongest, `fprs` are the rates whose TPR is shown.
     """
     return table(
         name,
@@ -317,13 +306,8 @@ def game(
 ) -> Pairs:
     """Return the game that was played, name by name.
 
-    Parameters
-    ----------
-    g : GameDescription
-    adversary, thresholds : str
-        What two of the lines are called.
-    targets : tuple of str, optional
-        The last line; the number of members and non-members by default.
+    `adversary` and `thresholds` are what two of the lines are called; `targets` is the last line,
+    by default the number of members and non-members.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
     last, told = targets or ("Targets", n)
