@@ -151,9 +151,8 @@ def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
 def _told(f: SyntheticAudit) -> str:
     n, title = len(f.targets), plain(f.best.title)
     if f.n_told:
-        whom = (
-            f"{_of(f.n_told, n)} attacked records" if n > 1 else "the one record that was attacked"
-        )
+        many = f"{_of(f.n_told, n)} attacked records"
+        whom = many if n > 1 else "the one record that was attacked"
         return (
             f"Somebody who sees the synthetic table can tell for {whom}, better than by guessing, "
             f"whether {'it was' if n == 1 else 'they were'} in the data that the table was made "

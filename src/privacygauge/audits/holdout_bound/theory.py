@@ -105,11 +105,11 @@ def attack_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
     yield Bias("honest_best_of_k", "honest, best of k", HONEST, whole.honest_best_of_k, honest)
     yield Bias("nb", "naive Bayes", ATTACK, whole.nb, _of_nb(a), _nb_holds(a))
     if a.m >= FEWEST_CLASSES:
-        told, title = (
-            "the same with Poisson counts; exact answers; expected",
+        few, told = (
             "naive Bayes, few draws",
+            "the same with Poisson counts; exact answers; expected",
         )
-        yield Bias("nb_poisson", title, ATTACK, whole.nb_poisson, told, a.exact)
+        yield Bias("nb_poisson", few, ATTACK, whole.nb_poisson, told, a.exact)
     told = "the same with votes; exact answers; closed form, expected"
     usual = a.exact and not a.sparse
     yield Bias("majority", "majority", ATTACK, whole.majority, told, usual)
@@ -129,10 +129,8 @@ def guarantee_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
     yield Bias("kl", "any attack", GUARANTEE, whole.kl, told)
     title, told = "any attack, Theorem 3.1", f"{sure}; exact answers, a simpler tail"
     yield Bias("theorem_3_1", title, GUARANTEE, whole.theorem_3_1, told)
-    mean, told = (
-        theory.expected_bias(a.n, a.m, a.k),
-        "uniform labels; exact answers; after Remark 3.2",
-    )
+    mean = theory.expected_bias(a.n, a.m, a.k)
+    told = "uniform labels; exact answers; after Remark 3.2"
     yield Bias("expectation", "any attack, on average", GUARANTEE, mean, told)
     bits = theory.bits_bias(a.k, a.n, a.m, delta=a.delta)
     told = f"{sure}; if each answer were pass or fail"

@@ -106,7 +106,6 @@ def _controls(f: LanguageAudit) -> Iterator[Block]:
 
 
 def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
-    matched = f.controls.matched
     yield _control(
         "Reference model alone",
         f.controls.reference,
@@ -118,18 +117,24 @@ def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
         "AUC of a classifier that sees the words and no model, on people that it did not learn "
         "from; at most 0.5 in an honest test, but for chance",
     )
-    fall = "" if isinstance(matched, Skipped) else (
-        f"Fall of the AUC of {f.energies.signal}, from {fixed(matched.before, 3)} to "
-        f"{decimal_estimate(matched.after)} among samples that the reference model finds equally "
-        "hard; 0 in an honest test"
-    )  # fmt: skip
-    yield _control("Attack after matching", matched, fall)
+    yield _matched(f.controls.matched, f.energies.signal)
     yield _control(
         "Number of texts alone",
         f.controls.sizes,
         "AUC of how many texts a patient has; 0.5 where both sides were drawn alike. The numbers "
         "stand even if it fires: patients are compared on equally many texts",
     )
+
+
+def _matched(found: MatchedAttack | Skipped, attack: str) -> dict[str, Content]:
+    fall = ""
+    if not isinstance(found, Skipped):
+        fall = (
+            f"Fall of the AUC of {attack}, from {fixed(found.before, 3)} to "
+            f"{decimal_estimate(found.after)} among samples that the reference model finds "
+            "equally hard; 0 in an honest test"
+        )
+    return _control("Attack after matching", found, fall)
 
 
 def _control(

@@ -223,10 +223,11 @@ def _risks(f: ReleasedAudit) -> Iterator[str]:
     if found is None:
         return
     forms = f"{count(n)} forms" if n > 1 else "the one form"
-    title, rates = found.risk.title, (
+    title = found.risk.title
+    rates = (
         f"succeeds for {percent(found.risk.attack.value)} of the attempts on real records and for "
         f"{_control(found.risk)} on the holdout"
-    )  # fmt: skip
+    )
     if found.beyond.low <= 0:
         most = max(points.high for points in f.corrected.points if points is not None)
         yield (
