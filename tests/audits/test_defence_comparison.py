@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import privacygauge as pg
 from privacygauge.audits.attacks import audit
-from privacygauge.audits.defences.comparison import can_be_undone
+from privacygauge.audits.defences.judging import can_be_undone
 from privacygauge.audits.defences.play import audit_defences
 from privacygauge.audits.defences.verdict import verdict
 from privacygauge.classifier.defences.perturbations import LabelOnly, Rounding, Temperature

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, replace
+from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from privacygauge.audits.asking import Command, Group, Role
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
 from privacygauge.audits.work import Work
-from privacygauge.cli import progress
+from privacygauge.cli import output
 from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.main import app
 from privacygauge.errors import InputError
@@ -67,6 +67,21 @@ def test_every_option_says_what_it_is(command):
     assert "Example: privacygauge " + command.name in command.help
     named = {metric.removesuffix(".low") for metric in command.metrics}
     assert all(name.partition("@")[0] in command.limits for name in named)
+
+
+def test_an_option_may_be_called_as_its_field():
+    @dataclass(frozen=True, kw_only=True)
+    class Own(Request):
+        half_width: float = asks("H", "Half of the width.", default=0.1)
+        data: str = argument("DATA", "Records.")
+        table: str = asks("FILE", "The table.")
+        written: str = asks("FILE", "What is written.", role=Role.PLAIN)
+
+    asked = {field.name: how for field, how in Own.asked()}
+    own = ("half_width", "data", "table", "written")
+    assert [asked[name].flag for name in own] == ["--half-width", "", "--table", "--written"]
+    files = [name for name, how in asked.items() if how.role is Role.FILE]
+    assert files == ["data", "table"]
 
 
 def test_the_same_option_means_the_same_everywhere():
@@ -131,8 +146,8 @@ def test_a_run_keeps_the_date_on_which_it_was_begun(tmp_path, monkeypatch):
 
 def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, capsys):
     now = iter([0.0, 30.0, 61.0, 62.0, 130.0])
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(now))
-    with progress.bar("Training models", quiet=False) as told:
+    monkeypatch.setattr(output.time, "monotonic", lambda: next(now))
+    with output.bar("Training models", quiet=False) as told:
         for done in (10, 20, 30, 40):
             told(done, 100)
     lines = capsys.readouterr().err.splitlines()
@@ -143,8 +158,8 @@ def test_progress_outside_a_terminal_is_a_line_from_time_to_time(monkeypatch, ca
 
 
 def test_quiet_is_silent(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "SECONDS", 0.0)
-    with progress.bar("Training models", quiet=True) as told:
+    monkeypatch.setattr(output, "SECONDS", 0.0)
+    with output.bar("Training models", quiet=True) as told:
         told(1, 2)
     assert capsys.readouterr().err == ""
 

@@ -13,8 +13,7 @@ import privacygauge as pg
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.errors import InputError
 from privacygauge.register.line import line_of
-from privacygauge.register.model_card import escaped, metadata, render, section
-from privacygauge.register.yaml import block
+from privacygauge.register.model_card import block, escaped, metadata, render, section
 from privacygauge.report.numbers import plain
 from privacygauge.report.render import as_json
 from tests.register.documents import CLASSIFIER, ENDLESS, EVERY, HOSTILE, changed, written

@@ -14,7 +14,7 @@ from privacygauge.evaluate.rate_at_fpr import FPRS, tpr_at_fpr
 from privacygauge.evaluate.roc import roc
 from privacygauge.report import curves
 from privacygauge.report.attacks.records import records_frame, roc_frame
-from privacygauge.report.tables import parquet
+from privacygauge.report.render import parquet
 from tests.report.example import ATTACKS, HOSTILE, example
 
 

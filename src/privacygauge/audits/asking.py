@@ -8,8 +8,9 @@ it again. Nothing here imports a command line, nor anything that takes time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
+from dataclasses import MISSING, Field, asdict, dataclass, field, fields, replace
 from enum import Enum, StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
@@ -42,7 +43,8 @@ class Asked:
     metavar: str
     """What stands for its value, such as ``FILE``; empty for a switch."""
     flag: str = ""
-    """Such as ``--label``; empty for an argument, which has no name."""
+    """Such as ``--label``; empty for an argument, which has no name, and ``--`` for that of its
+    field."""
     panel: str = ""
     """The heading that it stands under in ``--help``."""
     offers: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class Asked:
 
 
 _KEY = "asked"
+_OWN = "--"
 
 
 def option(
@@ -64,7 +67,7 @@ def option(
     default: Any = MISSING,
     panel: str = "",
     offers: tuple[str, ...] = (),
-    role: Role = Role.PLAIN,
+    role: Role | None = None,
     split: bool = True,
 ) -> Any:
     """Return a field of a `Request` that is asked for by an option.
@@ -80,11 +83,15 @@ def option(
     default : object
         Its value where it is not given; required without one.
     panel, offers, role, split
-        As in `Asked`.
+        As in `Asked`; ``FILE`` stands for a file of the user's by itself.
     """
-    return field(
-        default=default, metadata={_KEY: Asked(text, metavar, flag, panel, offers, role, split)}
-    )
+    role = role or (Role.FILE if metavar == "FILE" else Role.PLAIN)
+    asked = Asked(text, metavar, flag, panel, offers, role, split)
+    return field(default=default, metadata={_KEY: asked})
+
+
+asks = partial(option, _OWN)
+"""The same, by an option that is called as its field: ``--half-width`` for ``half_width``."""
 
 
 def argument(metavar: str, text: str, *, default: Any = MISSING, role: Role = Role.FILE) -> Any:
@@ -111,7 +118,7 @@ class Request:
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], Asked], ...]:
         """Return the fields with how each is asked for, those of all requests last."""
-        known = [(f, f.metadata[_KEY]) for f in fields(cls) if _KEY in f.metadata]
+        known = [(f, _flagged(f)) for f in fields(cls) if _KEY in f.metadata]
         own = [pair for pair in known if pair[0].name not in cls.COMMON]
         used = set(cls.COMMON) - set(cls.UNUSED)
         common = [pair for pair in known if pair[0].name in used]
@@ -179,6 +186,12 @@ class Request:
     @classmethod
     def _asked_by_name(cls) -> dict[str, Asked]:
         return {f.name: asked for f, asked in cls.asked()}
+
+
+def _flagged(f: Field[Any]) -> Asked:
+    asked: Asked = f.metadata[_KEY]
+    own = _OWN + f.name.replace("_", "-")
+    return replace(asked, flag=own) if asked.flag == _OWN else asked
 
 
 def absolute(name: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, Role, argument, option
+from privacygauge.audits.asking import Command, Group, Request, Role, argument, asks
 from privacygauge.audits.language_models import ModelsRequest
 from privacygauge.errors import InputError
 from privacygauge.report.reported import Reported
@@ -50,14 +50,10 @@ class MakeRequest(Request):
         "each.",
         role=Role.PLAIN,
     )
-    n: int = option("--n", "N", "Canaries that coins decide about.", default=200)
-    copies: int = option(
-        "--copies", "R", "How often each that is put in is to be trained on.", default=1
-    )
-    compared: int = option(
-        "--compared", "M", "Further canaries that are never trained on.", default=1000
-    )
-    out: str = option("--out", "DIR", "Folder for the canaries: new, or empty.")
+    n: int = asks("N", "Canaries that coins decide about.", default=200)
+    copies: int = asks("R", "How often each that is put in is to be trained on.", default=1)
+    compared: int = asks("M", "Further canaries that are never trained on.", default=1000)
+    out: str = asks("DIR", "Folder for the canaries: new, or empty.")
 
 
 def make(asked: MakeRequest, work: Work) -> str:
@@ -84,8 +80,7 @@ class MeasureRequest(ModelsRequest):
     """What was asked of canaries and a model."""
 
     canaries: str = argument("CANARIES", "Folder of language canaries make.")
-    epsilon: float = option(
-        "--epsilon",
+    epsilon: float = asks(
         "E",
         "The claimed epsilon of adding or removing one canary with all its copies; 0: that nothing "
         "at all is learnt of it.",
@@ -264,31 +259,33 @@ def _exposure(f: CanaryFindings) -> Measure:
 def _exposures(a: CanaryAudit) -> Section:
     import numpy as np
 
-    from privacygauge.report.blocks import columns, text
+    from privacygauge.report.blocks import table, text
     from privacygauge.report.numbers import count, fixed
-    from privacygauge.report.values import Section, Table
+    from privacygauge.report.values import Section
 
     f = a.findings
     rows, outside = np.flatnonzero(f.inside), len(a.made.compared) + int((~f.inside).sum())
     order = np.argsort(-f.exposure, kind="stable")
-    shown = (
-        (count(int(rows[i])), fixed(f.exposure[i], 1), fixed(f.loss[rows[i]], 1))
-        for i in order.tolist()
-    )
     told = (
         f"The loss of each canary that was trained on is ranked among those of {count(outside)} "
         "canaries that were drawn alike and not trained on. Exposure is the logarithm of that "
         f"number and one over the rank, to the base 2: from 0 to {fixed(f.largest, 1)} bits. "
         "Where nothing is learnt it is above b bits with a probability of 2 to the minus b."
     )
-    table = Table(
+    found = table(
         "exposures",
         "Canaries that were trained on, the best known first",
-        columns("Canary", "Exposure, in bits", "Loss, in nats"),
-        tuple(shown),
+        [
+            {
+                "Canary": count(int(rows[i])),
+                "Exposure, in bits": fixed(f.exposure[i], 1),
+                "Loss, in nats": fixed(f.loss[rows[i]], 1),
+            }
+            for i in order.tolist()
+        ],
         at_once=_AT_ONCE,
     )
-    return Section("exposure", "How well the canaries are known", (text(told), table), "Exposure")
+    return Section("exposure", "How well the canaries are known", (text(told), found), "Exposure")
 
 
 MEASURE = Command(

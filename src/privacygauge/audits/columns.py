@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import Request, Role, argument, option
+from privacygauge.audits.asking import Request, argument, asks
 
 if TYPE_CHECKING:
     from privacygauge.synthetic.schema import Schema
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 COLUMNS = "Columns"
 """The heading of options that say what columns are."""
 
+_column_option = partial(asks, panel=COLUMNS)
+
 
 def separator_option(panel: str) -> Any:
     """Return the field for what separates the fields of CSV files."""
-    return option(
-        "--separator",
+    return asks(
         "CHARACTER",
         "What separates the fields of CSV files, such as ; or tab. Default: the one of , ; tab "
         "and | that their lines show.",
@@ -31,36 +33,27 @@ class TableRequest(Request):
     """What was asked about a table."""
 
     data: str = argument("DATA", "The table: .csv or .parquet with a header.")
-    continuous: tuple[str, ...] = option(
-        "--continuous",
+    continuous: tuple[str, ...] = _column_option(
         "A,B",
         "Columns to take as numbers. Default: every column that holds numbers only.",
         default=(),
-        panel=COLUMNS,
     )
-    categorical: tuple[str, ...] = option(
-        "--categorical",
+    categorical: tuple[str, ...] = _column_option(
         "A,B",
         "Columns to take as categories, such as codes and classes. Default: every column that "
         "does not hold numbers only.",
         default=(),
-        panel=COLUMNS,
     )
-    schema: str | None = option(
-        "--schema",
+    schema: str | None = _column_option(
         "FILE",
         "Schema of the columns: JSON as privacygauge vulnerable --write-schema writes it, edited "
         "or not.",
         default=None,
-        panel=COLUMNS,
-        role=Role.FILE,
     )
-    drop: tuple[str, ...] = option(
-        "--drop",
+    drop: tuple[str, ...] = _column_option(
         "COLUMN",
         "Column to leave out, such as names. May be given several times.",
         default=(),
-        panel=COLUMNS,
         split=False,
     )
     separator: str | None = separator_option(COLUMNS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Request, Role, option
+from privacygauge.audits.asking import Request, Role, asks, option
 
 if TYPE_CHECKING:
     from privacygauge.language.precision import Precision
@@ -13,32 +13,28 @@ if TYPE_CHECKING:
 
 def members_option(panel: str = "", *, default: Any = MISSING) -> Any:
     """Return the field of the member texts; required unless there is a default."""
-    return option(
-        "--members",
+    return asks(
         "FILE",
         "Texts that the target was trained on: .jsonl, .csv or .parquet with a column of texts, or "
         ".txt with one text per line.",
         default=default,
         panel=panel,
-        role=Role.FILE,
     )
 
 
 def nonmembers_option(panel: str = "", *, default: Any = MISSING) -> Any:
     """Return the field of the non-member texts; required unless there is a default."""
-    return option(
-        "--nonmembers",
+    return asks(
         "FILE",
         "Texts of the same kind that the target was not trained on.",
         default=default,
         panel=panel,
-        role=Role.FILE,
     )
 
 
 def text_option(panel: str = "") -> Any:
     """Return the field of the column of texts."""
-    return option("--text", "COLUMN", "Column of the texts.", default="text", panel=panel)
+    return asks("COLUMN", "Column of the texts.", default="text", panel=panel)
 
 
 def ids_option(panel: str = "") -> Any:
@@ -54,8 +50,7 @@ def ids_option(panel: str = "") -> Any:
 
 def group_option(panel: str = "") -> Any:
     """Return the field of the column of the people whom the texts are about."""
-    return option(
-        "--group",
+    return asks(
         "COLUMN",
         "Column of the people whom the texts are about. Default: group, patient, patient_id, note "
         "or note_id.",
@@ -68,23 +63,20 @@ def group_option(panel: str = "") -> Any:
 class ModelsRequest(Request):
     """Which models are asked, and how."""
 
-    target: str = option(
-        "--target",
+    target: str = asks(
         "DIR",
         "Model to audit: a folder of this machine with safetensors and tokenizer.",
         role=Role.FILE,
     )
-    reference: str | None = option(
-        "--reference",
+    reference: str | None = asks(
         "DIR",
         "Model of the same kind that saw none of the texts, such as the one that the training "
         "started from.",
         default=None,
         role=Role.FILE,
     )
-    device: str = option("--device", "NAME", "Where models run, such as cuda.", default="cpu")
-    precision: str = option(
-        "--precision",
+    device: str = asks("NAME", "Where models run, such as cuda.", default="cpu")
+    precision: str = asks(
         "NAME",
         "Precision of models: float32 or bfloat16.",
         default="float32",

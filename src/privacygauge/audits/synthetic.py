@@ -7,9 +7,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import PROGRAM, Command, Group, Role, argument, option, with_low
+from privacygauge.audits.asking import (
+    PROGRAM,
+    Command,
+    Group,
+    Role,
+    argument,
+    asks,
+    option,
+    with_low,
+)
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
@@ -35,6 +45,8 @@ OF_TABLE = with_low(
 
 _GAME = "The privacy game"
 _RELEASED = "A table that was released already"
+_game_option = partial(asks, panel=_GAME)
+_released_option = partial(asks, panel=_RELEASED)
 
 _HELP = """Audit a generator of synthetic tables, or a table that was released already.
 
@@ -51,8 +63,7 @@ class SyntheticRequest(TableRequest):
     data: str = argument(
         "REAL", "Real records, which a generator learns from: .csv or .parquet with a header."
     )
-    generator: str | None = option(
-        "--generator",
+    generator: str | None = asks(
         "NAME|FILE.py:NAME",
         "Generator to audit: baynet, privbayes:epsilon=1, synthpop, independent, identity, "
         "silence; your own FILE.py:NAME or MODULE:NAME (fit and sample, or a function of frame, n "
@@ -61,83 +72,60 @@ class SyntheticRequest(TableRequest):
         offers=("baynet", "privbayes", "synthpop", "independent", "identity", "silence"),
         role=Role.CODE,
     )
-    synthetic: str | None = option(
-        "--synthetic",
-        "FILE",
-        "Synthetic table made from REAL, to be audited as it is.",
-        default=None,
-        panel=_RELEASED,
-        role=Role.FILE,
+    synthetic: str | None = _released_option(
+        "FILE", "Synthetic table made from REAL, to be audited as it is.", default=None
     )
-    holdout: str | None = option(
-        "--holdout",
+    holdout: str | None = _released_option(
         "FILE",
         "Records of the same source as REAL that the table was not made from: without them "
         "general knowledge and leakage cannot be told apart.",
         default=None,
-        panel=_RELEASED,
-        role=Role.FILE,
     )
-    attempts: int | None = option(
-        "--attempts",
+    attempts: int | None = _released_option(
         "N",
         "Number of attempts at singling out, linking and inferring. Default: as many as "
         "--half-width needs.",
         default=None,
-        panel=_RELEASED,
     )
-    targets: str = option(
-        "--targets",
+    targets: str = _game_option(
         "N|all|ROWS",
         "Records to attack: N of them, all, or the rows 17,4 (one row: 17,).",
         default="10",
-        panel=_GAME,
     )
-    select: tuple[str, ...] = option(
-        "--select",
+    select: tuple[str, ...] = _game_option(
         "A,B",
         "How N records are chosen: distance (the most vulnerable), random, rare, likelihood; "
         "several give N each, side by side. Default: distance.",
         default=("distance",),
-        panel=_GAME,
         offers=("distance", "random", "rare", "likelihood"),
     )
-    game: str | None = option(
-        "--game",
+    game: str | None = _game_option(
         "NAME",
         "average (a fresh data set for every table), specific (one data set), or shared (one pool "
         "of tables for all records). Default: average; above 50 records shared.",
         default=None,
-        panel=_GAME,
         offers=("average", "specific", "shared"),
     )
-    knowledge: str | None = option(
-        "--knowledge",
+    knowledge: str | None = _game_option(
         "NAME",
         "What the adversary has: auxiliary records, exact (all others of the data set; game "
         "specific) or synthetic (the released table alone; game average). Default: exact in the "
         "specific game, auxiliary in the others.",
         default=None,
-        panel=_GAME,
         offers=("auxiliary", "exact", "synthetic"),
     )
-    shadows: int = option(
-        "--shadows",
+    shadows: int = _game_option(
         "N",
         "Number of synthetic tables that the adversary makes, per record or for all.",
         default=1000,
-        panel=_GAME,
     )
-    tests: int | None = option(
-        "--tests",
+    tests: int | None = _game_option(
         "N",
         "Number of synthetic tables that the adversary is asked about. Default: as many as "
         "--half-width needs.",
         default=None,
-        panel=_GAME,
     )
-    half_width: float | None = option(
-        "--half-width",
+    half_width: float | None = asks(
         "H",
         "Half of the width wanted of an interval: of a record's AUC near 1/2 (default: 0.05), or, "
         "of a released table, of what an attack achieves more on real records than on the "
@@ -152,15 +140,12 @@ class SyntheticRequest(TableRequest):
         default=None,
         panel=_GAME,
     )
-    made: int | None = option(
-        "--made",
+    made: int | None = _game_option(
         "N",
         "Number of records of a synthetic table. Default: as many as it was learnt from.",
         default=None,
-        panel=_GAME,
     )
-    label: str | None = option(
-        "--label",
+    label: str | None = asks(
         "COLUMN",
         "Column to predict where the usefulness of a table is measured. Default: several in turn.",
         default=None,
@@ -172,16 +157,14 @@ class SyntheticRequest(TableRequest):
         default=None,
         panel=COLUMNS,
     )
-    unit: str | None = option(
-        "--unit",
+    unit: str | None = asks(
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "that of --id.",
         default=None,
         panel=COLUMNS,
     )
-    show: tuple[str, ...] = option(
-        "--show",
+    show: tuple[str, ...] = asks(
         "COLUMN",
         "Column to print beside the riskiest records. May be given several times. Default: rows "
         "only.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from privacygauge.audits.asking import Request, Role, option
+from privacygauge.audits.asking import Request, Role, asks, option
 from privacygauge.audits.columns import separator_option
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 TRAINING = "Training"
 """The heading of options that concern records and models to train."""
+
+training_option = partial(asks, panel=TRAINING)
+"""Returns the field of an option below that heading."""
 
 MODELS = (
     "random-forest",
@@ -51,27 +55,18 @@ TRAINING_DEFENCES_HELP = (
 
 def data_option(default: Any = MISSING) -> Any:
     """Return the field of a file of records to train on; required unless there is a default."""
-    return option(
-        "--data",
+    return training_option(
         "FILE",
         "Records to train on: .csv or .parquet with a header, .npz with x and y, or a folder with "
         "images in a folder for each class.",
         default=default,
-        panel=TRAINING,
-        role=Role.FILE,
     )
 
 
 def model_option(text: str, *, default: str | None, offers: tuple[str, ...] = MODELS) -> Any:
     """Return the field of a model: a name that is built in, or code of the user's."""
-    return option(
-        "--model",
-        "NAME|FILE.py:NAME",
-        text,
-        default=default,
-        panel=TRAINING,
-        offers=offers,
-        role=Role.CODE,
+    return training_option(
+        "NAME|FILE.py:NAME", text, default=default, offers=offers, role=Role.CODE
     )
 
 
@@ -81,9 +76,7 @@ class LabelledRecords(Request):
 
     data: str | None = data_option(default=None)
     model: str | None = model_option("The model to train.", default=None)
-    label: str = option(
-        "--label", "COLUMN", "Column of the classes.", default="label", panel=TRAINING
-    )
+    label: str = training_option("COLUMN", "Column of the classes.", default="label")
     ids: str | None = option(
         "--id",
         "COLUMN",
@@ -91,12 +84,10 @@ class LabelledRecords(Request):
         default=None,
         panel=TRAINING,
     )
-    drop: tuple[str, ...] = option(
-        "--drop",
+    drop: tuple[str, ...] = training_option(
         "COLUMN",
         "Column to leave out, such as names. May be given several times.",
         default=(),
-        panel=TRAINING,
         split=False,
     )
     separator: str | None = separator_option(TRAINING)
@@ -106,15 +97,10 @@ class LabelledRecords(Request):
 class Training(LabelledRecords):
     """What is asked of an audit that trains models on records."""
 
-    records: int | None = option(
-        "--records",
-        "N",
-        "Number of records to sample. Default: all.",
-        default=None,
-        panel=TRAINING,
+    records: int | None = training_option(
+        "N", "Number of records to sample. Default: all.", default=None
     )
-    unit: str | None = option(
-        "--unit",
+    unit: str | None = asks(
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "unit where predictions have it, or equal ids.",
@@ -132,12 +118,8 @@ class DefendedTraining(Training):
         "classifier takes.",
         default="network",
     )
-    delta: float | None = option(
-        "--delta",
-        "D",
-        "Delta of DP-SGD. Default: one over the number of records.",
-        default=None,
-        panel=TRAINING,
+    delta: float | None = training_option(
+        "D", "Delta of DP-SGD. Default: one over the number of records.", default=None
     )
 
 
@@ -156,14 +138,8 @@ class Materials:
 def materials(asked: Training, work: Work, *, member: str | None = None) -> Materials:
     """Return the records that were asked for, and what trains on them.
 
-    Parameters
-    ----------
-    asked : Training
-        Names the file, its columns and the model.
-    work : Work
-        Where a run is finished, it is read in place of code.
-    member : str or None
-        Column that tells which records an existing model was trained on.
+    Where a run is finished, it is read in place of code. `member` is the column that tells which
+    records an existing model was trained on.
     """
     from privacygauge.audits.named_models import NETWORKS
     from privacygauge.classifier.forms import IMAGES, NUMBERS, described_form
@@ -212,12 +188,7 @@ def _sampled(records: Records, asked: Training) -> Records:
 def trainer_named(name: str, work: Work) -> Trainer:
     """Return what trains the model that a name means, or what stands for it in a finished run.
 
-    Parameters
-    ----------
-    name : str
-        A built-in name, FILE.py:NAME or MODULE:NAME.
-    work : Work
-        Where a run is finished, code of the user's is not run again.
+    A name is built in, or FILE.py:NAME or MODULE:NAME; code of the user's is not run again.
     """
     from privacygauge.audits.named_models import named
     from privacygauge.audits.user_code import names_code

@@ -10,50 +10,46 @@ from privacygauge.report.values import Cell, Content
 from privacygauge.synthetic.utility import Utility
 
 
-def use_rows(found: Utility) -> tuple[tuple[Content, ...], ...]:
-    """Return each measure, what the synthetic table comes to, and what real records come to."""
-    return (*_marginals(found), *_correlations(found), *_learnt(found))
+def use_rows(found: Utility, made: str, real: str) -> list[dict[str, Content]]:
+    """Return each measure, what the synthetic table comes to, and what real records come to.
+
+    `made` and `real` are the heads of the two columns of numbers.
+    """
+    return [
+        {"Measure": Cell(name, (below,)), made: ours, real: theirs}
+        for name, below, ours, theirs in (
+            *_marginals(found),
+            *_correlations(found),
+            *_learnt(found),
+        )
+    ]
 
 
-def _marginals(found: Utility) -> Iterator[tuple[Content, ...]]:
+def _marginals(found: Utility) -> Iterator[tuple[str, str, str, str]]:
     wide = found.holdout_marginals
     for i, one in enumerate(found.marginals):
         n = len(one.sets)
         sets = several(n, "column") if one.k == 1 else f"{several(n, 'set')} of {one.k} columns"
         name = "Shares of single values" if one.k == 1 else f"Shares of combinations of {one.k}"
-        yield (
-            Cell(name, (f"distance, mean over {sets}",)),
-            fixed(one.mean, 3),
-            fixed(wide[i].mean, 3) if wide else DASH,
-        )
+        theirs = fixed(wide[i].mean, 3) if wide else DASH
+        yield name, f"distance, mean over {sets}", fixed(one.mean, 3), theirs
 
 
-def _correlations(found: Utility) -> Iterator[tuple[Content, ...]]:
+def _correlations(found: Utility) -> Iterator[tuple[str, str, str, str]]:
     if len(found.names) < 2:
         return
-    name, reference = "Associations of two columns", found.holdout_correlation_mean
-    real = DASH if reference is None else fixed(reference, 3)
-    yield (Cell(name, ("difference, mean over all pairs",)), fixed(found.correlation_mean, 3), real)
-    yield (
-        Cell(name, ("difference, largest of all pairs",)),
-        fixed(found.correlation_largest, 3),
-        DASH,
-    )
+    name, mean = "Associations of two columns", fixed(found.correlation_mean, 3)
+    reference = found.holdout_correlation_mean
+    theirs = DASH if reference is None else fixed(reference, 3)
+    yield name, "difference, mean over all pairs", mean, theirs
+    yield name, "difference, largest of all pairs", fixed(found.correlation_largest, 3), DASH
 
 
-def _learnt(found: Utility) -> Iterator[tuple[Content, ...]]:
+def _learnt(found: Utility) -> Iterator[tuple[str, str, str, str]]:
     for one in () if isinstance(found.learnt, Skipped) else found.learnt:
-        told = f"{shortened(one.label)}, {count(one.classes)} classes"
-        yield (
-            Cell(
-                "Predictions: balanced accuracy",
-                (f"{told}, guessing gives {percent(1 / one.classes)}",),
-            ),
-            percent(one.synthetic_accuracy),
-            percent(one.real_accuracy),
-        )
-        yield (
-            Cell("Predictions: AUC", (f"{told}, guessing gives 0.5",)),
-            fixed(one.synthetic_auc, 3),
-            fixed(one.real_auc, 3),
-        )
+        told = f"{shortened(one.label)}, {count(one.classes)} classes, guessing gives"
+        accuracies = percent(one.synthetic_accuracy), percent(one.real_accuracy)
+        guessing = f"{told} {percent(1 / one.classes)}"
+        yield "Predictions: balanced accuracy", guessing, *accuracies
+        areas = fixed(one.synthetic_auc, 3), fixed(one.real_auc, 3)
+        yield "Predictions: AUC", f"{told} 0.5", *areas

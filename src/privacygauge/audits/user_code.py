@@ -34,12 +34,8 @@ def code_in(options: Mapping[str, object]) -> dict[str, str]:
 def compared_code(given: Mapping[str, object], run: Path | None) -> dict[str, dict[str, str]]:
     """Return digests of the code that options name, the same as those that a run began with.
 
-    Parameters
-    ----------
-    given : mapping
-        The options of a command that may name code, by their names.
-    run : Path or None
-        Folder of the run; it need not be there.
+    `given` are the options of a command that may name code, by their names; the folder of the run
+    need not be there.
 
     Raises
     ------
@@ -59,14 +55,8 @@ def named_again(
 ) -> dict[str, Any]:
     """Return the options of a run, with its code as it is named again on the command line.
 
-    Parameters
-    ----------
-    asked : mapping
-        The options that the run keeps.
-    given : mapping
-        What the command line says now, by name; None where it says nothing.
-    run : Path
-        Folder of the run.
+    `asked` are the options that the run keeps; `given` is what the command line says now, by name,
+    None where it says nothing.
 
     Raises
     ------

@@ -89,8 +89,7 @@ def add_other(
         asked.check(1)
         _require_files(asked)
         from privacygauge.audits.work import Work
-        from privacygauge.cli.output import told
-        from privacygauge.cli.progress import bar
+        from privacygauge.cli.output import bar, told
 
         done = play(asked, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
         if not quiet:
@@ -175,8 +174,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     _require_files(request)
     from privacygauge.audits.work import Work
     from privacygauge.cli import backends
-    from privacygauge.cli.output import conclude, destination, told
-    from privacygauge.cli.progress import bar
+    from privacygauge.cli.output import bar, conclude, destination, told
 
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None

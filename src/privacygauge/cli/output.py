@@ -1,9 +1,11 @@
-"""Where results go: the terminal, a folder, a JSON file."""
+"""Where results go: the terminal, a folder, a JSON file; and progress, on the way there."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from json import dumps
 from pathlib import Path
@@ -17,6 +19,9 @@ from privacygauge.report.limits import Limit, exceeded, held
 from privacygauge.report.values import Report
 from privacygauge.runs.atomic import check_writable, write_all
 from privacygauge.runs.folder import shown
+
+SECONDS = 60.0
+"""Between lines of progress where there is no terminal, at least."""
 
 
 def destination(out: Path | None, json: str | None, default: str | None) -> Path | None:
@@ -103,3 +108,39 @@ def emit_report(
     for line in failures:
         print(f"privacygauge: {line}", file=sys.stderr)
     return 3 if failures else 0
+
+
+@contextmanager
+def bar(title: str, quiet: bool) -> Iterator[Callable[[int, int], None]]:
+    """Yield a callback for (done, all): a bar with the time left, or a line a minute elsewhere."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield _silent if quiet else _lines(title, console.print)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeLeft())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+def _silent(done: int, total: int) -> None:
+    return None
+
+
+def _lines(title: str, tell: Callable[[str], None]) -> Callable[[int, int], None]:
+    """Return a callback that prints a line from time to time."""
+    start = last = time.monotonic()
+
+    def line(done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < SECONDS:
+            return
+        last = now
+        left = (total - done) * (now - start) / max(done, 1)
+        tell(f"{title}: {done:,} of {total:,}, about {left / 60:.0f} min left")
+
+    return line

@@ -138,18 +138,9 @@ def model_card(
 ) -> None:
     """Print the model card of an audit, or write it into a folder.
 
-    Parameters
-    ----------
-    run : Path
-        What was asked for: the report, its folder, or that of its run.
-    own : Path
-        The folder that a report of the run would be in.
-    audited : callable
-        Returns the report's JSON where none was written.
-    name, dataset : str, optional
-        What the card calls them.
-    out : Path, optional
-        Where to write it.
+    `run` is what was asked for: the report, its folder, or that of its run; `own` is the folder
+    that a report of the run would be in, and `audited` returns its JSON where none was written.
+    `name` and `dataset` are what the card calls them.
     """
     from privacygauge.cli.output import emit_text
     from privacygauge.register.play import card_of

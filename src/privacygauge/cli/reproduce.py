@@ -104,8 +104,7 @@ def reproduce(
 def _one(name: str, effort: Effort, out: Path | None, json: str | None, quiet: bool) -> None:
     from dataclasses import replace
 
-    from privacygauge.cli.output import emit_text
-    from privacygauge.cli.progress import bar
+    from privacygauge.cli.output import bar, emit_text
     from privacygauge.reproduce import make, reproduction
     from privacygauge.reproduce.catalogue import judgement
 

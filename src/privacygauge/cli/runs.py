@@ -194,8 +194,7 @@ def _finished(run: Path, quiet: bool) -> tuple[Command[Any], Request, Work]:
 
 def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Work:
     from privacygauge.audits.work import Work
-    from privacygauge.cli.output import told
-    from privacygauge.cli.progress import bar
+    from privacygauge.cli.output import bar, told
 
     return Work(place, place.parent, jobs, quiet, recorded, partial(bar, quiet=quiet), told)
 

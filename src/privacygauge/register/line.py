@@ -105,16 +105,9 @@ class RegisterLine:
 
 
 def line_of(text: str, name: str, *, where: str = "report.json") -> RegisterLine:
-    """Return what the text of a ``report.json`` says.
+    """Return what the text of a ``report.json`` says, whatever its kind.
 
-    Parameters
-    ----------
-    text : str
-        JSON of the schema ``privacygauge/2``; its kind need not be known.
-    name : str
-        What the line is called.
-    where : str
-        What messages call the report.
+    `where` is what messages call the report.
 
     Raises
     ------

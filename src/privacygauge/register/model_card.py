@@ -1,14 +1,23 @@
-"""The snippet of a model card: metadata, then a section in Markdown."""
+"""The snippet of a model card: metadata in YAML, then a section in Markdown.
+
+YAML has blocks for lists and mappings, and every scalar as JSON writes it.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import TypeAlias
 
 from privacygauge.register.line import Number, RegisterLine
 from privacygauge.register.says import sure
-from privacygauge.register.yaml import Plain, block
 from privacygauge.report.numbers import count, plain, rate
+
+Plain: TypeAlias = "str | bool | int | float | Sequence[Plain] | Mapping[str, Plain]"
+"""What can be written."""
 
 _STEERS = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
 _LINKS = re.compile(r"(?i)(?<=:)(?=//)|(?<=www)(?=\.)")
@@ -16,19 +25,9 @@ _LISTS = re.compile(r"^([-+=]|\d+(?=[.)]\s))")
 
 
 def render(line: RegisterLine, dataset: str) -> str:
-    """Return the snippet: metadata between ``---``, then the section "Privacy audit".
+    """Return the snippet: metadata between ``---``, then the section "Privacy audit", in Markdown.
 
-    Parameters
-    ----------
-    line : RegisterLine
-        What the audit's report says.
-    dataset : str
-        What the data is called.
-
-    Returns
-    -------
-    str
-        Markdown. Ids of records are not in it: a model card is public.
+    Ids of records are not in it: a model card is public.
     """
     return f"---\n{block(metadata(line, dataset))}---\n\n{section(line)}"
 
@@ -36,20 +35,10 @@ def render(line: RegisterLine, dataset: str) -> str:
 def metadata(line: RegisterLine, dataset: str) -> dict[str, Plain]:
     """Return a ``model-index`` with one result: the audit's numbers with their intervals.
 
-    Parameters
-    ----------
-    line : RegisterLine
-    dataset : str
-        What the data is called.
-
-    Returns
-    -------
-    dict
-        Task, dataset and metrics of the result. Types of metrics begin with the task, such as
-        ``membership-inference-accuracy``, so that nobody takes an attack's accuracy for the
-        model's. The first is the number that the verdict speaks of. ``args`` says how each was
-        made: level, n, method, date, version and seed. ``verified`` is false: it is the hub's to
-        say.
+    Types of metrics begin with the task, such as ``membership-inference-accuracy``, so that nobody
+    takes an attack's accuracy for the model's. The first is the number that the verdict speaks of.
+    ``args`` says how each was made: level, n, method, date, version and seed. ``verified`` is
+    false: it is the hub's to say.
 
     Notes
     -----
@@ -151,3 +140,59 @@ def escaped(text: str) -> str:
     safe = _STEERS.sub(r"\\\1", plain(text))
     safe = _LINKS.sub(lambda _: "\\", safe)
     return _LISTS.sub(lambda m: f"\\{m[0]}" if not m[0].isdigit() else f"{m[0]}\\", safe)
+
+
+def block(value: Mapping[str, Plain]) -> str:
+    r"""Return a mapping as a YAML block, from which YAML 1.1 and 1.2 read the same.
+
+    Keys are ours and are written as they are; texts are the user's and are quoted, on one line,
+    without characters that steer. Infinity becomes the text ``infinite``: JSON, to which hubs turn
+    it, has none.
+
+    Examples
+    --------
+    >>> print(block({"name": 'a "b"', "metrics": [{"value": 1e-05}, {"value": 2.0}]}), end="")
+    name: "a \"b\""
+    metrics:
+    - value: 0.00001
+    - value: 2.0
+    """
+    return "".join(f"{line}\n" for line in _lines(value))
+
+
+def _lines(value: Plain) -> list[str]:
+    if isinstance(value, Mapping):
+        return [line for key, x in value.items() for line in _entry(f"{key}:", x)]
+    assert isinstance(value, Sequence)
+    return [line for x in value for line in _item(x)]
+
+
+def _entry(key: str, value: Plain) -> list[str]:
+    if isinstance(value, str | bool | int | float):
+        return [f"{key} {_scalar(value)}"]
+    if not value:
+        return [f"{key} {'{}' if isinstance(value, Mapping) else '[]'}"]
+    indent = "  " if isinstance(value, Mapping) else ""
+    return [key, *(indent + line for line in _lines(value))]
+
+
+def _item(value: Plain) -> list[str]:
+    if isinstance(value, str | bool | int | float):
+        return [f"- {_scalar(value)}"]
+    first, *others = _lines(value) or ["{}" if isinstance(value, Mapping) else "[]"]
+    return [f"- {first}", *(f"  {line}" for line in others)]
+
+
+def _scalar(value: str | bool | int | float) -> str:
+    if isinstance(value, float):
+        # YAML 1.1 takes 1e-05 for a text: it wants a point.
+        return _decimal(value) if math.isfinite(value) else '"infinite"'
+    if isinstance(value, str):
+        # What YAML may not hold even escaped is not printable, and was replaced.
+        return json.dumps(plain(value), ensure_ascii=False)
+    return json.dumps(value)
+
+
+def _decimal(value: float) -> str:
+    text = f"{Decimal(repr(value)):f}"
+    return text if "." in text else f"{text}.0"

@@ -87,12 +87,8 @@ def _origin(lines: Sequence[RegisterLine], level: float) -> Origin:
 def read_line(path: str | Path, name: str | None = None) -> RegisterLine:
     """Return what the report of a finished audit says, as a line of a register.
 
-    Parameters
-    ----------
-    path : str or Path
-        Its folder, or its ``report.json``.
-    name : str, optional
-        What it is called; default: the folder's name.
+    The path is that of its folder, or of its ``report.json``; without a name it is called as the
+    folder.
     """
     file = _file(Path(path))
     text = read_text(file, "report")

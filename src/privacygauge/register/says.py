@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from privacygauge.register.found import RiskRegister
 from privacygauge.register.line import Number, RegisterLine
-from privacygauge.report.blocks import columns, pairs, table, text
+from privacygauge.report.blocks import pairs, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import Shown, count, plain, rate
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Column,
+    Content,
     Grade,
     Heading,
     Items,
@@ -217,18 +217,17 @@ def _level(number: Number) -> tuple[str, ...]:
 
 
 def _overview(r: RiskRegister) -> Table:
-    return Table(
-        "overview",
-        "Audits",
-        columns(
-            "Audit",
-            Column("Severity", prose=True),
-            Column("Number", needed=False),
-            Column("Guessing gives", prose=True, needed=False),
-        ),
-        tuple((x.name, x.severity.value, x.number.shown, x.number.guessing) for x in r.lines),
-        together(r),
-    )
+    rows: list[dict[str, Content]] = [
+        {
+            "Audit": x.name,
+            "Severity": x.severity.value,
+            "Number": x.number.shown,
+            "Guessing gives": x.number.guessing,
+        }
+        for x in r.lines
+    ]
+    prose, spare = ("Severity", "Guessing gives"), ("Number", "Guessing gives")
+    return table("overview", "Audits", rows, together(r), prose=prose, spare=spare)
 
 
 def _line(line: RegisterLine) -> Iterator[Block]:

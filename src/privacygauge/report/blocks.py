@@ -40,6 +40,7 @@ def table(
     note: str = "",
     *,
     prose: Collection[str] = (),
+    spare: Collection[str] = (),
     best: Sequence[bool] = (),
     at_once: int | None = None,
 ) -> Table:
@@ -54,10 +55,15 @@ def table(
         knows the heads, and the table has no columns.
     prose : collection of str
         Heads of columns that hold words, which wrap, and not numbers.
+    spare : collection of str
+        Heads of columns that a narrow terminal leaves out.
     best : sequence of bool
         Which rows matter most; default: none.
     """
     tones = (Tone.BEST if which else Tone.PLAIN for which in best or [False] * len(rows))
     full = (Row(tuple(row.values()), tone) for row, tone in zip(rows, tones, strict=True))
-    heads = (Column(head, prose=head in prose) for head in (rows[0] if rows else ()))
+    heads = (
+        Column(head, prose=head in prose, needed=head not in spare)
+        for head in (rows[0] if rows else ())
+    )
     return Table(name, title, tuple(heads), tuple(full), note, at_once)

@@ -47,16 +47,8 @@ def limited(
 ) -> Measure:
     """Return the highest of several numbers, which a release is held to but no card shows.
 
-    Parameters
-    ----------
-    name, label : str
-    found : sequence of Estimate
-        One for each defence; none where it was not computed.
-    show : callable
-        Returns a number as people read it.
-    guessing : str
-    reversed_by : sequence of str
-        Defences whose attacks take members for non-members: no limit can be checked then.
+    There is one for each defence, none where it was not computed. No limit can be checked where
+    the attacks on some defences, `reversed_by`, take members for non-members.
     """
     highest = _highest(name, found, reversed_by)
     shown = Shown(DASH) if isinstance(highest, Skipped) else show(highest)
@@ -120,18 +112,10 @@ def listed(titles: Iterable[str]) -> str:
 
 
 def plot_points(points: Sequence[Point], ax: Axes | None, guessing: float, more: int = 0) -> Axes:
-    """Draw what is left over what it costs.
+    """Draw what is left over what it costs, without a defence first, on new axes for None.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        Without a defence first.
-    ax : matplotlib.axes.Axes or None
-        A new figure's where None is given.
-    guessing : float
-        Where a dotted line stands.
-    more : int
-        Names in the legend of what is drawn already.
+    A dotted line stands at `guessing`; `more` is the number of names in the legend of what is drawn
+    already.
     """
     ax = axes(ax)
     for i, point in enumerate(points):

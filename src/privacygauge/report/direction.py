@@ -38,12 +38,7 @@ ADVICE = (
 def verdict(sentences: tuple[str, ...], grade: Grade = UNTOLD) -> Verdict:
     """Return the verdict where no leak was found but attacks are the wrong way round.
 
-    Parameters
-    ----------
-    sentences : tuple of str
-        Why nothing can be told: `sentences`, or more.
-    grade : Grade
-        The grade, which stands on a scale of its own.
+    It says why nothing can be told: `sentences`, or more. The grade stands on a scale of its own.
     """
     return Verdict(grade, (grade,), HEADLINE, sentences, OPEN, ADVICE)
 
@@ -63,11 +58,7 @@ def sentences(found: Sequence[Inverted]) -> tuple[str, ...]:
 def warnings(found: Sequence[Inverted], where: str = "") -> tuple[str, ...]:
     """Return a warning that names every attack that is the wrong way round.
 
-    Parameters
-    ----------
-    found : sequence of Inverted
-    where : str
-        In which of several games, such as the name of a defence.
+    `where` is in which of several games, such as the name of a defence.
     """
     begin = f"{plain(where)}: " if where else ""
     return tuple(

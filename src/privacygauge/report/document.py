@@ -6,8 +6,10 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.report.values import Json
@@ -79,3 +81,12 @@ def ends(name: str, found: Estimate | None) -> dict[str, object]:
 def finite(value: float | None) -> float | None:
     """Return a number as a plain float; None for infinity and for what was not computed."""
     return None if value is None or not math.isfinite(value) else float(value)
+
+
+def names_of(ids: NDArray[Any]) -> NDArray[Any]:
+    """Return ids as a column: numbers as they are, anything else as text in UTF-8."""
+    if ids.dtype.kind in "biuf":
+        return ids
+    # Surrogates from undecodable file names and the like have no place in UTF-8.
+    text = [str(x).encode("utf-8", "replace").decode() for x in ids.tolist()]
+    return np.array(text, dtype=object)

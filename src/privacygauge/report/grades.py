@@ -86,13 +86,7 @@ def gauge(
 def accuracy_gauge(of: str, found: Reached, rule: str = RULE) -> Gauge:
     """Return a balanced accuracy on the scale of grades: of guesses, or what a ranking allows.
 
-    Parameters
-    ----------
-    of : str
-        Which attack, such as ``the strongest attack``.
-    found : Reached
-    rule : str
-        Where the limits come from.
+    `of` is which attack, such as ``the strongest attack``; `rule` says where the limits come from.
     """
     return gauge(
         f"{right_of(found)} of {of}",

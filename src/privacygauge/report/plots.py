@@ -22,18 +22,8 @@ def plot_roc(
 ) -> Axes:
     """Draw the ROC curves of the attacks; the numbers are those of `curves.roc_curves`.
 
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's.
-    log : bool
-        Whether both axes are logarithmic, which shows what few false positives buy.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The six attacks with the largest AUC are named, the highest first; others are grey.
+    The six attacks with the largest AUC are named, the highest first; others are grey. Where `log`,
+    both axes are logarithmic, which shows what few false positives buy.
     """
     ax = axes(ax)
     curves = sorted(roc_curves(evaluations), key=lambda c: -c.attack.auc.value)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from privacygauge.core.estimate import Estimate
-from privacygauge.report import numbers, svg, tables
+from privacygauge.report import numbers, svg
 from privacygauge.report.blocks import columns
 from privacygauge.report.document import as_text, estimate_dict, finite, picked, values_of
 from privacygauge.report.numbers import Shown, plain
@@ -17,6 +18,7 @@ from privacygauge.report.values import (
     Content,
     Json,
     Measure,
+    Origin,
     Report,
     Severity,
     Table,
@@ -112,9 +114,18 @@ def _limits(report: Report) -> Table:
 
 def summary(report: Report) -> str:
     """Return the verdict and the numbers as plain text."""
-    origin = report.origin
+    found, origin = report.verdict, report.origin
     rows = [*_lines(report), *(line for table in report.overview for line in _told(table))]
-    return tables.as_summary(report.verdict, rows, origin.warnings, origin.skipped)
+    width = max(len(name) for name, _ in rows)
+    lines = [found.headline, "", found.sentences[0], ""]
+    lines += [f"Warning: {plain(warning)}" for warning in origin.warnings]
+    lines += [f"{name:{width}}  {value}" for name, value in rows]
+    return "\n".join([*lines, *_not_done(origin)]) + "\n"
+
+
+def _not_done(origin: Origin) -> Iterator[str]:
+    """Yield a line for each thing that was left out, and why."""
+    yield from (f"Not done: {plain(s.name)}: {plain(s.reason)}" for s in origin.skipped)
 
 
 def _told(table: Table) -> Iterator[tuple[str, str]]:
@@ -138,7 +149,7 @@ def terminal(report: Report) -> RenderableType:
         *opening(report.verdict, colour, report.origin.warnings),
         figures(_lines(report)),
         *(part for table in report.overview for part in _overview(table)),
-        *map(text, tables.not_done(report.origin.skipped)),
+        *map(text, _not_done(report.origin)),
     )
 
 
@@ -247,8 +258,15 @@ def files(report: Report, stem: str = "report") -> Mapping[str, bytes]:
 
 def _frame(name: str, frame: pd.DataFrame) -> bytes:
     if name.endswith(".parquet"):
-        return tables.parquet(frame)
+        return parquet(frame)
     return frame.to_csv(index=False, lineterminator="\n").encode("utf-8")
+
+
+def parquet(frame: pd.DataFrame) -> bytes:
+    """Return a frame as a Parquet file."""
+    file = io.BytesIO()
+    frame.to_parquet(file, engine="pyarrow", index=False)
+    return file.getvalue()
 
 
 def write(report: Report, directory: str | Path, stem: str = "report") -> list[Path]:

@@ -74,16 +74,7 @@ def rows_of(
     prose: Collection[int],
     best: Collection[int] = (),
 ) -> RenderableType:
-    """Return a table.
-
-    Parameters
-    ----------
-    titles, rows : sequence
-    prose : collection of int
-        The columns that may wrap.
-    best : collection of int
-        Rows that stand out.
-    """
+    """Return a table; `prose` are the columns that may wrap, `best` the rows that stand out."""
     from rich import box
     from rich.cells import cell_len
     from rich.table import Table

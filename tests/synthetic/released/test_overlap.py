@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privacygauge.audits.released_table.facts import copied_alone
-from privacygauge.audits.released_table.overlap import without_overlap
+from privacygauge.audits.released_table.facts import copied_alone, without_overlap
 from privacygauge.audits.released_table.play import _corrected, audit_released
 from privacygauge.audits.released_table.verdict import grades
 from privacygauge.report.grades import LARGE, MODERATE, NONE, SMALL, UNTOLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, option, with_low
+from privacygauge.audits.asking import Command, Group, Role, asks, with_low
 from privacygauge.audits.training import LabelledRecords, data_option
 
 if TYPE_CHECKING:
@@ -31,22 +31,14 @@ class AttributeRequest(LabelledRecords):
 
     model: str | None = None  # nothing is trained
     data: str = data_option()
-    fitted: str = option(
-        "--fitted",
-        "FILE.py:NAME",
-        "The trained model, or a function that returns it.",
-        role=Role.CODE,
+    fitted: str = asks(
+        "FILE.py:NAME", "The trained model, or a function that returns it.", role=Role.CODE
     )
-    member: str = option("--member", "COLUMN", "Column that says which records it was trained on.")
-    sensitive: str = option("--sensitive", "COLUMN", "Column that is guessed.")
-    without_label: bool = option(
-        "--without-label", "", "The adversary does not know the class.", default=False
-    )
-    unit: str | None = option(
-        "--unit",
-        "COLUMN",
-        "Column of the people behind the rows. Default: equal ids.",
-        default=None,
+    member: str = asks("COLUMN", "Column that says which records it was trained on.")
+    sensitive: str = asks("COLUMN", "Column that is guessed.")
+    without_label: bool = asks("", "The adversary does not know the class.", default=False)
+    unit: str | None = asks(
+        "COLUMN", "Column of the people behind the rows. Default: equal ids.", default=None
     )
 
 

@@ -10,7 +10,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.report import direction, grades
 from privacygauge.report.blocks import note, table, text
-from privacygauge.report.document import picked, values_of
+from privacygauge.report.document import names_of, picked, values_of
 from privacygauge.report.numbers import (
     DASH,
     Shown,
@@ -22,7 +22,6 @@ from privacygauge.report.numbers import (
     rate,
     shortened,
 )
-from privacygauge.report.tables import names_of
 from privacygauge.report.values import (
     About,
     Block,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, argument, option, with_low
-from privacygauge.audits.training import TRAINING, Training, model_option
+from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
+from privacygauge.audits.training import Training, model_option, training_option
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -55,16 +55,14 @@ class ClassifierRequest(Training):
         ".parquet or .jsonl with p_0 ... (or z_0 ...), label, member.",
         default=None,
     )
-    shadow: str | None = option(
-        "--shadow",
+    shadow: str | None = asks(
         "SHADOW",
         "Predictions of a model of your own, trained in the same way on other records. Default: "
         "thresholds are cross-fitted on the target.",
         default=None,
         role=Role.FILE,
     )
-    pool: str | None = option(
-        "--pool",
+    pool: str | None = asks(
         "POOL",
         "Predictions of many shadow models on TARGET's records, for attacks on single records: "
         ".npz with probs (or logits) (k, n, c), labels (n,), member (k, n).",
@@ -78,8 +76,7 @@ class ClassifierRequest(Training):
         default=(),
         split=False,
     )
-    show: tuple[str, ...] = option(
-        "--show",
+    show: tuple[str, ...] = asks(
         "COLUMN",
         "Column of TARGET to print beside the riskiest records. Default: ids only. May be given "
         "several times.",
@@ -94,63 +91,43 @@ class ClassifierRequest(Training):
         default=(),
         split=False,
     )
-    risk: str = option(
-        "--risk",
+    risk: str = asks(
         "NAME",
         "Estimator of the risk score: isotonic or histogram.",
         default="isotonic",
         offers=RISKS,
     )
-    allow_missing_classes: bool = option(
-        "--allow-missing-classes",
-        "",
-        "Use the global threshold for classes without shadow records.",
-        default=False,
+    allow_missing_classes: bool = asks(
+        "", "Use the global threshold for classes without shadow records.", default=False
     )
-    fitted: str | None = option(
-        "--fitted",
+    fitted: str | None = training_option(
         "FILE.py:NAME",
         "A trained model to audit, or a function that returns it; requires --member. Default: a "
         "target is trained.",
         default=None,
-        panel=TRAINING,
         role=Role.CODE,
     )
-    member: str | None = option(
-        "--member",
-        "COLUMN",
-        "Column that says which records the --fitted model was trained on.",
-        default=None,
-        panel=TRAINING,
+    member: str | None = training_option(
+        "COLUMN", "Column that says which records the --fitted model was trained on.", default=None
     )
-    label_only: bool = option(
-        "--label-only",
+    label_only: bool = training_option(
         "",
         "The adversary sees predicted classes only, and asks about each record many times.",
         default=False,
-        panel=TRAINING,
     )
-    shadows: int | None = option(
-        "--shadows",
+    shadows: int | None = training_option(
         "N",
         "Number of shadow models to train. Default: 16, or what --budget pays for.",
         default=None,
-        panel=TRAINING,
     )
-    half_width: float | None = option(
-        "--half-width",
+    half_width: float | None = training_option(
         "H",
         "Train further targets until the interval of every attack's mean AUC over all targets has "
         "this half-width, such as 0.01. Up to 64 targets are trained.",
         default=None,
-        panel=TRAINING,
     )
-    budget: str | None = option(
-        "--budget",
-        "TIME",
-        "Train as many shadow models as fit in this time, such as 10m.",
-        default=None,
-        panel=TRAINING,
+    budget: str | None = training_option(
+        "TIME", "Train as many shadow models as fit in this time, such as 10m.", default=None
     )
 
     @property

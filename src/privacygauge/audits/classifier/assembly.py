@@ -56,21 +56,10 @@ def assemble(
     skipped: Sequence[Skipped] = (),
     warnings: Sequence[str] = (),
 ) -> Audit:
-    """Return the audit of rounds that were dealt already.
+    """Return the audit of rounds that were dealt already; their targets are the rows of `target`.
 
-    Parameters
-    ----------
-    rounds : sequence of Round
-    attacks : sequence of Attack
-    target : Predictions
-        The audited model's predictions; the rounds' targets are its rows.
-    game : GameDescription
-    asked : Asked
-    running : Running
-    has_shadow : bool
-        Whether the shadow records come from other models, and not from the target's other half.
-    skipped, warnings : sequence
-        What is known already.
+    `has_shadow` is whether the shadow records come from other models, and not from the target's
+    other half; `skipped` and `warnings` are known already.
     """
     seed, level = running.seed, running.level
     caveats.require_different(target)

@@ -78,15 +78,14 @@ def report(f: CandidateAudit) -> Report:
             f.game.adversary,
             "membership-inference",
         ),
-        intro=f"Of the strongest attack, {f.best.title}, over all guesses about "
-        f"{_records(f)}. Small figures are {rate(f.level)} intervals"
-        f"{allows if len(f.evaluations) > 1 else ''}.",
+        intro=f"Of the strongest attack, {f.best.title}, over all guesses about {_records(f)}. "
+        f"Small figures are {rate(f.level)} intervals{allows if len(f.evaluations) > 1 else ''}.",
         origin=f.origin,
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
             Section("game", "What was played", (tables.game(f.game, targets=guesses),), "The game"),
-            Section("attacks", "Attacks", _attacks(f)),
+            Section("attacks", "Attacks", tuple(_attacks(f))),
             Section("records", "Record by record", tuple(_record_by_record(f, order))),
             Section(
                 "curves",
@@ -215,19 +214,17 @@ def _overview(f: CandidateAudit) -> Table:
     )
 
 
-def _attacks(f: CandidateAudit) -> tuple[Block, ...]:
+def _attacks(f: CandidateAudit) -> Iterator[Block]:
     note = f"Small figures: {rate(f.level)} intervals."
-    return (
-        text(
-            "Each attack guesses for every record and every model whether the model was trained "
-            f"on the record. {tables.LINE}"
-        ),
-        tables.main(f.evaluations, f.best.title, note=note, epsilon=False),
-        *tables.notes(f.evaluations),
-        Folded("Every number about the guesses", (tables.guesses(f.evaluations),)),
-        Folded("Every number about the scores", (tables.rates(f.evaluations),)),
-        Folded("How the intervals were made", (tables.methods(f.evaluations),)),
+    yield text(
+        "Each attack guesses for every record and every model whether the model was trained "
+        f"on the record. {tables.LINE}"
     )
+    yield tables.main(f.evaluations, f.best.title, note=note, epsilon=False)
+    yield from tables.notes(f.evaluations)
+    yield Folded("Every number about the guesses", (tables.guesses(f.evaluations),))
+    yield Folded("Every number about the scores", (tables.rates(f.evaluations),))
+    yield Folded("How the intervals were made", (tables.methods(f.evaluations),))
 
 
 def _record_by_record(f: CandidateAudit, order: Ints) -> Iterator[Block]:
@@ -295,11 +292,8 @@ def _terms(f: CandidateAudit) -> tuple[tuple[str, str], ...]:
 def targets_frame(f: CandidateAudit) -> pd.DataFrame:
     """Return one row for every target.
 
-    Returns
-    -------
-    pandas.DataFrame
-        Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends
-        of its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
+    Columns: ``row``, ``pdtp`` where it was measured, and each attack's accuracy with the ends of
+    its interval: ``TITLE``, ``TITLE low``, ``TITLE high``.
     """
     import pandas as pd
 

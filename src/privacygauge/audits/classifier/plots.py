@@ -45,13 +45,6 @@ def risk_cdf(risk: Risk) -> RiskCdf:
 def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw the distribution of the members' risk; numbers: `risk_cdf`.
 
-    Parameters
-    ----------
-    risk : Risk
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
     Song & Mittal (2021), Figure 5.
     """
     ax = axes(ax)
@@ -70,13 +63,6 @@ def plot_risk_cdf(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw the realised share of members against the score; numbers: ``risk.reliability.bins``.
 
-    Parameters
-    ----------
-    risk : Risk
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
     Song & Mittal (2021), Figure 3. A bar is the interval of the share; the number is that of the
     records in the bin.
     """
@@ -99,15 +85,8 @@ def plot_reliability(risk: Risk, ax: Axes | None = None) -> Axes:
 def plot_classes(risk: Risk, ax: Axes | None = None) -> Axes:
     """Draw each class's mean risk against its generalisation error; numbers: ``risk.classes``.
 
-    Parameters
-    ----------
-    risk : Risk
-        With at least one class that has members and non-members.
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
-    Song & Mittal (2021), Figure 8. The three classes of the highest risk carry their label.
+    Song & Mittal (2021), Figure 8. The three classes of the highest risk carry their label. There
+    is at least one class that has members and non-members.
     """
     if not risk.classes:
         raise InputError("no class has both members and non-members: nothing to draw")

@@ -20,15 +20,7 @@ from privacygauge.report.numbers import (
     percent_estimate,
     rate,
 )
-from privacygauge.report.values import (
-    Block,
-    Folded,
-    Json,
-    Measure,
-    Plot,
-    Section,
-    Table,
-)
+from privacygauge.report.values import Block, Folded, Json, Measure, Plot, Section, Table
 
 TERMS = (
     (

@@ -8,15 +8,7 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report import direction
 from privacygauge.report.attacks.played import Attacks
 from privacygauge.report.attacks.verdict import judged
-from privacygauge.report.grades import (
-    GRADES,
-    LARGE,
-    NONE,
-    SMALL,
-    UNTOLD,
-    accuracy_gauge,
-    scale_of,
-)
+from privacygauge.report.grades import GRADES, LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, scale_of
 from privacygauge.report.values import Grade, Verdict
 
 MATTERS = (
@@ -34,17 +26,7 @@ REPEAT = (
 
 
 def verdict(a: Attacks) -> Verdict:
-    """Return the verdict on attacks on a classifier.
-
-    Parameters
-    ----------
-    a : Attacks
-
-    Returns
-    -------
-    Verdict
-        Graded as `judged` does.
-    """
+    """Return the verdict on attacks on a classifier, graded as `judged` does."""
     found = judged(a)
     if found.grade == UNTOLD:
         return direction.verdict(found.sentences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Role, argument, option, with_low
+from privacygauge.audits.asking import Command, Group, Role, argument, asks, option, with_low
 from privacygauge.audits.training import (
     TRAINING,
     TRAINING_DEFENCES,
@@ -57,8 +57,7 @@ class DefendRequest(DefendedTraining):
         "member; .csv or .parquet with p_0 ... (or z_0 ...), label, member.",
         default=None,
     )
-    shadow: str | None = option(
-        "--shadow",
+    shadow: str | None = asks(
         "SHADOW",
         "Undefended predictions of a model of your own, trained in the same way on other records; "
         "it gets the same defence.",
@@ -74,27 +73,17 @@ class DefendRequest(DefendedTraining):
         default=(),
         offers=DEFENCES,
     )
-    owner_target: str | None = option(
-        "--owner-target",
+    owner_target: str | None = asks(
         "FILE",
         "Predictions of the audited model on the records that its defence is fitted on: its "
         "members, and non-members that are not in TARGET. Default: TARGET is cross-fitted.",
         default=None,
-        role=Role.FILE,
     )
-    owner_shadow: str | None = option(
-        "--owner-shadow",
-        "FILE",
-        "The same for the shadow model; requires --owner-target.",
-        default=None,
-        role=Role.FILE,
+    owner_shadow: str | None = asks(
+        "FILE", "The same for the shadow model; requires --owner-target.", default=None
     )
-    shadows: int = option(
-        "--shadows",
-        "N",
-        "Number of shadow models to train, each in every way.",
-        default=8,
-        panel=TRAINING,
+    shadows: int = asks(
+        "N", "Number of shadow models to train, each in every way.", default=8, panel=TRAINING
     )
 
     @property

@@ -9,9 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privacygauge.audits import caveats
-from privacygauge.audits.defences.comparison import can_be_undone, compared, warnings_of
 from privacygauge.audits.defences.found import DefenceAudit
-from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
+from privacygauge.audits.defences.judging import (
+    Asked,
+    Found,
+    can_be_undone,
+    compared,
+    evaluations,
+    judged,
+    warnings_of,
+)
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence
 from privacygauge.classifier.defences.defended import require_different
@@ -232,18 +239,7 @@ def audit_of(
 ) -> DefenceAudit:
     """Return the audit of defences that were judged already.
 
-    Parameters
-    ----------
-    undefended : Found
-        What was found without a defence.
-    results : sequence of JudgedDefence
-    undone : sequence of bool
-        For each whether it can be undone.
-    asked : Asked
-        Of every game.
-    setting : Setting
-    beside : int
-        As in `compared`.
+    `undone` is for each whether it can be undone; `beside` is as in `compared`.
     """
     none, others = compared(
         evaluations(undefended.results), results, undone, asked.level, beside=beside

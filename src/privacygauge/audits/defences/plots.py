@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,17 +29,17 @@ def marked(c: ComparedDefence) -> str:
     return c.title + (" \N{DAGGER}" if c.undone else "")
 
 
-def costs(f: DefenceAudit) -> tuple[Plot, ...]:
-    """Return the plots of what is left over what it costs.
+def costs(f: DefenceAudit) -> Iterator[Plot]:
+    """Yield the plots of what is left over what it costs.
 
     Over the change of answers on the same model: another model's answers differ anyway. Over the
     accuracy where that changes.
     """
     changed = any(c.before.value != c.after.value for c in f.compared)
-    return (
-        *(() if f.trained else (_trade_off(f),)),
-        *((_accuracy(f),) if f.trained or changed else ()),
-    )
+    if not f.trained:
+        yield _trade_off(f)
+    if f.trained or changed:
+        yield _accuracy(f)
 
 
 def _trade_off(f: DefenceAudit) -> Plot:

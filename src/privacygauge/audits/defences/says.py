@@ -41,7 +41,14 @@ def report(f: DefenceAudit) -> Report:
     return Report(
         "defences",
         "Defences of a classifier, compared",
-        about=_about(f),
+        about=About(
+            f"A model behind a defence: {plain(f.best.title)}",
+            "Somebody who holds a record and knows the defence guesses: was it in the model's "
+            "training data?",
+            "the defended answers, a model of its own behind the same defence, and the choice to "
+            "undo or to ignore it",
+            "membership-inference",
+        ),
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
@@ -55,17 +62,6 @@ def report(f: DefenceAudit) -> Report:
         overview=(_overview(f),),
         sources="Song and Mittal, Systematic Evaluation of Privacy Risks of Machine Learning "
         "Models (2021); Jia and others, MemGuard (2019).",
-    )
-
-
-def _about(f: DefenceAudit) -> About:
-    return About(
-        f"A model behind a defence: {plain(f.best.title)}",
-        "Somebody who holds a record and knows the defence guesses: was it in the model's training "
-        "data?",
-        "the defended answers, a model of its own behind the same defence, and the choice to undo "
-        "or to ignore it",
-        "membership-inference",
     )
 
 

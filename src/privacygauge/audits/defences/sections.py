@@ -52,11 +52,11 @@ _ANSWERS = (
 def sections(f: DefenceAudit) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     return (
-        Section("compared", "Defences compared", _compared(f), "Compared"),
-        Section("risk", "How the risk is distributed", _risk(f), "Risk"),
-        Section("records", "The records with the highest risk left", _records(f), "Records"),
+        Section("compared", "Defences compared", tuple(_compared(f)), "Compared"),
+        Section("risk", "How the risk is distributed", tuple(_risk(f)), "Risk"),
+        Section("records", "The records with the highest risk left", tuple(_records(f)), "Records"),
         Section("each", "Each defence in full", tuple(_each(f)), "Each in full"),
-        Section("played", "How it was played", _played(f)),
+        Section("played", "How it was played", tuple(_played(f))),
     )
 
 
@@ -77,27 +77,25 @@ def claim(c: ComparedDefence) -> tuple[str, ...]:
     return () if c.claim is None else (claim_shown(c.claim),)
 
 
-def _compared(f: DefenceAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "Each row is what the best of all attacks still reaches. Adaptive attackers know "
-            "the defence and learn on a model of their own that they defended in the same way: "
-            "these numbers say what a defence is worth. Non-adaptive ones learnt on undefended "
-            "answers and are taken by surprise; they stand beside for comparison, and count "
-            "only where they reach more, since whoever knows a defence is free to ignore it."
-        ),
-        Table(
-            "compared",
-            "What is left to attack, and what the defence costs",
-            _columns(f),
-            tuple(_row(f, c) for c in (None, *f.compared)),
-            f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
-            "kinds of attackers; those of the model's accuracy, of the change and of the risk "
-            "hold individually.",
-        ),
-        note(*_notes(f)),
-        *plots.costs(f),
+def _compared(f: DefenceAudit) -> Iterator[Block]:
+    yield text(
+        "Each row is what the best of all attacks still reaches. Adaptive attackers know "
+        "the defence and learn on a model of their own that they defended in the same way: "
+        "these numbers say what a defence is worth. Non-adaptive ones learnt on undefended "
+        "answers and are taken by surprise; they stand beside for comparison, and count "
+        "only where they reach more, since whoever knows a defence is free to ignore it."
     )
+    yield Table(
+        "compared",
+        "What is left to attack, and what the defence costs",
+        _columns(f),
+        tuple(_row(f, c) for c in (None, *f.compared)),
+        f"{rate(f.level)} intervals that allow for the choice among all attacks, defences and "
+        "kinds of attackers; those of the model's accuracy, of the change and of the risk "
+        "hold individually.",
+    )
+    yield note(*_notes(f))
+    yield from plots.costs(f)
 
 
 def _columns(f: DefenceAudit) -> tuple[Column, ...]:
@@ -172,25 +170,21 @@ def _notes(f: DefenceAudit) -> Iterator[str]:
         )
 
 
-def _risk(f: DefenceAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "The privacy risk score is the probability that a record is a member, given what "
-            "an attacker who knows the defence sees, at even odds beforehand. A defence can "
-            "lower the mean and leave some members exposed."
-        ),
-        plots.risk(f),
+def _risk(f: DefenceAudit) -> Iterator[Block]:
+    yield text(
+        "The privacy risk score is the probability that a record is a member, given what "
+        "an attacker who knows the defence sees, at even odds beforehand. A defence can "
+        "lower the mean and leave some members exposed."
     )
+    yield plots.risk(f)
 
 
-def _records(f: DefenceAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            f"With {shortened(f.best.title)}. Records are named by id; their contents are not "
-            "in this file. A non-member in this list is a false alarm."
-        ),
-        _worst("records", "By falling risk with the defence", f.best),
+def _records(f: DefenceAudit) -> Iterator[Block]:
+    yield text(
+        f"With {shortened(f.best.title)}. Records are named by id; their contents are not "
+        "in this file. A non-member in this list is a false alarm."
     )
+    yield _worst("records", "By falling risk with the defence", f.best)
 
 
 def _worst(name: str, title: str, c: ComparedDefence) -> Table:
@@ -241,7 +235,7 @@ def _points(lost: Estimate) -> Shown:
     return Shown(*(fixed(100 * x, 1) for x in (lost.value, lost.low, lost.high)))
 
 
-def _played(f: DefenceAudit) -> tuple[Block, ...]:
+def _played(f: DefenceAudit) -> Iterator[Block]:
     c = f.compared[0]
     one = c.judged.attacks[0]
     trained = (
@@ -268,4 +262,5 @@ def _played(f: DefenceAudit) -> tuple[Block, ...]:
             }
         ),
     }
-    return text(trained if f.n_shadows else _ANSWERS), pairs(rows)
+    yield text(trained if f.n_shadows else _ANSWERS)
+    yield pairs(rows)

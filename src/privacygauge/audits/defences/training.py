@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from privacygauge.audits.defences.comparison import can_be_undone, n_together
 from privacygauge.audits.defences.found import AfterEpoch, ComparedDefence, DefenceAudit
-from privacygauge.audits.defences.judging import Asked, Found, evaluations, judged
+from privacygauge.audits.defences.judging import (
+    Asked,
+    Found,
+    can_be_undone,
+    evaluations,
+    judged,
+    n_together,
+)
 from privacygauge.audits.defences.play import Setting, audit_of
 from privacygauge.audits.running import Running
 from privacygauge.classifier.defences.defence import Defence

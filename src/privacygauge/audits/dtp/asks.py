@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, option
+from privacygauge.audits.asking import Command, Group, asks, option
 from privacygauge.audits.training import TRAINING, LabelledRecords, data_option, model_option
 from privacygauge.errors import InputError
 
@@ -48,6 +49,9 @@ SETTINGS = "Settings of the model"
 FURTHER = "Further measurements"
 """The heading of options that ask for more than one value per record."""
 
+_setting_option = partial(asks, panel=SETTINGS)
+_further_option = partial(asks, panel=FURTHER)
+
 _HELP = """Measure how far each training record moves a classifier: differential training privacy.
 
 Example: privacygauge dtp --data people.csv --label income --model naive-bayes
@@ -69,79 +73,54 @@ class DtpRequest(LabelledRecords):
         default="naive-bayes",
         offers=MODELS,
     )
-    continuous: tuple[str, ...] = option(
-        "--continuous",
+    continuous: tuple[str, ...] = asks(
         "A,B",
         "Columns to take as numbers, for models on categories. Default: none.",
         default=(),
         panel=TRAINING,
     )
-    alpha: float = option(
-        "--alpha",
-        "A",
-        "Laplace smoothing of models on categories; 0 for none.",
-        default=HAVE["alpha"][0],
-        panel=SETTINGS,
+    alpha: float = _setting_option(
+        "A", "Laplace smoothing of models on categories; 0 for none.", default=HAVE["alpha"][0]
     )
-    l2: float = option(
-        "--l2",
+    l2: float = _setting_option(
         "L",
         "Weight of the squared coefficients of logistic and least-squares.",
         default=HAVE["l2"][0],
-        panel=SETTINGS,
     )
-    neighbours: int = option(
-        "--neighbours",
-        "K",
-        "Number of neighbours of nearest.",
-        default=int(HAVE["neighbours"][0]),
-        panel=SETTINGS,
+    neighbours: int = _setting_option(
+        "K", "Number of neighbours of nearest.", default=int(HAVE["neighbours"][0])
     )
     bin_width: float = option(
         "--bin", "W", "Width of the bins of published probabilities; 0 for none.", default=0.01
     )
-    measure: int | None = option(
-        "--measure",
-        "N",
-        "Number of records to measure, sampled at random. Default: all.",
-        default=None,
+    measure: int | None = asks(
+        "N", "Number of records to measure, sampled at random. Default: all.", default=None
     )
-    queries: int = option(
-        "--queries",
+    queries: int = asks(
         "N",
         "Number of records to ask about beside the one left out, in search of a larger change, "
         "where the largest is not known.",
         default=500,
     )
-    training_sets: int = option(
-        "--training-sets",
+    training_sets: int = _further_option(
         "N",
         "Measure again in both halves of the data, split this many times; 10 in the paper.",
         default=0,
-        panel=FURTHER,
     )
-    remove: int = option(
-        "--remove",
-        "N",
-        "Number of the riskiest records to remove, one at a time.",
-        default=0,
-        panel=FURTHER,
+    remove: int = _further_option(
+        "N", "Number of the riskiest records to remove, one at a time.", default=0
     )
-    order: str = option(
-        "--order",
+    order: str = _further_option(
         "NAME",
         "Order of removal: recomputed (the riskiest of those left) or initial.",
         default="recomputed",
-        panel=FURTHER,
         offers=ORDERS,
     )
-    vary: int = option(
-        "--vary",
+    vary: int = _further_option(
         "N",
         "Number of models to train with other initial weights, and on other records, to see "
         "whether the two riskiest records are exceptional.",
         default=0,
-        panel=FURTHER,
     )
 
     @property

@@ -83,14 +83,6 @@ def plot_pdtp(f: DtpAudit, ax: Axes | None = None) -> Axes:
 def plot_removal(f: DtpAudit, ax: Axes | None = None) -> Axes:
     """Draw the largest value as the riskiest records are removed; numbers: ``f.removal``.
 
-    Parameters
-    ----------
-    f : DtpAudit
-        With a removal.
-    ax : matplotlib.axes.Axes, optional
-
-    Notes
-    -----
     Long et al. (2017), Figure 6.
     """
     if f.removal is None:

@@ -9,8 +9,8 @@ import numpy as np
 from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.classifier.dtp.removal import RemovalPath
 from privacygauge.core.checks import Ints
+from privacygauge.report.document import names_of
 from privacygauge.report.numbers import shortened
-from privacygauge.report.tables import names_of
 
 if TYPE_CHECKING:
     import pandas as pd

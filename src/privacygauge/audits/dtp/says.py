@@ -11,7 +11,7 @@ from privacygauge.audits.dtp.found import DtpAudit
 from privacygauge.audits.dtp.verdict import measured, reach, verdict
 from privacygauge.audits.dtp.words import FACTOR, between, factor, nats
 from privacygauge.classifier.dtp.removal import LIMIT, RemovalPath
-from privacygauge.report.document import estimate_dict, finite, picked
+from privacygauge.report.document import estimate_dict, finite, names_of, picked
 from privacygauge.report.numbers import (
     Shown,
     count,
@@ -22,7 +22,6 @@ from privacygauge.report.numbers import (
     rate,
     several,
 )
-from privacygauge.report.tables import names_of
 from privacygauge.report.values import About, Json, Measure, Report, Worst
 
 

@@ -53,8 +53,8 @@ _AT_ONCE = 10
 
 def every(f: DtpAudit) -> Iterator[Section]:
     """Yield the page below the numbers."""
-    yield Section("meaning", "What the numbers mean", _meaning(), "What it means")
-    yield Section("records", "The riskiest records", _riskiest(f), "Riskiest records")
+    yield Section("meaning", "What the numbers mean", tuple(_meaning()), "What it means")
+    yield Section("records", "The riskiest records", tuple(_riskiest(f)), "Riskiest records")
     title = "The record's own query, and all others"
     yield Section("queries", title, tuple(_queries(f)), "Other queries")
     if f.removal is not None:
@@ -62,99 +62,84 @@ def every(f: DtpAudit) -> Iterator[Section]:
         yield Section("removal", "Removing the riskiest records", blocks, "Removal")
     if f.averages:
         title = "Over several training sets"
-        yield Section("averages", title, _averages(f), "Several training sets")
+        yield Section("averages", title, tuple(_averages(f)), "Several training sets")
     if f.variation:
-        yield Section("variation", "What else moves a prediction", _variation(f), "Variation")
-    yield Section("measured", "How it was measured", _measured(f))
+        blocks = tuple(_variation(f))
+        yield Section("variation", "What else moves a prediction", blocks, "Variation")
+    yield Section("measured", "How it was measured", tuple(_measured(f)))
 
 
-def _meaning() -> tuple[Block, ...]:
+def _meaning() -> Iterator[Block]:
     values = (0.1, 0.5, 1.0, 2.0, 4.0)
-    return (
-        text(
-            "A record is left out of the training set, the model is trained without it, and "
-            "both models are asked the same question. If their answers differ much, the answer "
-            "gives away whether the record was in. The largest factor between the two, over "
-            "all classes, is what is reported, as its natural logarithm."
-        ),
-        table(
-            "factors",
-            "How to read a log ratio",
-            [
-                {
-                    "Log ratio": "A probability changes by a factor of",
-                    **{f"{value:g}": factor(value) for value in values},
-                }
-            ],
-        ),
-        note(
-            "PDTP asks about the record itself only. DTP is the largest over every question "
-            "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
-            "model if some record is above 1. It is a rule of thumb. A small effect can still "
-            "be seen by somebody who knows most other records, or where training involves no "
-            "chance, or by putting several answers together."
-        ),
+    yield text(
+        "A record is left out of the training set, the model is trained without it, and "
+        "both models are asked the same question. If their answers differ much, the answer "
+        "gives away whether the record was in. The largest factor between the two, over "
+        "all classes, is what is reported, as its natural logarithm."
+    )
+    yield table(
+        "factors",
+        "How to read a log ratio",
+        [
+            {
+                "Log ratio": "A probability changes by a factor of",
+                **{f"{value:g}": factor(value) for value in values},
+            }
+        ],
+    )
+    yield note(
+        "PDTP asks about the record itself only. DTP is the largest over every question "
+        "that can be asked, so it is never smaller. The rule DTP-1 says: do not publish a "
+        "model if some record is above 1. It is a rule of thumb. A small effect can still "
+        "be seen by somebody who knows most other records, or where training involves no "
+        "chance, or by putting several answers together."
     )
 
 
-def _riskiest(f: DtpAudit) -> tuple[Block, ...]:
+def _riskiest(f: DtpAudit) -> Iterator[Block]:
     shown = f.order[:MOST]
-    return (
-        text(
-            "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
-            "this file. The factor is that of PDTP."
-        ),
-        _people(f, "records", "Records by falling PDTP", shown),
-        note(
-            f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
-            "in records.parquet."
-        ),
-        _ranks(f),
-        Folded("Class by class", (_classes(f),)),
+    yield text(
+        "Ranked by PDTP, then by DTP. Records are named by id; their contents are not in "
+        "this file. The factor is that of PDTP."
     )
+    yield _people(f, "records", "Records by falling PDTP", shown)
+    yield note(
+        f"{count(len(shown))} of {count(len(f.rows))} measured records are shown; all are "
+        "in records.parquet."
+    )
+    yield _ranks(f)
+    yield Folded("Class by class", (_classes(f),))
 
 
 def overview(f: DtpAudit) -> tuple[Table, ...]:
     """Return what a terminal prints below the numbers: the first records, and how they were had."""
     bins = f"width {f.width:g}" if f.width else "none"
-    settings = Table(
+    settings = table(
         "settings",
         "How it was measured",
-        columns(
-            Column("Model", prose=True), Column("Method", prose=True), Column("Bins", needed=False)
-        ),
-        ((f.model, f.method, bins),),
+        [{"Model": f.model, "Method": f.method, "Bins": bins}],
+        prose=("Model", "Method"),
+        spare=("Bins",),
     )
     first = _people(f, "first", "The riskiest records", f.order[:_PRINTED], "Riskiest records")
     return (first, settings)
 
 
 def _people(f: DtpAudit, name: str, title: str, places: Ints, head: str = "Id") -> Table:
-    further = (Column("Mean over training sets", needed=False),) if f.averages else ()
-    return Table(
-        name,
-        title,
-        columns(
-            head,
-            "PDTP",
-            Column("DTP, all queries", needed=False),
-            Column("Factor", needed=False),
-            *further,
-        ),
-        tuple(_person(f, i) for i in places.tolist()),
-        at_once=_AT_ONCE,
-    )
+    spare = ("DTP, all queries", "Factor", "Mean over training sets")
+    rows = [_person(f, i, head) for i in places.tolist()]
+    return table(name, title, rows, spare=spare, at_once=_AT_ONCE)
 
 
-def _person(f: DtpAudit, i: int) -> tuple[Content, ...]:
+def _person(f: DtpAudit, i: int, head: str) -> dict[str, Content]:
     pdtp = float(f.pdtp[i])
-    return (
-        _who(f, i),
-        Shown(nats(pdtp)),
-        between(float(f.dtp.low[i]), float(f.dtp.high[i])),
-        factor(pdtp),
-        *((decimal_estimate(f.averages[i]),) if f.averages else ()),
-    )
+    return {
+        head: _who(f, i),
+        "PDTP": Shown(nats(pdtp)),
+        "DTP, all queries": between(float(f.dtp.low[i]), float(f.dtp.high[i])),
+        "Factor": factor(pdtp),
+        **({"Mean over training sets": decimal_estimate(f.averages[i])} if f.averages else {}),
+    }
 
 
 def _who(f: DtpAudit, i: int) -> Cell:
@@ -301,65 +286,61 @@ def _group(f: DtpAudit, rows: Ints) -> str:
     return plain(", ".join(names)) + more
 
 
-def _averages(f: DtpAudit) -> tuple[Block, ...]:
+def _averages(f: DtpAudit) -> Iterator[Block]:
     n, above = f.averages[0].n, f.n_above_on_average
     methods = "; ".join(sorted({x.method for x in f.averages}))
-    return (
-        text(
-            "PDTP belongs to one training set. To see how much of it belongs to the record, it was "
-            f"measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, random "
-            f"halves of the data: {several(above, 'record')} {'has' if above == 1 else 'have'} a "
-            f"mean above 1, and for {count(f.n_surely_above)} of them the whole "
-            f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
-            "are smaller than the whole, so a record weighs more in them."
-        ),
-        table(
-            "averages",
-            "Records of the largest mean",
-            [
-                {
-                    "Id": _who(f, i),
-                    "Mean over training sets": decimal_estimate(f.averages[i]),
-                    "PDTP in this one": nats(float(f.pdtp[i])),
-                }
-                for i in by_average(f).tolist()
-            ],
-            at_once=_AT_ONCE,
-        ),
+    yield text(
+        "PDTP belongs to one training set. To see how much of it belongs to the record, it was "
+        f"measured again in {count(n)} further training {'set' if n == 1 else 'sets'}, random "
+        f"halves of the data: {several(above, 'record')} {'has' if above == 1 else 'have'} a "
+        f"mean above 1, and for {count(f.n_surely_above)} of them the whole "
+        f"{rate(f.averages[0].level)} interval lies above ({methods}, n = {count(n)}). Halves "
+        "are smaller than the whole, so a record weighs more in them."
+    )
+    yield table(
+        "averages",
+        "Records of the largest mean",
+        [
+            {
+                "Id": _who(f, i),
+                "Mean over training sets": decimal_estimate(f.averages[i]),
+                "PDTP in this one": nats(float(f.pdtp[i])),
+            }
+            for i in by_average(f).tolist()
+        ],
+        at_once=_AT_ONCE,
     )
 
 
-def _variation(f: DtpAudit) -> tuple[Block, ...]:
+def _variation(f: DtpAudit) -> Iterator[Block]:
     n = count(len(f.variation[0].sampling))
-    return (
-        text(
-            "Random start weights and the choice of the other records move predictions too. "
-            "Somebody who knows neither sees a record only where its own effect stands out. "
-            "That an effect does not stand out is no protection from somebody who knows both."
-        ),
-        *(_histograms(f, i, v) for i, v in enumerate(f.variation)),
-        table(
-            "variation",
-            "The record's own effect, and the others'",
-            [
-                {
-                    "Record": Cell(record_of(f, v.row), (class_of(f, v.label),)),
-                    "With it": fixed(v.with_it, 3),
-                    "Without it": fixed(v.without, 3),
-                    "Own effect": Shown(fixed(v.own, 3)),
-                    "Random states": _range(v.initialisation),
-                    "Other training sets": _range(v.sampling),
-                    "In standard deviations": Shown(fixed(v.stands_out, 1)),
-                }
-                for v in f.variation
-            ],
-            "Probability of the record's own class, on training sets drawn for this comparison. "
-            f"From the smallest to the largest of {n} models each.",
-        ),
-        note(
-            "The last column divides the own effect by the standard deviation of the larger of "
-            "both variations: above about 2 it stands out."
-        ),
+    yield text(
+        "Random start weights and the choice of the other records move predictions too. "
+        "Somebody who knows neither sees a record only where its own effect stands out. "
+        "That an effect does not stand out is no protection from somebody who knows both."
+    )
+    yield from (_histograms(f, i, v) for i, v in enumerate(f.variation))
+    yield table(
+        "variation",
+        "The record's own effect, and the others'",
+        [
+            {
+                "Record": Cell(record_of(f, v.row), (class_of(f, v.label),)),
+                "With it": fixed(v.with_it, 3),
+                "Without it": fixed(v.without, 3),
+                "Own effect": Shown(fixed(v.own, 3)),
+                "Random states": _range(v.initialisation),
+                "Other training sets": _range(v.sampling),
+                "In standard deviations": Shown(fixed(v.stands_out, 1)),
+            }
+            for v in f.variation
+        ],
+        "Probability of the record's own class, on training sets drawn for this comparison. "
+        f"From the smallest to the largest of {n} models each.",
+    )
+    yield note(
+        "The last column divides the own effect by the standard deviation of the larger of "
+        "both variations: above about 2 it stands out."
     )
 
 
@@ -381,24 +362,21 @@ def _range(values: Floats) -> str:
     return f"{fixed(float(values.min()), 3)} to {fixed(float(values.max()), 3)}"
 
 
-def _measured(f: DtpAudit) -> tuple[Block, ...]:
-    return (
-        pairs(
-            {
-                "Model": f.model,
-                "Training set": f"{several(f.n_train, 'record')}, {count(len(f.class_names))} "
-                "classes",
-                "Records measured": measured(f),
-                "Bins of probabilities": in_bins(f.width),
-                "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
-            }
-        ),
-        Table(
-            "methods",
-            "Methods, number by number",
-            columns("Number", Column("Method, level of its interval", prose=True), "n"),
-            tuple(_methods(f)),
-        ),
+def _measured(f: DtpAudit) -> Iterator[Block]:
+    yield pairs(
+        {
+            "Model": f.model,
+            "Training set": f"{several(f.n_train, 'record')}, {count(len(f.class_names))} classes",
+            "Records measured": measured(f),
+            "Bins of probabilities": in_bins(f.width),
+            "Logarithm": "Natural; a log ratio of 1 is a factor of 2.7.",
+        }
+    )
+    yield Table(
+        "methods",
+        "Methods, number by number",
+        columns("Number", Column("Method, level of its interval", prose=True), "n"),
+        tuple(_methods(f)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, option, with_low
+from privacygauge.audits.asking import Command, Group, asks, with_low
 from privacygauge.audits.language_models import (
     ModelsRequest,
     group_option,
@@ -35,33 +35,22 @@ class ExtractionRequest(ModelsRequest):
 
     members: str = members_option()
     nonmembers: str = nonmembers_option()
-    prefix: int = option(
-        "--prefix", "TOKENS", "Tokens that are given; of a short text at most half.", default=50
+    prefix: int = asks("TOKENS", "Tokens that are given; of a short text at most half.", default=50)
+    suffix: int = asks("TOKENS", "Tokens that the model is to write after them.", default=50)
+    tries: int = asks("N", "n: how often the model is made to write each text.", default=1000)
+    chance: float = asks(
+        "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
     )
-    suffix: int = option(
-        "--suffix", "TOKENS", "Tokens that the model is to write after them.", default=50
-    )
-    tries: int = option(
-        "--tries", "N", "n: how often the model is made to write each text.", default=1000
-    )
-    chance: float = option(
-        "--chance", "P", "p: the probability that the text is among them, in (0, 1).", default=0.5
-    )
-    temperature: float = option(
-        "--temperature", "T", "Temperature at which tokens are sampled.", default=1.0
-    )
-    top_k: int = option(
-        "--top-k", "K", "Tokens are sampled from the K likeliest; 0: from all.", default=40
-    )
-    edits: int = option(
-        "--edits",
+    temperature: float = asks("T", "Temperature at which tokens are sampled.", default=1.0)
+    top_k: int = asks("K", "Tokens are sampled from the K likeliest; 0: from all.", default=40)
+    edits: int = asks(
         "D",
         "Count what the likeliest tokens give within so many token edits as near verbatim. The "
         "models are made to write then, which takes far longer. 0: do not.",
         default=0,
     )
-    show_texts: bool = option(
-        "--show-texts", "", "Show what was extracted on the page. Default: ids only.", default=False
+    show_texts: bool = asks(
+        "", "Show what was extracted on the page. Default: ids only.", default=False
     )
     text: str = text_option()
     ids: str | None = ids_option()

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privacygauge.audits.extraction.play import ExtractionAudit
 from privacygauge.core.checks import Bools
-from privacygauge.core.estimate import Estimate
 from privacygauge.core.units import foremost
 from privacygauge.evaluate.both_sides import BothSides
 from privacygauge.language.extracted import NEAR, SAMPLED, VERBATIM
 from privacygauge.report import direction
-from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.blocks import note, table, text
 from privacygauge.report.document import picked, values_of
 from privacygauge.report.grades import UNTOLD
 from privacygauge.report.numbers import (
@@ -29,16 +29,14 @@ from privacygauge.report.numbers import (
 from privacygauge.report.values import (
     About,
     Block,
-    Column,
+    Content,
     Gauge,
     Grade,
     Measure,
     Report,
-    Row,
     Section,
     Severity,
     Table,
-    Tone,
     Verdict,
     Worst,
     beside,
@@ -84,11 +82,11 @@ def report(a: ExtractionAudit) -> Report:
         f"({f.how.describe()}).",
         origin=a.origin,
         verdict=verdict(a),
-        measures=_measures(a),
+        measures=tuple(_measures(a)),
         sections=(
             Section("ways", "Whose texts can be extracted", (ways, _by_tries(a)), "Extraction"),
-            Section("content", "What the extracted texts hold", _contents(a), "Content"),
-            Section("people", "Whose texts come first", _people(a), "People"),
+            Section("content", "What the extracted texts hold", tuple(_contents(a)), "Content"),
+            Section("people", "Whose texts come first", (_people(a),), "People"),
         ),
         terms=_TERMS,
         worst=_worst(a),
@@ -165,33 +163,26 @@ def _rates(a: ExtractionAudit, hit: Bools) -> BothSides:
     return a.found.rates(hit, a.level)
 
 
-def _measures(a: ExtractionAudit) -> tuple[Measure, ...]:
+def _measures(a: ExtractionAudit) -> Iterator[Measure]:
     f = a.found
-    beyond = _rates(a, f.hits[SAMPLED]).difference
-    named: dict[str, tuple[str, str, str, Estimate]] = {
-        "extracted-beyond": (
-            "People with an extracted text, beyond others",
-            f"within {_tries(f.asked.tries)}",
-            "What the model gives away because it was trained on the texts.",
-            beyond,
-        ),
-        "extracted": (
-            "People with an extracted text",
-            f"within {_tries(f.asked.tries)}, chance {rate(f.asked.chance)}",
-            "By the target and not by the reference.",
-            f.share(f.hits[SAMPLED], a.level),
-        ),
-        "verbatim": (
-            "People with a text given verbatim",
-            "likeliest tokens, no sampling",
-            "By the target and not by the reference.",
-            f.share(f.hits[VERBATIM], a.level),
-        ),
-    }
-    return tuple(
-        Measure(name, label, found, percent_estimate(found), beside_it, meaning, "no leak: 0%")
-        for name, (label, beside_it, meaning, found) in named.items()
-    )
+    within, alone = f"within {_tries(f.asked.tries)}", "By the target and not by the reference."
+    chance = f"{within}, chance {rate(f.asked.chance)}"
+    beyond, extracted = _rates(a, f.hits[SAMPLED]).difference, f.share(f.hits[SAMPLED], a.level)
+    verbatim, memory = f.share(f.hits[VERBATIM], a.level), "likeliest tokens, no sampling"
+    gives = "What the model gives away because it was trained on the texts."
+    for name, label, found, beside_it, meaning in (
+        ("extracted-beyond", "an extracted text, beyond others", beyond, within, gives),
+        ("extracted", "an extracted text", extracted, chance, alone),
+        ("verbatim", "a text given verbatim", verbatim, memory, alone),
+    ):
+        label = f"People with {label}"
+        shown = percent_estimate(found)
+        yield Measure(name, label, found, shown, beside_it, meaning, "no leak: 0%")
+
+
+def _both(x: BothSides) -> dict[str, Content]:
+    found = {"Members": x.members, "Others": x.others, "Difference": x.difference}
+    return {name: percent_estimate(estimate) for name, estimate in found.items()}
 
 
 def _ways(a: ExtractionAudit) -> Table:
@@ -204,84 +195,79 @@ def _ways(a: ExtractionAudit) -> Table:
     both = {"Target": f.target, "Reference": f.reference} if f.reference is not None else {}
     hits = {f"{name}, {_tries(n)}": f.by(model, n) for name, model in both.items()}
     hits |= {names[way]: hit for way, hit in f.hits.items()}
-    rates = {name: _rates(a, hit) for name, hit in hits.items()}
-    return Table(
+    return table(
         "ways",
         "People with a text that can be extracted",
-        columns(Column("By", prose=True), "Members", "Others", "Difference"),
-        tuple(
-            Row(
-                (name, *map(percent_estimate, (x.members, x.others, x.difference))),
-                Tone.BEST if name == names[SAMPLED] else Tone.PLAIN,
-            )
-            for name, x in rates.items()
-        ),
+        [{"By": name, **_both(_rates(a, hit))} for name, hit in hits.items()],
         "Target alone: what the reference gives at the same tries does not count. Verbatim: the "
         "likeliest token is chosen at every step.",
+        prose=("By",),
+        best=[name == names[SAMPLED] for name in hits],
     )
 
 
 def _by_tries(a: ExtractionAudit) -> Table:
     f = a.found
-    found = {n: _rates(a, f.within(n)) for n in f.grid}
-    return Table(
+    return table(
         "tries",
         "By the number of tries",
-        columns("Tries", "Members", "Others", "Difference"),
-        tuple(
-            (count(n), *map(percent_estimate, (x.members, x.others, x.difference)))
-            for n, x in found.items()
-        ),
+        [{"Tries": count(n), **_both(_rates(a, f.within(n)))} for n in f.grid],
         "Target alone. To look at, not to choose from: each interval holds alone.",
     )
 
 
-def _contents(a: ExtractionAudit) -> tuple[Block, ...]:
+def _contents(a: ExtractionAudit) -> Iterator[Block]:
     f = a.found
     if not len(f.first):
-        return (text("Nothing was extracted."),)
+        yield text("Nothing was extracted.")
+        return
     n = int(f.judged.people(f.hits[SAMPLED] & f.judged.member).sum())
-    table = Table(
+    yield table(
         "content",
         "Identifiers in extracted texts",
-        columns("Kind", "Found", "People", "Share of the characters"),
-        tuple((x.kind, count(x.spans), count(x.people), percent(x.share)) for x in f.contents),
+        [
+            {
+                "Kind": x.kind,
+                "Found": count(x.spans),
+                "People": count(x.people),
+                "Share of the characters": percent(x.share),
+            }
+            for x in f.contents
+        ],
         f"In {several(len(f.first), 'extracted text')} of {count(n)} people. {_CONTENT}",
     )
     if not a.show_texts:
-        return table, note("The texts themselves are shown with --show-texts.")
+        yield note("The texts themselves are shown with --show-texts.")
+        return
     rows = f.first[:_LISTED].tolist()
-    shown = tuple((_id(a, row), plain(f.suffix(row))) for row in rows)
-    heads = columns("Text", Column("Extracted", prose=True))
-    return table, Table("texts", "Extracted texts", heads, shown, at_once=_AT_ONCE)
+    shown: list[dict[str, Content]] = [
+        {"Text": _id(a, row), "Extracted": plain(f.suffix(row))} for row in rows
+    ]
+    yield table("texts", "Extracted texts", shown, prose=("Extracted",), at_once=_AT_ONCE)
 
 
-def _people(a: ExtractionAudit) -> tuple[Block, ...]:
+def _people(a: ExtractionAudit) -> Block:
     f = a.found
     if not len(f.first):
-        return (text("Nobody: no member's text was extracted."),)
+        return text("Nobody: no member's text was extracted.")
     needed = f.target.tries(f.asked.chance)
-    rows = _first(a, _LISTED)
-    shown = (
-        (
-            plain(shortened(f.judged.person[row])),
-            _id(a, row),
-            Shown(count(int(needed[row]))),
-            count(int(f.n_suffix[row])),
-            ", ".join(dict.fromkeys(span.kind for span in f.found_in(row))) or "none",
-        )
-        for row in rows
-    )
-    heads = ("Tries needed", f"{f.unit.capitalize()}s", Column("Identifiers", prose=True))
-    return (
-        Table(
-            "people",
-            "People whose text needs fewest tries",
-            columns("Person", "Text", *heads),
-            tuple(shown),
-            "The text of each that needs fewest; ids only.",
-            at_once=_AT_ONCE,
-        ),
+    return table(
+        "people",
+        "People whose text needs fewest tries",
+        [
+            {
+                "Person": plain(shortened(f.judged.person[row])),
+                "Text": _id(a, row),
+                "Tries needed": Shown(count(int(needed[row]))),
+                f"{f.unit.capitalize()}s": count(int(f.n_suffix[row])),
+                "Identifiers": ", ".join(dict.fromkeys(span.kind for span in f.found_in(row)))
+                or "none",
+            }
+            for row in _first(a, _LISTED)
+        ],
+        "The text of each that needs fewest; ids only.",
+        prose=("Identifiers",),
+        at_once=_AT_ONCE,
     )
 
 

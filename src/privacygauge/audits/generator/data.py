@@ -10,9 +10,8 @@ import numpy as np
 from privacygauge.audits.generator.found import Group, SyntheticAudit
 from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.by_target import RULE, AttackEvaluation, TargetEvaluation
-from privacygauge.report.document import estimate_dict, finite, picked, values_of
+from privacygauge.report.document import estimate_dict, finite, names_of, picked, values_of
 from privacygauge.report.numbers import key
-from privacygauge.report.tables import names_of
 from privacygauge.report.values import Json
 
 if TYPE_CHECKING:

@@ -26,13 +26,7 @@ def evaluated(
 ) -> tuple[tuple[AttackEvaluation, ...], tuple[Skipped, ...]]:
     """Return the attacks that were played, and why others were not.
 
-    Parameters
-    ----------
-    scores : Scores
-        Of the attacks on tables.
-    level : float
-    on_worlds : sequence of OnWorlds
-        Further attacks, whose signals are among the scores.
+    The signals of further attacks, `on_worlds`, are among the scores of the attacks on tables.
 
     Raises
     ------

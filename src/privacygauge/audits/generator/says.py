@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.generator import sections
 from privacygauge.audits.generator.data import data, records_frame
 from privacygauge.audits.generator.found import SyntheticAudit
 from privacygauge.audits.generator.verdict import called, kept, name_of, verdict
-from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.core.estimate import Skipped
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.report.attacks.terms import MEANINGS, interval
 from privacygauge.report.blocks import pairs, text
@@ -42,20 +44,30 @@ _GAME = (
 
 def report(f: SyntheticAudit) -> Report:
     """Return everything that the audit says, as plain values."""
+    chosen = " and the worst record were" if len(f.targets) > 1 else " was"
+    risky = tuple(sections.records(f))
     return Report(
         "generator",
         "Audit of a generator of synthetic tables",
-        about=_about(f),
-        intro=_intro(f),
+        about=About(
+            f"A generator of synthetic tables: {f.generator}",
+            f"Somebody who holds a record guesses: {f.game.question}",
+            f.game.adversary,
+            "membership-inference",
+        ),
+        intro=f"Synthetic tables by {kept(f.generator)}, {f.game.name}. The numbers are those of "
+        f"the strongest attack, {f.best.title}, on {several(len(f.targets), 'record')}. Small "
+        f"figures are {rate(f.level)} intervals. The attack{chosen} chosen on the adversary's own "
+        "tables, the numbers come from others.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
             Section("game", "What was played", (text(_GAME), _game(f)), "The game"),
-            Section("attacks", "Attacks", sections.attacks(f)),
-            Section("records", "The riskiest records", sections.records(f), "Riskiest records"),
-            Section("groups", "How the records were chosen", sections.groups(f), "Groups"),
-            Section("use", "Privacy beside use", sections.use(f), "Use"),
+            Section("attacks", "Attacks", tuple(sections.attacks(f))),
+            Section("records", "The riskiest records", risky, "Riskiest records"),
+            Section("groups", "How the records were chosen", tuple(sections.groups(f)), "Groups"),
+            Section("use", "Privacy beside use", tuple(sections.use(f)), "Use"),
         ),
         terms={**_TERMS, "Interval": interval(f.level, "tables")},
         worst=Worst("records", tuple(name_of(f, i)[0] for i in f.order[:10].tolist())),
@@ -67,63 +79,43 @@ def report(f: SyntheticAudit) -> Report:
     )
 
 
-def _about(f: SyntheticAudit) -> About:
-    return About(
-        f"A generator of synthetic tables: {f.generator}",
-        f"Somebody who holds a record guesses: {f.game.question}",
-        f.game.adversary,
-        "membership-inference",
-    )
-
-
-def _intro(f: SyntheticAudit) -> str:
-    several_targets = len(f.targets) > 1
-    return (
-        f"Synthetic tables by {kept(f.generator)}, {f.game.name}. The numbers are those of the "
-        f"strongest attack, {f.best.title}, on {several(len(f.targets), 'record')}. Small figures "
-        f"are {rate(f.level)} intervals. The attack"
-        f"{' and the worst record were' if several_targets else ' was'} chosen on the adversary's "
-        "own tables, the numbers come from others."
-    )
-
-
-def _measures(f: SyntheticAudit) -> tuple[Measure, ...]:
+def _measures(f: SyntheticAudit) -> Iterator[Measure]:
     n, worst = len(f.targets), f.headline.worst
     whose = f"for {called(f, f.headline.target)}"
-    return (
-        Measure(
-            "auc",
-            "Pairs of tables told apart",
-            f.headline.auc,
-            decimal_estimate(f.headline.auc),
-            f"mean over {several(n, 'record')}" if n > 1 else "for 1 record",
-            "Of a table made with the record and one made without it, how often the right one is "
-            "picked. Guessing gives 0.5. AUC.",
-            "0.5",
-        ),
-        Measure(
-            "worst",
-            "For the worst record",
-            worst.auc,
-            decimal_estimate(worst.auc),
-            whose,
-            "AUC.",
-            "0.5",
-            card=n > 1,
-        ),
-        Measure(
-            "told",
-            "Records told better than by guessing",
-            float(f.n_told),
-            Shown(f"{count(f.n_told)} of {count(n)}"),
-            text="By a rank test, corrected by Holm for the number of records: with "
-            f"{rate(f.level)} confidence none is counted by luck.",
-            gate=False,
-        ),
-        *(_found(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR),
-        _epsilon(f, whose),
-        *_foreseen(f.foreseen),
+    yield Measure(
+        "auc",
+        "Pairs of tables told apart",
+        f.headline.auc,
+        decimal_estimate(f.headline.auc),
+        f"mean over {several(n, 'record')}" if n > 1 else "for 1 record",
+        "Of a table made with the record and one made without it, how often the right one is "
+        "picked. Guessing gives 0.5. AUC.",
+        "0.5",
     )
+    shown, label = decimal_estimate(worst.auc), "For the worst record"
+    yield Measure("worst", label, worst.auc, shown, whose, "AUC.", "0.5", card=n > 1)
+    yield Measure(
+        "told",
+        "Records told better than by guessing",
+        float(f.n_told),
+        Shown(f"{count(f.n_told)} of {count(n)}"),
+        text="By a rank test, corrected by Holm for the number of records: with "
+        f"{rate(f.level)} confidence none is counted by luck.",
+        gate=False,
+    )
+    yield from (_found(r, whose) for r in worst.tpr_at_fpr if r.fpr == FPR)
+    yield _epsilon(f, whose)
+    if not isinstance(f.foreseen, Skipped):
+        yield Measure(
+            "foreseen",
+            "Risk foreseen by the score",
+            f.foreseen,
+            decimal_estimate(f.foreseen, 2),
+            text="Rank correlation of the vulnerability score, which needs no attack, and the "
+            "AUC: 1 if the score puts the records in the right order, 0 if it says nothing.",
+            guessing="0",
+            gate=False,
+        )
 
 
 def _found(r: RateAtFpr, whose: str) -> Measure:
@@ -149,33 +141,10 @@ def _epsilon(f: SyntheticAudit, whose: str) -> Measure:
             f"With {rate(found.level)} confidence: a smaller epsilon of differential privacy "
             "cannot be claimed."
         )
-    limit = fixed(f.headline.worst.epsilon_limit, 2)
-    return Measure(
-        "epsilon",
-        "Epsilon is at least",
-        found,
-        Shown(rounded_down(found.low)),
-        whose,
-        f"{text} With this many tables, no audit could show more than {limit}.",
-        "0",
-    )
-
-
-def _foreseen(found: Estimate | Skipped) -> tuple[Measure, ...]:
-    if isinstance(found, Skipped):
-        return ()
-    return (
-        Measure(
-            "foreseen",
-            "Risk foreseen by the score",
-            found,
-            decimal_estimate(found, 2),
-            text="Rank correlation of the vulnerability score, which needs no attack, and the "
-            "AUC: 1 if the score puts the records in the right order, 0 if it says nothing.",
-            guessing="0",
-            gate=False,
-        ),
-    )
+    text += " With this many tables, no audit could show more than "
+    text += f"{fixed(f.headline.worst.epsilon_limit, 2)}."
+    shown = Shown(rounded_down(found.low))
+    return Measure("epsilon", "Epsilon is at least", found, shown, whose, text, "0")
 
 
 def _game(f: SyntheticAudit) -> Pairs:

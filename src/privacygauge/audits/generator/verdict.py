@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from numbers import Real
 
 from privacygauge.audits.generator.found import SyntheticAudit
@@ -53,24 +54,9 @@ def verdict(f: SyntheticAudit) -> Verdict:
     grade = SMALL if _only_bounded(f) else _by_auc(f)
     if grade is NONE and f.inverted:
         return direction.verdict(direction.sentences(f.inverted))
-    sentences = (
-        _told(f),
-        _mean(f),
-        *_worst(f),
-        *_promise(f),
-        *_bounded(f),
-        _luck(f),
-        *(_missed(f) if grade is NONE else (_MATTERS,)),
-    )
-    return Verdict(
-        grade,
-        GRADES,
-        _headline(f, grade),
-        sentences,
-        _unsaid(f, grade),
-        advice(f, grade),
-        _gauge(f),
-    )
+    said, unsaid = tuple(_sentences(f, grade)), _unsaid(f, grade)
+    todo = tuple(_advice(f, grade))
+    return Verdict(grade, GRADES, _headline(f, grade), said, unsaid, todo, _gauge(f))
 
 
 def _gauge(f: SyntheticAudit) -> Gauge:
@@ -79,15 +65,8 @@ def _gauge(f: SyntheticAudit) -> Gauge:
     label, found = ("Mean AUC", mean)
     if len(f.targets) > 1 and worst.low > mean.low:
         label, found = ("AUC of the record that is exposed most", worst)
-    ticks = ("0.5", *(f"{cut:g}" for cut in CUTS))
-    return gauge(
-        label,
-        found,
-        (0.3, 0.5, *CUTS, 1.0),
-        (ticks[0], ticks[1], ticks[2]),
-        shown=decimal_estimate(found),
-        rule=_RULE,
-    )
+    ticks, limits = ("0.5", f"{CUTS[0]:g}", f"{CUTS[1]:g}"), (0.3, 0.5, *CUTS, 1.0)
+    return gauge(label, found, limits, ticks, shown=decimal_estimate(found), rule=_RULE)
 
 
 def grade_of(lowest: float) -> Grade:
@@ -135,106 +114,81 @@ def _of(counted: int, n: int) -> str:
     return f"all {count(n)}" if counted == n else f"{count(counted)} of {count(n)}"
 
 
-def _told(f: SyntheticAudit) -> str:
-    n, title = len(f.targets), plain(f.best.title)
-    if not f.n_told:
-        return f"{_hardly(f)} {_few(f)}"
-    whom = "for the one record that was attacked" if n == 1 else ""
-    return (
-        f"Somebody who sees the synthetic table can tell "
-        f"{whom or f'for {_of(f.n_told, n)} attacked records'}, better than by guessing, whether "
-        f"{'it was' if n == 1 else 'they were'} in the data that the table was made from. The "
-        f"strongest attack was {title}."
-    )
-
-
-def _hardly(f: SyntheticAudit) -> str:
-    if f.headline.worst.auc.low > 0.5:
-        return (
-            "Somebody who sees the synthetic table can tell for "
-            f"{called(f, f.headline.target)}, better than by guessing, whether it was in the data "
-            "that the table was made from; for most others hardly."
-        )
-    return (
-        "Somebody who sees the synthetic table, and has a person's record, can hardly tell better "
-        "than by guessing whether it was in the data that the table was made from."
-    )
-
-
-def _few(f: SyntheticAudit) -> str:
-    n = len(f.targets)
-    of = "it" if n == 1 else f"none of {count(n)} attacked records"
-    did = "did not clearly beat" if n == 1 else "clearly beat"
-    return f"The strongest attack, {plain(f.best.title)}, {did} guessing for {of}."
-
-
-def _mean(f: SyntheticAudit) -> str:
-    auc, n = f.headline.auc, len(f.targets)
+def _sentences(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
+    n, auc, worst = len(f.targets), f.headline.auc, f.headline.worst.auc
+    yield _told(f)
     over = f" on average over the {count(n)} records" if n > 1 else ""
-    return (
+    yield (
         "Shown one table that was made with a record and one that was made without it, the attack "
         f"tells which is which in {percent(auc.value)} of cases{over} (AUC; guessing gives 50%). "
         f"With {rate(auc.level)} confidence it is between {percent(auc.low)} and "
         f"{percent(auc.high)}, judged on {several(auc.n, 'synthetic table')} that it did not learn "
         "from."
     )
-
-
-def _worst(f: SyntheticAudit) -> tuple[str, ...]:
-    if len(f.targets) == 1:
-        return ()
-    auc = f.headline.worst.auc
-    return (
-        f"Worst off, by the adversary's own tables, is {called(f, f.headline.target)}: "
-        f"{percent(auc.value)} of such cases, with the same confidence between "
-        f"{percent(auc.low)} and {percent(auc.high)}. Since it was picked there and judged on "
-        "other tables, it does not look worse by luck.",
-    )
-
-
-def _promise(f: SyntheticAudit) -> tuple[str, ...]:
-    epsilon, shown = promised(f), f.headline.worst.epsilon
-    if epsilon is None or not broken_promise(f):
-        return ()
-    # Replacing a record is taking one out and putting another one in.
-    twice = (
-        ""
-        if shown.low > 2 * epsilon
-        else " If that promise is for adding or taking out a record, twice as much is allowed."
-    )
-    return (
-        f"The generator breaks its promise: it was set to epsilon = {epsilon:g}, and at least "
-        f"{rounded_down(shown.low)} was shown, with {rate(shown.level)} confidence, for replacing "
-        f"one record.{twice}",
-    )
-
-
-def _bounded(f: SyntheticAudit) -> tuple[str, ...]:
-    if not _only_bounded(f):
-        return ()
-    epsilon = f.headline.worst.epsilon
-    return (
-        f"With {rate(epsilon.level)} confidence epsilon is at least {rounded_down(epsilon.low)} "
-        "for one record, which rules out that nothing leaks. The grade is one step higher for it.",
-    )
-
-
-def _luck(f: SyntheticAudit) -> str:
-    n = len(f.targets)
+    if n > 1:
+        yield (
+            f"Worst off, by the adversary's own tables, is {called(f, f.headline.target)}: "
+            f"{percent(worst.value)} of such cases, with the same confidence between "
+            f"{percent(worst.low)} and {percent(worst.high)}. Since it was picked there and judged "
+            "on other tables, it does not look worse by luck."
+        )
+    yield from _on_epsilon(f)
     corrected = f", corrected for looking at {count(n)} records" if n > 1 else ""
-    return (
-        "A record counts as told if a test of its tables rules out luck"
-        f"{corrected}: with {rate(f.level)} confidence no record is counted that is not given away."
+    yield (
+        f"A record counts as told if a test of its tables rules out luck{corrected}: with "
+        f"{rate(f.level)} confidence no record is counted that is not given away."
     )
+    if grade is NONE:
+        many = f" on average, and {percent(worst.high)} for the worst record" if n > 1 else ""
+        yield (
+            f"What this audit could have missed: a leak of up to {percent(auc.high)} of "
+            f"cases{many}. More synthetic tables would narrow that down."
+        )
+    else:
+        yield _MATTERS
 
 
-def _missed(f: SyntheticAudit) -> tuple[str, ...]:
-    auc, worst = f.headline.auc, f.headline.worst.auc
-    many = f" on average, and {percent(worst.high)} for the worst record"
-    return (
-        f"What this audit could have missed: a leak of up to {percent(auc.high)} of cases"
-        f"{many if len(f.targets) > 1 else ''}. More synthetic tables would narrow that down.",
+def _told(f: SyntheticAudit) -> str:
+    n, title = len(f.targets), plain(f.best.title)
+    if f.n_told:
+        many = f"{_of(f.n_told, n)} attacked records"
+        whom = many if n > 1 else "the one record that was attacked"
+        return (
+            f"Somebody who sees the synthetic table can tell for {whom}, better than by guessing, "
+            f"whether {'it was' if n == 1 else 'they were'} in the data that the table was made "
+            f"from. The strongest attack was {title}."
+        )
+    hardly = (
+        "Somebody who sees the synthetic table, and has a person's record, can hardly tell better "
+        "than by guessing whether it was in the data that the table was made from."
     )
+    if f.headline.worst.auc.low > 0.5:
+        hardly = (
+            "Somebody who sees the synthetic table can tell for "
+            f"{called(f, f.headline.target)}, better than by guessing, whether it was in the data "
+            "that the table was made from; for most others hardly."
+        )
+    did = "did not clearly beat" if n == 1 else "clearly beat"
+    of = "it" if n == 1 else f"none of {count(n)} attacked records"
+    return f"{hardly} The strongest attack, {title}, {did} guessing for {of}."
+
+
+def _on_epsilon(f: SyntheticAudit) -> Iterator[str]:
+    promise, shown = promised(f), f.headline.worst.epsilon
+    if promise is not None and broken_promise(f):
+        # Replacing a record is taking one out and putting another one in.
+        may = " If that promise is for adding or taking out a record, twice as much is allowed."
+        yield (
+            f"The generator breaks its promise: it was set to epsilon = {promise:g}, and at least "
+            f"{rounded_down(shown.low)} was shown, with {rate(shown.level)} confidence, for "
+            f"replacing one record.{'' if shown.low > 2 * promise else may}"
+        )
+    if _only_bounded(f):
+        yield (
+            f"With {rate(shown.level)} confidence epsilon is at least {rounded_down(shown.low)} "
+            "for one record, which rules out that nothing leaks. The grade is one step higher for "
+            "it."
+        )
 
 
 def _unsaid(f: SyntheticAudit, grade: Grade) -> str:
@@ -279,51 +233,52 @@ def broken_promise(f: SyntheticAudit) -> bool:
     return epsilon is not None and f.headline.worst.epsilon.low > epsilon
 
 
-def advice(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first."""
-    return (
-        *(_mend(f, grade) if grade is not NONE else ()),
+def _advice(f: SyntheticAudit, grade: Grade) -> Iterator[str]:
+    if grade is LARGE:
+        yield (
+            "Hold the synthetic table back, or release it only to people who are bound by contract."
+        )
+    if grade is not NONE:
+        yield from _mend(f)
+    yield (
         "Do not rely on distances to the closest record: a table can keep them large and still "
-        "give people away.",
-        *_look_closer(f),
-        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
-        "report with the release.",
+        "give people away."
     )
-
-
-def _mend(f: SyntheticAudit, grade: Grade) -> tuple[str, ...]:
-    hold = "Hold the synthetic table back, or release it only to people who are bound by contract."
-    repair = (
-        "Have the generator repaired: it leaks more than its epsilon allows. Look first at ranges "
-        "and categories that are read from the data.",
-    )
-    private = (
-        "Use a generator under differential privacy, such as PrivBayes, with ranges and "
-        "categories that are public: nothing else comes with a guarantee."
-    )
-    if promised(f) is not None:
-        private = "Set a smaller epsilon, with ranges and categories that are public."
-    return (
-        *((hold,) if grade is LARGE else ()),
-        *(repair if broken_promise(f) else ()),
-        "Remove or generalise the riskiest records, listed below, before the generator learns. "
-        "Then audit again: others may take their place.",
-        "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
-        "columns that nobody needs.",
-        private,
-    )
-
-
-def _look_closer(f: SyntheticAudit) -> tuple[str, ...]:
     ranked = "the one" if len(f.targets) == 1 else f"the {count(len(f.targets))}"
     if not (f.targets.ranks == 1).any():
-        return (
+        yield (
             "Attack the most vulnerable records too: the one of the highest score was not among "
-            f"{ranked} attacked.",
+            f"{ranked} attacked."
         )
-    if len(f.targets) < f.n_records:
-        return (
+    elif len(f.targets) < f.n_records:
+        yield (
             "Audit more records, or all of them in one shared game: what holds for "
-            f"{ranked} attacked need not hold for the others.",
+            f"{ranked} attacked need not hold for the others."
         )
-    return ()
+    yield (
+        "Repeat the audit whenever the data, the generator or its settings change, and keep this "
+        "report with the release."
+    )
+
+
+def _mend(f: SyntheticAudit) -> Iterator[str]:
+    if broken_promise(f):
+        yield (
+            "Have the generator repaired: it leaks more than its epsilon allows. Look first at "
+            "ranges and categories that are read from the data."
+        )
+    yield (
+        "Remove or generalise the riskiest records, listed below, before the generator learns. "
+        "Then audit again: others may take their place."
+    )
+    yield (
+        "Coarsen the data: round numbers or put them in ranges, merge rare categories, drop "
+        "columns that nobody needs."
+    )
+    if promised(f) is not None:
+        yield "Set a smaller epsilon, with ranges and categories that are public."
+    else:
+        yield (
+            "Use a generator under differential privacy, such as PrivBayes, with ranges and "
+            "categories that are public: nothing else comes with a guarantee."
+        )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.audits.asking import Command, Group, Request, asks, option, with_low
 from privacygauge.holdout.names import GUARDS
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ ATTACKS = (
 
 _NAME = "holdout attack"
 _KNOWLEDGE = "What the attacker knows"
+_knowledge_option = partial(asks, panel=_KNOWLEDGE)
 
 _HELP = """Attack your own label file through the scores of submissions; nothing is submitted.
 
@@ -44,14 +46,12 @@ Example: privacygauge holdout attack --labels labels.npy --queries 2000 --attack
 class AttackRequest(Request):
     """What was asked."""
 
-    labels: str = option(
-        "--labels",
+    labels: str = asks(
         "FILE",
         "Hidden labels: integers from 0 in .npy, .npz (no pickle), or .csv or .parquet with one "
         "column.",
-        role=Role.FILE,
     )
-    queries: int = option("--queries", "N", "Number of submissions that each attack may make.")
+    queries: int = asks("N", "Number of submissions that each attack may make.")
     attacks: tuple[str, ...] = option(
         "--attack",
         "ATTACK",
@@ -69,53 +69,31 @@ class AttackRequest(Request):
         default=("exact",),
         offers=GUARDS,
     )
-    trials: int = option(
-        "--trials", "T", "Number of plays of each attack against each guard.", default=10
-    )
-    classes: int | None = option(
-        "--classes",
+    trials: int = asks("T", "Number of plays of each attack against each guard.", default=10)
+    classes: int | None = asks(
         "M",
         "Number of classes. Default: the number of columns of --logits, or one more than the "
         "largest label.",
         default=None,
     )
-    logits: str | None = option(
-        "--logits",
-        "FILE",
-        "A base model's logits for the examples, (n, m): .npy or .npz.",
-        default=None,
-        panel=_KNOWLEDGE,
-        role=Role.FILE,
+    logits: str | None = _knowledge_option(
+        "FILE", "A base model's logits for the examples, (n, m): .npy or .npz.", default=None
     )
-    top: int | None = option(
-        "--top",
-        "N",
-        "Try only the N labels of each example that the model finds likeliest.",
-        default=None,
-        panel=_KNOWLEDGE,
+    top: int | None = _knowledge_option(
+        "N", "Try only the N labels of each example that the model finds likeliest.", default=None
     )
-    least_confident: int | None = option(
-        "--least-confident",
-        "N",
-        "Attack only the N examples of which the model is least sure.",
-        default=None,
-        panel=_KNOWLEDGE,
+    least_confident: int | None = _knowledge_option(
+        "N", "Attack only the N examples of which the model is least sure.", default=None
     )
-    temperature: float = option(
-        "--temperature",
-        "T",
-        "Divisor of the logits: above 1 for an overconfident model.",
-        default=1.0,
-        panel=_KNOWLEDGE,
+    temperature: float = _knowledge_option(
+        "T", "Divisor of the logits: above 1 for an overconfident model.", default=1.0
     )
-    prior: str = option(
-        "--prior",
+    prior: str = _knowledge_option(
         "uniform|classes",
         "Without --logits, what the attacker knows: uniform (nothing) or classes (how frequent "
         "each class is).",
         default="uniform",
         offers=("uniform", "classes"),
-        panel=_KNOWLEDGE,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,23 +21,30 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.core.estimate import Estimate
 from privacygauge.report.axes import FAINT, OTHER, SERIES, axes, legend, short
-from privacygauge.report.blocks import caution, columns, note, text
+from privacygauge.report.blocks import caution, note, pairs, table, text
 from privacygauge.report.document import ends, picked
-from privacygauge.report.numbers import DASH, Shown, count, percent, percent_estimate, plain, rate
+from privacygauge.report.numbers import (
+    DASH,
+    Shown,
+    count,
+    percent,
+    percent_estimate,
+    plain,
+    rate,
+    several,
+)
 from privacygauge.report.values import (
     About,
     Block,
     Cell,
-    Column,
+    Content,
     Json,
     Measure,
     Pairs,
     Plot,
     Report,
-    Row,
     Section,
     Table,
-    Tone,
     Worst,
 )
 
@@ -51,6 +59,7 @@ _EACH, _ROOM = 0.16, 1.0
 
 def report(f: HoldoutAudit) -> Report:
     """Return everything that the audit says, as plain values."""
+    gains = "What each attack gains behind each guard"
     return Report(
         "holdout-attack",
         "Reuse of a test set: attacks on its labels",
@@ -61,19 +70,17 @@ def report(f: HoldoutAudit) -> Report:
             f.knowledge,
             "test-set-reuse",
         ),
-        intro=_intro(f),
+        intro=f"{count(f.n)} examples, {count(f.classes)} classes, the largest with "
+        f"{percent(f.largest_class)}; {count(f.queries)} submissions, "
+        f"{several(f.trials, 'trial')} of each attack behind each guard. The attacker knows: "
+        f"{f.knowledge}. Small figures are {rate(f.level)} intervals.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
-            Section(
-                "by-guard",
-                "What each attack gains behind each guard",
-                _by_guard(f),
-                "Attack by guard",
-            ),
+            Section("by-guard", gains, tuple(_by_guard(f)), "Attack by guard"),
             Section("each", "Each in full", (_each_table(f),)),
-            Section("guards", "The guards", _guards(f)),
+            Section("guards", "The guards", tuple(_guards(f))),
             Section("measured", "How it was measured", (_measured(f),)),
         ),
         terms=terms(f.level),
@@ -81,61 +88,43 @@ def report(f: HoldoutAudit) -> Report:
         data=_data(f),
         frames={},
         nothing_left_out="Nothing: every attack was played behind every guard.",
-        overview=(_asked_table(f), replace(_grid(f, "Bias, points"), note=f"{FIXED} {SCORES}")),
+        overview=(_asked_table(f), _grid(f, "Bias, points", f"{FIXED} {SCORES}")),
         sources=f"No label is in any of them. {SOURCES}",
     )
 
 
-def _intro(f: HoldoutAudit) -> str:
-    return (
-        f"{count(f.n)} examples, {count(f.classes)} classes, the largest with "
-        f"{percent(f.largest_class)}; {count(f.queries)} submissions, {count(f.trials)} "
-        f"{'trial' if f.trials == 1 else 'trials'} of each attack behind each guard. The attacker "
-        f"knows: {f.knowledge}. Small figures are {rate(f.level)} intervals."
-    )
-
-
-def _measures(f: HoldoutAudit) -> tuple[Measure, ...]:
-    worst = f.worst
+def _measures(f: HoldoutAudit) -> Iterator[Measure]:
+    worst, accuracy = f.worst, _accuracy(f.worst)
     bias, pairs = points_estimate(worst.corrected), len(f.results)
-    by = f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}"
     allowing = f" The interval allows for {pairs} pairs." if pairs > 1 else ""
-    accuracy = _accuracy(worst)
-    return (
-        Measure(
-            "bias",
-            "Accuracy gained by the strongest attack",
-            worst.corrected,
-            replace(bias, value=f"{bias.value} points"),
-            by,
-            allowing.strip(),
-            f"0 points: {percent(worst.baseline)} of the labels right",
-        ),
-        Measure(
-            "accuracy",
-            "Labels right",
-            accuracy,
-            _share(accuracy),
-            text=f"Of the attack's final answer.{allowing}",
-            guessing=f"{percent(worst.baseline)}, as before",
-        ),
-        Measure(
-            "before",
-            "Right before",
-            worst.baseline,
-            Shown(percent(worst.baseline)),
-            text="What it knew without a submission." if worst.informed else "What a guess has.",
-            gate=False,
-        ),
-        Measure(
-            "honest",
-            "Honest selection gains",
-            f.honest,
-            Shown(f"{points(f.honest)} points"),
-            text=f"The best of as many submissions that are {percent(f.honest_accuracy)} right, at "
-            "most, behind exact scores.",
-            gate=False,
-        ),
+    yield Measure(
+        "bias",
+        "Accuracy gained by the strongest attack",
+        worst.corrected,
+        replace(bias, value=f"{bias.value} points"),
+        f"by {attack_title(worst.attack)}, {guard_title(worst.guard)}",
+        allowing.strip(),
+        f"0 points: {percent(worst.baseline)} of the labels right",
+    )
+    yield Measure(
+        "accuracy",
+        "Labels right",
+        accuracy,
+        _share(accuracy),
+        text=f"Of the attack's final answer.{allowing}",
+        guessing=f"{percent(worst.baseline)}, as before",
+    )
+    knew = "What it knew without a submission." if worst.informed else "What a guess has."
+    before = Shown(percent(worst.baseline))
+    yield Measure("before", "Right before", worst.baseline, before, text=knew, gate=False)
+    yield Measure(
+        "honest",
+        "Honest selection gains",
+        f.honest,
+        Shown(f"{points(f.honest)} points"),
+        text=f"The best of as many submissions that are {percent(f.honest_accuracy)} right, at "
+        "most, behind exact scores.",
+        gate=False,
     )
 
 
@@ -152,37 +141,20 @@ def _share(found: Estimate) -> Shown:
     return percent_estimate(found, 1) if math.isfinite(found.low) else Shown(percent(found.value))
 
 
-def _by_guard(f: HoldoutAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [_grid(f, "Attack")]
+def _by_guard(f: HoldoutAudit) -> Iterator[Block]:
+    yield _grid(f, "Attack", "Above the accuracy that the attack had before.")
     if len(f.results) > 1:
-        told = (
+        yield note(
             f"Each interval holds individually, at {rate(f.level)}. Among {count(len(f.results))} "
             "results one goes far by luck alone: the verdict allows for that (Bonferroni), this "
             "table does not."
         )
-        blocks.append(note(told))
-    return (*blocks, caution(f"Accuracy only. {SCORES}"), _picture(f))
-
-
-def _grid(f: HoldoutAudit, head: str) -> Table:
-    return Table(
-        "grid",
-        "Bias, in points of accuracy",
-        (Column(head), *(Column(g.guard) for g in f.guards)),
-        tuple(
-            (attack, *(points_estimate(f.of(attack, g.guard).bias) for g in f.guards))
-            for attack in f.attacks
-        ),
-        "Above the accuracy that the attack had before.",
-    )
-
-
-def _picture(f: HoldoutAudit) -> Plot:
+    yield caution(f"Accuracy only. {SCORES}")
     behind = (f.worst_behind(g.guard) for g in f.guards)
     told = "; ".join(
         f"{plain(r.guard)}: {points_estimate(r.bias)} ({attack_title(r.attack)})" for r in behind
     )
-    return Plot(
+    yield Plot(
         "biases",
         "Bias by attack and guard",
         "How many points of accuracy each attack gained; bars are intervals over trials. The "
@@ -192,71 +164,79 @@ def _picture(f: HoldoutAudit) -> Plot:
     )
 
 
+def _grid(f: HoldoutAudit, head: str, note: str) -> Table:
+    rows: list[dict[str, Content]] = [
+        {head: name, **{g.guard: points_estimate(f.of(name, g.guard).bias) for g in f.guards}}
+        for name in f.attacks
+    ]
+    return table("grid", "Bias, in points of accuracy", rows, note)
+
+
 def _each_table(f: HoldoutAudit) -> Table:
-    titles = ("Guard", "Accuracy", "Before", "Bias, points", "Expected", "Submissions")
-    return Table(
+    return table(
         "each",
         "Accuracy of the final answer",
-        (Column("Attack"), *map(Column, titles)),
-        tuple(_each(f, r) for r in f.results),
+        [
+            {
+                "Attack": Cell(r.attack, (_begun(r),)),
+                "Guard": r.guard,
+                "Accuracy": _share(r.accuracy),
+                "Before": percent(r.baseline),
+                "Bias, points": points_estimate(r.bias),
+                "Expected": DASH if r.expected is None else points(r.expected),
+                "Submissions": count(round(r.queries_used)),
+            }
+            for r in f.results
+        ],
         "Expected: what theory says for an attacker who knows nothing, where a formula holds.",
+        best=[len(f.results) > 1 and r is f.worst for r in f.results],
     )
 
 
-def _each(f: HoldoutAudit, r: Result) -> Row:
-    notes = "starts from what it knows" if r.informed else "starts from a guess"
-    notes += "; must tell examples apart" if r.needs_points else ""
-    cells = (
-        Cell(r.attack, (notes,)),
-        r.guard,
-        _share(r.accuracy),
-        percent(r.baseline),
-        points_estimate(r.bias),
-        DASH if r.expected is None else points(r.expected),
-        count(round(r.queries_used)),
+def _begun(r: Result) -> str:
+    apart = "; must tell examples apart" if r.needs_points else ""
+    return f"starts from {'what it knows' if r.informed else 'a guess'}{apart}"
+
+
+def _guards(f: HoldoutAudit) -> Iterator[Block]:
+    yield text(
+        "What no attack exceeds, however clever, with a probability of "
+        f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
+        "model. It counts what the answers can tell, so noise earns it nothing."
     )
-    best = len(f.results) > 1 and r is f.worst
-    return Row(cells, Tone.BEST if best else Tone.PLAIN)
-
-
-def _guards(f: HoldoutAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "What no attack exceeds, however clever, with a probability of "
-            f"{rate(f.level)}: for labels that are equally frequent and an attacker without a "
-            "model. It counts what the answers can tell, so noise earns it nothing."
-        ),
-        Table(
-            "guards",
-            "Guarantees",
-            columns("Guard", "Any attack at most, points", "Typical error of an answer, points"),
-            tuple((g.guard, Shown(guaranteed(g.kl, f.classes)), points(g.error)) for g in f.guards),
-        ),
-        note(
-            "The error is what honest teams pay for a guard. No limit: so many answers can "
-            "tell, in theory, every label."
-        ),
+    yield table(
+        "guards",
+        "Guarantees",
+        [
+            {
+                "Guard": g.guard,
+                "Any attack at most, points": Shown(guaranteed(g.kl, f.classes)),
+                "Typical error of an answer, points": points(g.error),
+            }
+            for g in f.guards
+        ],
+    )
+    yield note(
+        "The error is what honest teams pay for a guard. No limit: so many answers can "
+        "tell, in theory, every label."
     )
 
 
 def _measured(f: HoldoutAudit) -> Pairs:
-    each, corrected = f.results[0].accuracy, f.worst.corrected
-    rows = [
-        ("Estimates", _interval(each)),
-        ("Trials", FIXED),
-        ("Final answer", f"Judged on all labels, apart from the {count(f.queries)} submissions."),
-        (
-            "In the verdict",
-            f"{_interval(corrected)}: all {count(len(f.results))} hold together (Bonferroni).",
-        ),
-    ]
+    together = f"{_interval(f.worst.corrected)}: all {count(len(f.results))} hold together"
+    apart = f"apart from the {count(f.queries)} submissions"
+    rows = {
+        "Estimates": _interval(f.results[0].accuracy),
+        "Trials": FIXED,
+        "Final answer": f"Judged on all labels, {apart}.",
+        "In the verdict": f"{together} (Bonferroni).",
+    }
     if f.model_accuracy is not None:
-        told = (
+        rows["Base model"] = (
             f"{percent(f.model_accuracy)} right on this test set. No attack is told; it is the "
             "accuracy before."
         )
-        rows.append(("Base model", told))
-    return Pairs(tuple(rows))
+    return pairs(rows)
 
 
 def _interval(found: Estimate) -> str:
@@ -268,29 +248,22 @@ def _interval(found: Estimate) -> str:
 
 def _asked_table(f: HoldoutAudit) -> Table:
     """Return what was played, for a terminal."""
-    model = () if f.model_accuracy is None else (("Base model", percent(f.model_accuracy)),)
-    return Table(
-        "asked",
-        "What was played",
-        columns("Played", Column("", prose=True)),
-        (
-            ("Test set", f"{count(f.n)} examples, {count(f.classes)} classes"),
-            ("Largest class", percent(f.largest_class)),
-            ("Submissions", count(f.queries)),
-            ("Attacker knows", f.knowledge),
-            *model,
-        ),
-    )
+    told = {
+        "Test set": f"{count(f.n)} examples, {count(f.classes)} classes",
+        "Largest class": percent(f.largest_class),
+        "Submissions": count(f.queries),
+        "Attacker knows": f.knowledge,
+    }
+    if f.model_accuracy is not None:
+        told["Base model"] = percent(f.model_accuracy)
+    rows = [{"Played": name, "": value} for name, value in told.items()]
+    return table("asked", "What was played", rows, prose=("",))
 
 
 def plot_biases(f: HoldoutAudit, ax: Axes | None = None) -> Axes:
     """Draw the bias of every attack behind every guard with intervals; numbers: `results_frame`.
 
-    Parameters
-    ----------
-    f : HoldoutAudit
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's, as high as there are results.
+    A new figure is as high as there are results.
     """
     new = ax is None
     ax = axes(ax)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.holdout_attack.found import HoldoutAudit, Result
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, points, points_estimate
 from privacygauge.report.grades import LARGE, MODERATE, SMALL, UNTOLD
@@ -47,10 +49,8 @@ def verdict(f: HoldoutAudit) -> Verdict:
     """
     grade = UNTOLD if f.trials == 1 else grade_of(f.worst)
     scale = (UNTOLD,) if grade is UNTOLD else GRADES
-    sentences = (_found(f), *_by_guard(f), _sure(f), _selection(f), SCORES)
-    return Verdict(
-        grade, scale, _headline(f, grade), sentences, UNSAID, _advice(f, grade), _gauge(f, grade)
-    )
+    said, todo = tuple(_sentences(f)), _advice(f, grade)
+    return Verdict(grade, scale, _headline(f, grade), said, UNSAID, todo, _gauge(f, grade))
 
 
 def _gauge(f: HoldoutAudit, grade: Grade) -> Gauge | None:
@@ -106,48 +106,39 @@ def _headline(f: HoldoutAudit, grade: Grade) -> str:
     )
 
 
-def _found(f: HoldoutAudit) -> str:
-    worst = f.worst
-    from_ = "a guess" if not worst.informed else "what it knew before"
-    return (
+def _sentences(f: HoldoutAudit) -> Iterator[str]:
+    worst, tried = f.worst, len(f.results)
+    from_ = "what it knew before" if worst.informed else "a guess"
+    yield (
         f"The strongest attack, {attack_title(worst.attack)}, has "
         f"{percent(worst.accuracy.value)} of {count(f.n)} labels right after "
         f"{count(round(worst.queries_used))} submissions ({guard_title(worst.guard)}, "
         f"{count(f.classes)} classes); {from_} has {percent(worst.baseline)}. What it learnt is "
         "about these labels alone, and worth nothing on new data."
     )
-
-
-def _by_guard(f: HoldoutAudit) -> tuple[str, ...]:
-    if len(f.guards) < 2:
-        return ()
-    parts = []
-    for guard in f.guards:
-        best = f.worst_behind(guard.guard)
-        gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
-        sure = grade_of(best) != NONE
-        parts.append(f"{plain(guard.guard)} {gain if sure else 'nothing for certain'}")
-    return (f"The most that was gained behind each guard, in points: {'; '.join(parts)}.",)
-
-
-def _sure(f: HoldoutAudit) -> str:
+    if len(f.guards) > 1:
+        parts = "; ".join(map(_gained, (f.worst_behind(guard.guard) for guard in f.guards)))
+        yield f"The most that was gained behind each guard, in points: {parts}."
     if f.trials == 1:
-        return f"One trial says nothing about how much chance was in it. {FIXED}"
-    tried = len(f.results)
-    allowing = f", which allows for having tried {tried} pairs" if tried > 1 else ""
-    interval = points_estimate(f.worst.corrected).interval
-    return (
-        f"With {rate(f.level)} confidence the gain lies between {interval.replace(' to ', ' and ')}"
-        f" points{allowing} ({count(f.trials)} trials each). {FIXED}"
-    )
-
-
-def _selection(f: HoldoutAudit) -> str:
-    return (
+        yield f"One trial says nothing about how much chance was in it. {FIXED}"
+    else:
+        allowing = f", which allows for having tried {tried} pairs" if tried > 1 else ""
+        interval = points_estimate(worst.corrected).interval.replace(" to ", " and ")
+        yield (
+            f"With {rate(f.level)} confidence the gain lies between {interval} points{allowing} "
+            f"({count(f.trials)} trials each). {FIXED}"
+        )
+    yield (
         f"Nobody has to attack: the best of {count(f.queries)} honest submissions that are all "
         f"{percent(f.honest_accuracy)} right looks up to {points(f.honest)} points better than it "
         "is, on average, if scores are exact."
     )
+    yield SCORES
+
+
+def _gained(best: Result) -> str:
+    gain = f"{points(best.bias.value)} ({attack_title(best.attack)})"
+    return f"{plain(best.guard)} {'nothing for certain' if grade_of(best) == NONE else gain}"
 
 
 def _advice(f: HoldoutAudit, grade: Grade) -> tuple[str, ...]:

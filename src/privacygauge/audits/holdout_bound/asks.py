@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Request, option
+from privacygauge.audits.asking import Command, Group, Request, asks
 from privacygauge.errors import InputError
 from privacygauge.holdout.names import GUARDS
 
@@ -33,49 +33,38 @@ class BoundRequest(Request):
 
     UNUSED: ClassVar[tuple[str, ...]] = ("level",)
 
-    n: int = option("--n", "N", "Number of examples in the test set.")
-    classes: int = option("--classes", "M", "Number of classes.")
-    queries: int | None = option(
-        "--queries", "N", "Number of submissions of all accounts together.", default=None
+    n: int = asks("N", "Number of examples in the test set.")
+    classes: int = asks("M", "Number of classes.")
+    queries: int | None = asks("N", "Number of submissions of all accounts together.", default=None)
+    accounts: int | None = asks(
+        "A", "Number of accounts, with --per-account in place of --queries.", default=None
     )
-    accounts: int | None = option(
-        "--accounts",
-        "A",
-        "Number of accounts, with --per-account in place of --queries.",
-        default=None,
+    per_account: int | None = asks(
+        "K", "Number of submissions that each account may make.", default=None
     )
-    per_account: int | None = option(
-        "--per-account", "K", "Number of submissions that each account may make.", default=None
-    )
-    guard: str = option(
-        "--guard",
+    guard: str = asks(
         "GUARD",
         "Guard that answers submissions: exact, round:2 (whole percent), noise:0.005, "
         "laplace:0.005, ladder, ladder:0.01 or thresholdout:0.04.",
         default="exact",
         offers=GUARDS,
     )
-    bias: float = option(
-        "--bias",
+    bias: float = asks(
         "B",
         "Acceptable bias: the report says how many submissions, or examples, keep within it.",
         default=0.005,
     )
-    probability: float = option(
-        "--probability", "P", "Probability with which guarantees and intervals hold.", default=0.95
+    probability: float = asks(
+        "P", "Probability with which guarantees and intervals hold.", default=0.95
     )
-    accuracy: float = option(
-        "--accuracy", "P", "True accuracy of honest submissions.", default=0.8, panel=_HONEST
-    )
-    correlation: float = option(
-        "--correlation",
+    accuracy: float = asks("P", "True accuracy of honest submissions.", default=0.8, panel=_HONEST)
+    correlation: float = asks(
         "R",
         "Correlation between the errors of two honest submissions: 0 for unrelated models.",
         default=0.0,
         panel=_HONEST,
     )
-    simulate: int = option(
-        "--simulate",
+    simulate: int = asks(
         "T",
         "Number of plays of naive Bayes on random labels: a check of the formulas, and the only "
         "way for a ladder.",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from privacygauge.audits.holdout_bound.allowed import turned
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_bound.theory import (
     MOST,
@@ -13,6 +12,7 @@ from privacygauge.audits.holdout_bound.theory import (
     caveats,
     curves,
     guarantee_rows,
+    turned,
 )
 from privacygauge.audits.running import Running
 from privacygauge.core import seeds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,7 @@ from privacygauge.audits.holdout_words import (
 )
 from privacygauge.core.estimate import Skipped
 from privacygauge.report.axes import DASHES, INK, OTHER, SERIES, axes, legend
-from privacygauge.report.blocks import caution, columns, note, text
+from privacygauge.report.blocks import caution, columns, note, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import DASH, Shown, count, fixed, percent, plain, rate, several
 from privacygauge.report.values import (
@@ -54,36 +55,35 @@ if TYPE_CHECKING:
 
 _HEADS = {ATTACK: "Known attacks", HONEST: "Honest selection", GUARANTEE: "Guarantees"}
 
+_GRANTED = "Taken for granted"
+
 _FURTHER = {"nb": "nb", "majority": "majority", "scan": "linear_scan", "theorem-3-1": "theorem_3_1"}
 """Names of measures that stand in the table only, and of their biases."""
 
 
 def report(f: HoldoutBounds) -> Report:
     """Return everything that the bounds say, as plain values."""
-    within = f"Within {points(f.allowed_bias)} points"
+    submitted, within = several(f.queries, "submission"), f"Within {points(f.allowed_bias)} points"
     return Report(
         "holdout-bound",
         "Reuse of a test set: what submissions can buy",
         about=About(
             f"A test set of {count(f.n)} hidden labels behind {plain(f.guard)}, by formulas",
-            f"How much better can the best of {several(f.queries, 'submission')} look than it is, "
-            "by luck or by an attack on the scores?",
+            f"How much better can the best of {submitted} look than it is, by luck or by an attack "
+            "on the scores?",
             "scores of submissions, and no model",
             "test-set-reuse",
         ),
-        intro=f"{several(f.n, 'example')}, {count(f.classes)} classes, "
-        f"{several(f.queries, 'submission')}"
-        f"{_accounts(f)}, answered by {f.guard}. A point is a percentage point of accuracy.",
+        intro=f"{several(f.n, 'example')}, {count(f.classes)} classes, {submitted}{_accounts(f)}, "
+        f"answered by {f.guard}. A point is a percentage point of accuracy.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
-            Section(
-                "bias", f"What {several(f.queries, 'submission')} buy", _bias(f), "What they buy"
-            ),
+            Section("bias", f"What {submitted} buy", tuple(_bias(f)), "What they buy"),
             Section("allowed", "How many submissions are safe", _allowed(f), "How many are safe"),
             Section("check", "Do the formulas hold?", (_check(f),)),
-            Section("rates", "Rates", _rates(f)),
+            Section("rates", "Rates", tuple(_rates(f))),
         ),
         terms=terms(f.level),
         worst=Worst("labels", (), "no labels were looked at"),
@@ -103,15 +103,22 @@ def _accounts(f: HoldoutBounds) -> str:
     return f" ({count(f.accounts)} accounts, {count(f.per_account)} each)" if f.accounts > 1 else ""
 
 
-def _measures(f: HoldoutBounds) -> tuple[Measure, ...]:
+def _measures(f: HoldoutBounds) -> Iterator[Measure]:
     # Where no attack is known, what luck gains stands for the bounds.
     first = (_strongest(f), _honest(f)) if f.strongest else (_honest(f), _strongest(f))
-    further = (
-        Measure(name, f"Gain of {found.title}", found.value, Shown(_gain(f, found)), card=False)
-        for name, key in _FURTHER.items()
-        for found in [f.bias(key)]
-    )
-    return (*first, _any_attack(f), *further)
+    yield from first
+    kl = f.bias("kl").value
+    text, shown = "No guarantee: so many answers can tell every label.", "no limit"
+    if limits(kl, f.classes):
+        text, shown = (
+            f"With probability {rate(f.level)}, on uniform labels.",
+            f"{points(kl)} points",
+        )
+    yield Measure("kl", "Any attack gains at most", kl, Shown(shown), text=text)
+    for name, key in _FURTHER.items():
+        found = f.bias(key)
+        gain = Shown(_gain(f, found))
+        yield Measure(name, f"Gain of {found.title}", found.value, gain, card=False)
 
 
 def _strongest(f: HoldoutBounds) -> Measure:
@@ -132,27 +139,14 @@ def _strongest(f: HoldoutBounds) -> Measure:
 
 
 def _honest(f: HoldoutBounds) -> Measure:
+    found = f.bias("honest_best_of_k").value
     return Measure(
         "honest",
         "Honest selection gains",
-        f.bias("honest_best_of_k").value,
-        Shown(f"{points(f.bias('honest_best_of_k').value)} points"),
+        found,
+        Shown(f"{points(found)} points"),
         text=f"Expected of the best of all submissions that are {percent(f.accuracy)} right.",
         guessing=f"0 points; {points(f.allowed_bias)} are allowed",
-    )
-
-
-def _any_attack(f: HoldoutBounds) -> Measure:
-    kl = f.bias("kl").value
-    silent = not limits(kl, f.classes)
-    return Measure(
-        "kl",
-        "Any attack gains at most",
-        kl,
-        Shown("no limit" if silent else f"{points(kl)} points"),
-        text="No guarantee: so many answers can tell every label."
-        if silent
-        else f"With probability {rate(f.level)}, on uniform labels.",
     )
 
 
@@ -160,31 +154,29 @@ def _gain(f: HoldoutBounds, bias: Bias) -> str:
     return guaranteed(bias.value, f.classes) if bias.kind == GUARANTEE else points(bias.value)
 
 
-def _bias(f: HoldoutBounds) -> tuple[Block, ...]:
+def _bias(f: HoldoutBounds) -> Iterator[Block]:
     told = "; ".join(f"{b.title} {_gain(f, b)}" for b in f.biases if b.kind != RATE and b.applies)
-    return (
-        text(
-            "A bias is how much better a submission looks on this test set than it is. Attacks "
-            "are what is known to be possible without a model; a guarantee is what no such "
-            "attack can exceed. The truth lies between them. Honest selection counts from the "
-            "submissions' own accuracy, and the guarantees do not cover it."
-        ),
-        caution(f"Accuracy only. {SCORES}"),
-        _bias_table(f),
-        note(
-            f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
-            "which is all there is to gain, so it says nothing. The answers of this guard can "
-            f"have at most {fixed(f.nats, 0)} nats of information in all."
-        ),
-        Plot(
-            "curves",
-            "Bias against submissions",
-            "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
-            "what is allowed. Between an attack and the guarantee nothing is known; honest "
-            "selection counts from another accuracy, and the guarantee does not cover it.",
-            f"At {several(f.queries, 'submission')}, in points: {told}.",
-            lambda: plot_curves(f),
-        ),
+    yield text(
+        "A bias is how much better a submission looks on this test set than it is. Attacks "
+        "are what is known to be possible without a model; a guarantee is what no such "
+        "attack can exceed. The truth lies between them. Honest selection counts from the "
+        "submissions' own accuracy, and the guarantees do not cover it."
+    )
+    yield caution(f"Accuracy only. {SCORES}")
+    yield _bias_table(f)
+    yield note(
+        f"No limit: the formula allows {fixed((1 - f.chance) * 100, 1)} points or more, "
+        "which is all there is to gain, so it says nothing. The answers of this guard can "
+        f"have at most {fixed(f.nats, 0)} nats of information in all."
+    )
+    yield Plot(
+        "curves",
+        "Bias against submissions",
+        "Both axes are logarithmic. The upright line is what was asked about, the dotted line "
+        "what is allowed. Between an attack and the guarantee nothing is known; honest "
+        "selection counts from another accuracy, and the guarantee does not cover it.",
+        f"At {several(f.queries, 'submission')}, in points: {told}.",
+        lambda: plot_curves(f),
     )
 
 
@@ -198,7 +190,7 @@ def _bias_table(f: HoldoutBounds) -> Table:
     return Table(
         "bias",
         "Bias, in points of accuracy",
-        columns("What", "Points", Column("Taken for granted", prose=True, needed=False)),
+        columns("What", "Points", Column(_GRANTED, prose=True, needed=False)),
         tuple(rows),
         "Attacks count from a guess, honest selection from the true accuracy.",
     )
@@ -228,37 +220,35 @@ def _allowed(f: HoldoutBounds) -> tuple[Block, ...]:
 
 
 def _allowed_table(f: HoldoutBounds, head: str) -> Table:
-    return Table(
+    return table(
         "allowed",
         f"Within {points(f.allowed_bias)} points",
-        columns(
-            Column(head),
-            "Submissions",
-            "or examples",
-            Column("Taken for granted", prose=True, needed=False),
-        ),
-        tuple(
-            (a.title, Shown(submissions(a.submissions)), Shown(submissions(a.points)), a.assumption)
+        [
+            {
+                head: a.title,
+                "Submissions": Shown(submissions(a.submissions)),
+                "or examples": Shown(submissions(a.points)),
+                _GRANTED: a.assumption,
+            }
             for a in f.allowed
-        ),
+        ],
         f"Either so many submissions to {several(f.n, 'example')}, or so many examples for "
         f"{several(f.queries, 'submission')}.",
+        prose=(_GRANTED,),
+        spare=(_GRANTED,),
     )
 
 
 def _asked_table(f: HoldoutBounds) -> Table:
     """Return what was asked about, for a terminal."""
-    return Table(
-        "asked",
-        "What was asked about",
-        columns("Asked about", Column("", prose=True)),
-        (
-            ("Test set", f"{several(f.n, 'example')}, {count(f.classes)} classes"),
-            ("Submissions", f"{count(f.queries)}{_accounts(f)}"),
-            ("Guard", f"{f.guard}, {fixed(f.nats, 0)} nats in all answers"),
-            ("Draws per label", f"{fixed(f.per_label, 1)} ({_closed_form(f)})"),
-        ),
-    )
+    told = {
+        "Test set": f"{several(f.n, 'example')}, {count(f.classes)} classes",
+        "Submissions": f"{count(f.queries)}{_accounts(f)}",
+        "Guard": f"{f.guard}, {fixed(f.nats, 0)} nats in all answers",
+        "Draws per label": f"{fixed(f.per_label, 1)} ({_closed_form(f)})",
+    }
+    rows = [{"Asked about": name, "": value} for name, value in told.items()]
+    return table("asked", "What was asked about", rows, prose=("",))
 
 
 def _closed_form(f: HoldoutBounds) -> str:
@@ -279,26 +269,22 @@ def _check(f: HoldoutBounds) -> Text:
     )
 
 
-def _rates(f: HoldoutBounds) -> tuple[Block, ...]:
-    blocks: list[Block] = [
-        text(
-            "How the best possible attacks grow, up to a constant factor that nobody knows. "
-            "These are not biases."
-        ),
-        Table(
-            "rates",
-            "Rates, without constants",
-            columns("Rate", "Value", Column("Formula", prose=True)),
-            tuple((b.title, f"{b.value:.3g}", b.assumption) for b in f.biases if b.kind == RATE),
-        ),
+def _rates(f: HoldoutBounds) -> Iterator[Block]:
+    yield text(
+        "How the best possible attacks grow, up to a constant factor that nobody knows. These are "
+        "not biases."
+    )
+    rows = [
+        {"Rate": b.title, "Value": f"{b.value:.3g}", "Formula": b.assumption}
+        for b in f.biases
+        if b.kind == RATE
     ]
+    yield table("rates", "Rates, without constants", rows, prose=("Formula",))
     if f.reconstruction is not None:
-        told = (
+        yield note(
             f"{count(f.reconstruction)} random queries determine every label with a probability of "
             "one half (Theorem 4.5). Determined is not found: the theorem gives no fast way."
         )
-        blocks.append(note(told))
-    return tuple(blocks)
 
 
 def plot_curves(f: HoldoutBounds, ax: Axes | None = None) -> Axes:

@@ -1,14 +1,24 @@
-"""The rows and the curves of `holdout_bounds`, each from its formula."""
+"""The rows and the curves of `holdout_bounds`, and its question turned round: by formulas."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from privacygauge.audits.holdout_bound.found import ATTACK, GUARANTEE, HONEST, RATE, Bias, BiasCurve
+from privacygauge.audits.holdout_bound.found import (
+    ATTACK,
+    GUARANTEE,
+    HONEST,
+    RATE,
+    Allowed,
+    Bias,
+    BiasCurve,
+)
 from privacygauge.core import checks
 from privacygauge.errors import InputError
 from privacygauge.holdout import bounds as theory
@@ -16,13 +26,14 @@ from privacygauge.holdout.closed_form import (
     answer_variance,
     majority_bias,
     nb_bias,
+    queries_for_bias,
     scan_bias,
     trusted,
 )
-from privacygauge.holdout.designed_bias import designed_bias
+from privacygauge.holdout.designed_bias import designed_bias, designed_points, designed_submissions
 from privacygauge.holdout.guards import DIRECT, Exact, Rounded
 from privacygauge.holdout.mechanism import Guard
-from privacygauge.holdout.selection import honest_best_of_k
+from privacygauge.holdout.selection import honest_best_of_k, honest_points, honest_submissions
 from privacygauge.holdout.sparse import FEWEST_CLASSES, poisson_bias
 
 # Of each curve; the scan's formula takes long for more submissions.
@@ -85,101 +96,51 @@ class Asked:
         return self.m >= FEWEST_CLASSES and not trusted(self.n, self.m, self.k)
 
 
-def attack_rows(a: Asked, whole: theory.Bounds) -> tuple[Bias, ...]:
-    """Return honest selection and the attacks."""
+def attack_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+    """Yield honest selection and the attacks."""
     honest = (
         f"each {100 * a.accuracy:.4g}% right, errors correlated by {a.correlation:g}; at most, "
         "expected"
     )
-    rows = [
-        Bias("honest_best_of_k", "honest, best of k", HONEST, whole.honest_best_of_k, honest),
-        Bias("nb", "naive Bayes", ATTACK, whole.nb, _of_nb(a), _nb_holds(a)),
-        Bias(
-            "majority",
-            "majority",
-            ATTACK,
-            whole.majority,
-            "the same with votes; exact answers; closed form, expected",
-            a.exact and not a.sparse,
-        ),
-        Bias(
-            "linear_scan",
-            "linear scan",
-            ATTACK,
-            whole.linear_scan,
-            "one label after the other; exact answers; expected",
-            a.exact,
-        ),
-        Bias(
-            "designed",
-            "designed queries",
-            ATTACK,
-            designed_bias(a.n, a.m, a.k),
-            "a detecting matrix, two labels an example; exact answers; expected, about",
-            a.exact,
-        ),
-    ]
+    yield Bias("honest_best_of_k", "honest, best of k", HONEST, whole.honest_best_of_k, honest)
+    yield Bias("nb", "naive Bayes", ATTACK, whole.nb, _of_nb(a), _nb_holds(a))
     if a.m >= FEWEST_CLASSES:
-        told = "the same with Poisson counts; exact answers; expected"
-        poisson = Bias(
-            "nb_poisson", "naive Bayes, few draws", ATTACK, whole.nb_poisson, told, a.exact
+        few, told = (
+            "naive Bayes, few draws",
+            "the same with Poisson counts; exact answers; expected",
         )
-        rows.insert(2, poisson)
-    return tuple(rows)
+        yield Bias("nb_poisson", few, ATTACK, whole.nb_poisson, told, a.exact)
+    told = "the same with votes; exact answers; closed form, expected"
+    usual = a.exact and not a.sparse
+    yield Bias("majority", "majority", ATTACK, whole.majority, told, usual)
+    told = "one label after the other; exact answers; expected"
+    yield Bias("linear_scan", "linear scan", ATTACK, whole.linear_scan, told, a.exact)
+    told = "a detecting matrix, two labels an example; exact answers; expected, about"
+    designed = designed_bias(a.n, a.m, a.k)
+    yield Bias("designed", "designed queries", ATTACK, designed, told, a.exact)
 
 
-def _each(a: Asked) -> str:
-    apart = a.accounts is not None and a.error is None
-    return ", which remembers each account apart" if apart else ""
-
-
-def guarantee_rows(a: Asked, whole: theory.Bounds) -> tuple[Bias, ...]:
-    """Return what no attack exceeds, and the rates."""
+def guarantee_rows(a: Asked, whole: theory.Bounds) -> Iterator[Bias]:
+    """Yield what no attack exceeds, and the rates."""
     sure = f"uniform labels, probability {a.probability:g}"
-    return (
-        Bias(
-            "kl",
-            "any attack",
-            GUARANTEE,
-            whole.kl,
-            f"{sure}; transcripts of {a.guard.name}{_each(a)}, exact tail",
-        ),
-        Bias(
-            "theorem_3_1",
-            "any attack, Theorem 3.1",
-            GUARANTEE,
-            whole.theorem_3_1,
-            f"{sure}; exact answers, a simpler tail",
-        ),
-        Bias(
-            "expectation",
-            "any attack, on average",
-            GUARANTEE,
-            theory.expected_bias(a.n, a.m, a.k),
-            "uniform labels; exact answers; after Remark 3.2",
-        ),
-        Bias(
-            "one_bit",
-            "any attack, one bit each",
-            GUARANTEE,
-            theory.bits_bias(a.k, a.n, a.m, delta=a.delta),
-            f"{sure}; if each answer were pass or fail",
-        ),
-        Bias(
-            "pointwise_rate",
-            "rate of point-wise attacks",
-            RATE,
-            theory.pointwise_rate(a.n, a.m, a.k),
-            "sqrt(k/n)/m, Theorem 4.4: no constant is known",
-        ),
-        Bias(
-            "reconstruction_rate",
-            "rate of reconstruction",
-            RATE,
-            theory.reconstruction_rate(a.n, a.m, a.k),
-            "k ln(k/m)/(n ln m), Corollary 4.6: no constant is known",
-        ),
-    )
+    apart = a.accounts is not None and a.error is None
+    each = ", which remembers each account apart" if apart else ""
+    told = f"{sure}; transcripts of {a.guard.name}{each}, exact tail"
+    yield Bias("kl", "any attack", GUARANTEE, whole.kl, told)
+    title, told = "any attack, Theorem 3.1", f"{sure}; exact answers, a simpler tail"
+    yield Bias("theorem_3_1", title, GUARANTEE, whole.theorem_3_1, told)
+    mean = theory.expected_bias(a.n, a.m, a.k)
+    told = "uniform labels; exact answers; after Remark 3.2"
+    yield Bias("expectation", "any attack, on average", GUARANTEE, mean, told)
+    bits = theory.bits_bias(a.k, a.n, a.m, delta=a.delta)
+    told = f"{sure}; if each answer were pass or fail"
+    yield Bias("one_bit", "any attack, one bit each", GUARANTEE, bits, told)
+    pointwise = theory.pointwise_rate(a.n, a.m, a.k)
+    told = "sqrt(k/n)/m, Theorem 4.4: no constant is known"
+    yield Bias("pointwise_rate", "rate of point-wise attacks", RATE, pointwise, told)
+    rate = theory.reconstruction_rate(a.n, a.m, a.k)
+    told = "k ln(k/m)/(n ln m), Corollary 4.6: no constant is known"
+    yield Bias("reconstruction_rate", "rate of reconstruction", RATE, rate, told)
 
 
 def curves(a: Asked) -> tuple[BiasCurve, ...]:
@@ -255,3 +216,70 @@ def _of_nb(a: Asked) -> str:
 
 def _nb_holds(a: Asked) -> bool:
     return a.error is not None and not (a.sparse and a.exact)
+
+
+POINTS = 10**12
+"""Number of points that are searched."""
+
+
+def turned(a: Asked) -> tuple[Allowed, ...]:
+    """Return the question turned round: what keeps the bias within what is allowed."""
+    designed = (_designed_allowed(a),) if a.exact else ()
+    return (_honest_allowed(a), _nb_allowed(a), *designed, _any_allowed(a))
+
+
+def _honest_allowed(a: Asked) -> Allowed:
+    p, rho, often = a.accuracy, a.correlation, a.probability
+    return Allowed(
+        "honest",
+        "honest selection",
+        honest_submissions(a.bias, a.n, accuracy=p, correlation=rho, probability=often),
+        honest_points(a.bias, a.k, accuracy=p, correlation=rho, probability=often),
+        f"the best of all stays within it with probability {often:g}",
+    )
+
+
+def _nb_allowed(a: Asked) -> Allowed:
+    told = "on average; closed form, rough where labels are drawn seldom"
+    if a.error is None:
+        return Allowed("nb", "naive Bayes", None, None, f"{told}: none behind {a.guard.name}")
+    few = queries_for_bias(a.bias, a.n, a.m, error=a.error)
+    return Allowed("nb", "naive Bayes", int(min(few, POINTS)), _nb_points(a), told)
+
+
+def _designed_allowed(a: Asked) -> Allowed:
+    return Allowed(
+        "designed",
+        "designed queries",
+        designed_submissions(a.bias, a.n, a.m),
+        designed_points(a.bias, a.m, a.k),
+        "on average; exact answers",
+    )
+
+
+def _any_allowed(a: Asked) -> Allowed:
+    often = a.probability
+    submissions = partial(theory.guaranteed_submissions, guard=a.guard, probability=often)
+    points = partial(theory.guaranteed_points, guard=a.guard, probability=often)
+    return Allowed(
+        "any",
+        "any attack",
+        submissions(a.bias, a.n, a.m, accounts=a.accounts),
+        _or_none(lambda: points(a.bias, a.m, a.k, accounts=a.accounts)),
+        f"guaranteed with probability {often:g}, uniform labels",
+    )
+
+
+def _nb_points(a: Asked) -> int | None:
+    def within(n: int) -> bool:
+        return nb_bias(n, a.m, a.k, error=a.guard.error(n)) <= a.bias
+
+    return bisect_left(range(1, POINTS), True, key=within) + 1 if within(POINTS) else None
+
+
+def _or_none(points: Callable[[], int]) -> int | None:
+    try:
+        return points()
+    except InputError:
+        # More points than are searched; the arguments were checked before.
+        return None

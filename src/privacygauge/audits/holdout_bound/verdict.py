@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.holdout_bound.found import HoldoutBounds
 from privacygauge.audits.holdout_words import LAST, LIMIT, SCORES, limits, points
 from privacygauge.report.numbers import Shown, count, percent, plain, rate, several
@@ -33,9 +35,8 @@ def verdict(f: HoldoutBounds) -> Verdict:
     """
     found = grade(f)
     scale = (UNKNOWN,) if found is UNKNOWN else GRADES
-    sentences = (_found(f), _guarantee(f), _allowed(f), _counted(f), UNINFORMED)
-    headline, next_ = _headline(f, found), _advice(f, found)
-    return Verdict(found, scale, headline, sentences, SCORES, next_, _gauge(f))
+    headline, said, todo = _headline(f, found), tuple(_sentences(f)), _advice(f, found)
+    return Verdict(found, scale, headline, said, SCORES, todo, _gauge(f))
 
 
 def _gauge(f: HoldoutBounds) -> Gauge:
@@ -95,8 +96,8 @@ def _headline(f: HoldoutBounds, found: Grade) -> str:
     return f"Open to attack: {k} can buy {gain} points without any model"
 
 
-def _found(f: HoldoutBounds) -> str:
-    honest, strongest = f.bias("honest_best_of_k"), f.strongest
+def _sentences(f: HoldoutBounds) -> Iterator[str]:
+    honest, strongest, kl = f.bias("honest_best_of_k"), f.strongest, f.bias("kl").value
     begin = (
         f"With {several(f.queries, 'submission')} to {several(f.n, 'example')} of "
         f"{count(f.classes)} classes, an honest team whose submissions are all "
@@ -104,33 +105,38 @@ def _found(f: HoldoutBounds) -> str:
         "because the best score is chosen"
     )
     if strongest is None:
-        return (
+        yield (
             f"{begin}. What an attacker gains behind {plain(f.guard)} no formula says: "
             "privacygauge holdout attack measures it on your labels, "
             "--simulate here on made-up ones."
         )
-    return (
-        f"{begin}; an attacker without any model gains {_gain(strongest.value)} points above "
-        f"chance ({plain(strongest.title)})."
+    else:
+        yield (
+            f"{begin}; an attacker without any model gains {_gain(strongest.value)} points above "
+            f"chance ({plain(strongest.title)})."
+        )
+    if limits(kl, f.classes):
+        yield (
+            f"No attack without a model gains more than {points(kl)} points, with a probability "
+            f"of {rate(f.level)}; below that there is no guarantee against attacks that nobody "
+            "knows yet."
+        )
+    else:
+        yield (
+            "No guarantee holds against every conceivable attack: what so many answers can tell "
+            "is enough, in theory, for all labels."
+        )
+    yield _allowed(f)
+    yield (
+        f"An attack's gain counts from {percent(f.chance)}, which a guess has, and holds for "
+        "labels that are equally frequent. A point is a percentage point."
     )
+    yield UNINFORMED
 
 
 def _gain(bias: float) -> str:
     # A simulated bias may be below 0 by chance.
     return points(max(0.0, bias))
-
-
-def _guarantee(f: HoldoutBounds) -> str:
-    kl = f.bias("kl").value
-    if not limits(kl, f.classes):
-        return (
-            "No guarantee holds against every conceivable attack: what so many answers can tell "
-            "is enough, in theory, for all labels."
-        )
-    return (
-        f"No attack without a model gains more than {points(kl)} points, with a probability of "
-        f"{rate(f.level)}; below that there is no guarantee against attacks that nobody knows yet."
-    )
 
 
 def _allowed(f: HoldoutBounds) -> str:
@@ -151,13 +157,6 @@ def _allowed(f: HoldoutBounds) -> str:
 
 def _several(number: int | None) -> str:
     return f"{submissions(number)} submission{'' if number == 1 else 's'}"
-
-
-def _counted(f: HoldoutBounds) -> str:
-    return (
-        f"An attack's gain counts from {percent(f.chance)}, which a guess has, and holds for "
-        "labels that are equally frequent. A point is a percentage point."
-    )
 
 
 def _advice(f: HoldoutBounds, found: Grade) -> tuple[str, ...]:

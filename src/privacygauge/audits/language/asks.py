@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from privacygauge.audits.asking import Command, Group, Request, Role, option, with_low
+from privacygauge.audits.asking import Command, Group, Request, Role, asks, option, with_low
 from privacygauge.audits.language_models import (
     group_option,
     ids_option,
@@ -46,6 +47,8 @@ ENERGIES = "energies.parquet"
 
 _MODELS = "From models"
 _ASKING = "How models are asked"
+_model_option = partial(asks, panel=_MODELS)
+_asking_option = partial(asks, panel=_ASKING)
 
 _EITHER = (
     "give either --scores, energies that were computed already, or --target, a model, with "
@@ -73,18 +76,15 @@ Example: privacygauge language --scores energies.jsonl --threshold population --
 class LanguageRequest(Request):
     """What was asked."""
 
-    scores: str | None = option(
-        "--scores",
+    scores: str | None = asks(
         "FILE",
         "Energies of samples: .jsonl, .jsonl.gz, .csv or .parquet with the columns sample, "
         "energy_target and member (0 or 1), and as far as known group (the patient), "
         "energy_reference, population (0 or 1), length (tokens), text and signal_NAME of further "
         "signals.",
         default=None,
-        role=Role.FILE,
     )
-    threshold: tuple[str, ...] = option(
-        "--threshold",
+    threshold: tuple[str, ...] = asks(
         "NAME",
         "Where thresholds come from: population, oracle (the judged non-members themselves) or "
         "mean-train (the members' mean); several as a,b. Default: population, or oracle without "
@@ -92,107 +92,78 @@ class LanguageRequest(Request):
         default=(),
         offers=("population", "oracle", "mean-train"),
     )
-    fpr: tuple[str, ...] = option(
-        "--fpr",
+    fpr: tuple[str, ...] = asks(
         "RATE",
         "False-positive rate that thresholds are chosen for; several as a,b. Default: 0.1,0.01.",
         default=(),
     )
-    show: tuple[str, ...] = option(
-        "--show",
+    show: tuple[str, ...] = asks(
         "COLUMN",
         "Column to print beside the samples most at risk: text or length. Default: ids only.",
         default=(),
         offers=("text", "length"),
     )
-    target: str | None = option(
-        "--target",
+    target: str | None = _model_option(
         "DIR|URL",
         "Model to audit: a folder of this machine with safetensors and tokenizer, or with a PEFT "
         "adapter; or a server with /completions below that address.",
         default=None,
-        panel=_MODELS,
         role=Role.FILE,
     )
-    reference: str | None = option(
-        "--reference",
+    reference: str | None = _model_option(
         "DIR|URL",
         "Model of the same kind that saw none of the texts. Default: the base of a PEFT adapter; "
         "without either only weak attacks are played.",
         default=None,
-        panel=_MODELS,
         role=Role.FILE,
     )
-    model_name: str | None = option(
-        "--model-name",
-        "NAME",
-        "What its server calls the target.",
-        default=None,
-        panel=_MODELS,
+    model_name: str | None = _model_option(
+        "NAME", "What its server calls the target.", default=None
     )
-    reference_name: str | None = option(
-        "--reference-name",
-        "NAME",
-        "What its server calls the reference. Default: as the target.",
-        default=None,
-        panel=_MODELS,
+    reference_name: str | None = _model_option(
+        "NAME", "What its server calls the reference. Default: as the target.", default=None
     )
-    base: str | None = option(
-        "--base",
+    base: str | None = _model_option(
         "DIR",
         "Base of the target's PEFT adapter. Default: the folder that the adapter names.",
         default=None,
-        panel=_MODELS,
         role=Role.FILE,
     )
     members: str | None = members_option(_MODELS, default=None)
     nonmembers: str | None = nonmembers_option(_MODELS, default=None)
-    population: str | None = option(
-        "--population",
+    population: str | None = _model_option(
         "FILE",
         "Further texts of the same kind, which are not judged: thresholds are chosen on them.",
         default=None,
-        panel=_MODELS,
-        role=Role.FILE,
     )
-    coins: str | None = option(
-        "--coins",
+    coins: str | None = asks(
         "FILE",
         "Coins that dealt the texts before the training, from language split. Default: coins.json "
         "beside --members, where there is one.",
         default=None,
-        role=Role.FILE,
     )
     text: str = text_option(_MODELS)
     ids: str | None = ids_option(_MODELS)
     group: str | None = group_option(_MODELS)
-    answers: str | None = option(
-        "--answers",
+    answers: str | None = _model_option(
         "DIR",
         "Folder for the models' answers, which several audits may share: a reference is asked "
         "once. Default: inside of --out.",
         default=None,
-        panel=_MODELS,
         role=Role.FILE,
     )
-    kind: str | None = option(
-        "--kind",
+    kind: str | None = _asking_option(
         "NAME",
         "masked or causal. Default: as the target's config.json says.",
         default=None,
-        panel=_ASKING,
         offers=("masked", "causal"),
     )
-    masks: int | None = option(
-        "--masks", "K", "Number of masks per text. Default: 10.", default=None, panel=_ASKING
-    )
-    pattern: str | None = option(
-        "--pattern",
+    masks: int | None = _asking_option("K", "Number of masks per text. Default: 10.", default=None)
+    pattern: str | None = _asking_option(
         "NAME",
         "How masks are drawn: balanced (every token equally often), random (as published), single "
         "(every token once, alone) or exhaustive. Default: balanced.",
         default=None,
-        panel=_ASKING,
         offers=("balanced", "random", "single", "exhaustive"),
     )
     form: str = option(
@@ -210,29 +181,21 @@ class LanguageRequest(Request):
         default="cpu",
         panel=_ASKING,
     )
-    precision: str = option(
-        "--precision",
+    precision: str = _asking_option(
         "NAME",
         "Precision of models: float32, bfloat16, own (what they were saved in), and on a GPU "
         "float16, int8 or int4.",
         default="float32",
-        panel=_ASKING,
         offers=("float32", "bfloat16", "float16", "own", "int8", "int4"),
     )
-    context: int | None = option(
-        "--context",
-        "N",
-        "Most tokens that a model reads at once. Default: as many as it can.",
-        default=None,
-        panel=_ASKING,
+    context: int | None = _asking_option(
+        "N", "Most tokens that a model reads at once. Default: as many as it can.", default=None
     )
-    stride: int | None = option(
-        "--stride",
+    stride: int | None = _asking_option(
         "N",
         "Tokens by which each window of a longer text begins after the one before; 0 reads the "
         "beginning alone. Default: half a window.",
         default=None,
-        panel=_ASKING,
     )
 
     def check(self, jobs: int) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from privacygauge.audits.language.found import ControlFinding, LanguageAudit, UnitFindings
 from privacygauge.audits.language.verdict import measured_on
 from privacygauge.core.estimate import Skipped
+from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.language.matching import MatchedAttack
 from privacygauge.report.attacks import plots, records, tables
 from privacygauge.report.attacks.records import RECORDS, Riskiest
-from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.blocks import note, table, text
 from privacygauge.report.numbers import (
     DASH,
     count,
@@ -20,22 +23,13 @@ from privacygauge.report.numbers import (
     rate,
     shortened,
 )
-from privacygauge.report.values import (
-    Block,
-    Cell,
-    Column,
-    Content,
-    Heading,
-    Plot,
-    Row,
-    Section,
-    Table,
-    Text,
-    Tone,
-)
+from privacygauge.report.values import Block, Cell, Content, Heading, Plot, Section, Table
 
 _RATES = (0.1, 0.01)
 """False-positive rates that smaller tables of attacks show."""
+
+_FIRES = "FIRES"
+"""What a control says that tells members from non-members."""
 
 _LOG = (
     "How many members an attack finds (up) for how many false alarms (right), enlarged at few "
@@ -53,37 +47,44 @@ def every(f: LanguageAudit) -> tuple[Section, ...]:
         targets=("Judged", measured_on(f)),
     )
     return (
-        Section("controls", "Is the test honest?", _controls(f)),
+        Section("controls", "Is the test honest?", tuple(_controls(f))),
         Section("game", "What was played", (game,), "The game"),
         tables.section(f.attacks(f.samples)),
-        Section("thresholds", "Thresholds", _thresholds(f)),
-        Section("patients", "Patient by patient", _patients(f), "Patients"),
-        Section("lengths", "Short and long samples", _lengths(f), "Short and long"),
-        Section("curves", "Curves", _curves(f)),
-        Section("records", "The riskiest samples", _riskiest(f), "Riskiest samples"),
+        Section("thresholds", "Thresholds", tuple(_thresholds(f))),
+        Section("patients", "Patient by patient", tuple(_patients(f)), "Patients"),
+        Section("lengths", "Short and long samples", tuple(_lengths(f)), "Short and long"),
+        Section("curves", "Curves", tuple(_curves(f))),
+        Section("records", "The riskiest samples", tuple(_riskiest(f)), "Riskiest samples"),
     )
 
 
-def overview(f: LanguageAudit) -> tuple[Table, ...]:
-    """Return what a terminal prints below the numbers."""
-    areas = Table(
+def overview(f: LanguageAudit) -> Iterator[Table]:
+    """Yield what a terminal prints below the numbers."""
+    area = f"AUC ({rate(f.level)} interval)"
+    yield table(
         "areas",
         "Areas under the ROC curves",
-        (Column("Attack", prose=True), Column(f"AUC ({rate(f.level)} interval)")),
-        tuple((e.title, decimal_estimate(e.auc)) for unit in f.units for e in unit.signals),
+        [
+            {"Attack": e.title, area: decimal_estimate(e.auc)}
+            for unit in f.units
+            for e in unit.signals
+        ],
         f"Judged: {measured_on(f)}.",
+        prose=("Attack",),
     )
-    controls = Table(
+    rows = list(_control_rows(f))
+    yield table(
         "controls-in-short",
         "Controls",
-        columns(
-            Column("Control", prose=True),
-            Column("AUC, or its fall", needed=False),
-            Column("Says", prose=True),
-        ),
-        tuple(Row(row.cells[:3], row.tone) for row in _control_rows(f)),
+        [
+            {"Control": x["Control"], "AUC, or its fall": x["Value"], "Says": x["Says"]}
+            for x in rows
+        ],
+        prose=("Control", "Says"),
+        spare=("AUC, or its fall",),
+        best=[x["Says"] == _FIRES for x in rows],
     )
-    return (areas, controls, *(_thresholds_in_short(unit) for unit in f.units))
+    yield from map(_thresholds_in_short, f.units)
 
 
 def riskiest(f: LanguageAudit) -> Riskiest:
@@ -91,244 +92,191 @@ def riskiest(f: LanguageAudit) -> Riskiest:
     return records.riskiest(f.records, f.energies.signal, f.energies.score, members=True)
 
 
-def _controls(f: LanguageAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "If members and non-members differ in more than membership, such as topic or "
-            "style, an attack tells them apart without any leak. Controls that never saw what "
-            "the model memorised look for such differences. Their intervals hold together at "
-            f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence "
-            "does not prove that there is no difference."
-        ),
-        Table(
-            "controls",
-            "Controls",
-            columns(
-                "Control", "Value", Column("Says", prose=True), Column("What it is", prose=True)
-            ),
-            _control_rows(f),
-        ),
+def _controls(f: LanguageAudit) -> Iterator[Block]:
+    yield text(
+        "If members and non-members differ in more than membership, such as topic or style, an "
+        "attack tells them apart without any leak. Controls that never saw what the model "
+        "memorised look for such differences. Their intervals hold together at "
+        f"{rate(f.level)}: in an honest test all of them stay quiet that often. Silence does not "
+        "prove that there is no difference."
+    )
+    rows = list(_control_rows(f))
+    fired = [x["Says"] == _FIRES for x in rows]
+    yield table("controls", "Controls", rows, prose=("Says", "What it is"), best=fired)
+
+
+def _control_rows(f: LanguageAudit) -> Iterator[dict[str, Content]]:
+    yield _control(
+        "Reference model alone",
+        f.controls.reference,
+        "AUC of the energies under a model that saw none of the samples; 0.5 in an honest test",
+    )
+    yield _control(
+        "Words alone",
+        f.controls.blind,
+        "AUC of a classifier that sees the words and no model, on people that it did not learn "
+        "from; at most 0.5 in an honest test, but for chance",
+    )
+    yield _matched(f.controls.matched, f.energies.signal)
+    yield _control(
+        "Number of texts alone",
+        f.controls.sizes,
+        "AUC of how many texts a patient has; 0.5 where both sides were drawn alike. The numbers "
+        "stand even if it fires: patients are compared on equally many texts",
     )
 
 
-def _control_rows(f: LanguageAudit) -> tuple[Row, ...]:
-    return (
-        _area(
-            "Reference model alone",
-            f.controls.reference,
-            "AUC of the energies under a model that saw none of the samples; 0.5 in an honest test",
-        ),
-        _area(
-            "Words alone",
-            f.controls.blind,
-            "AUC of a classifier that sees the words and no model, on people that it did not learn "
-            "from; at most 0.5 in an honest test, but for chance",
-        ),
-        _matched(f.controls.matched, f.energies.signal),
-        _area(
-            "Number of texts alone",
-            f.controls.sizes,
-            "AUC of how many texts a patient has; 0.5 where both sides were drawn alike. The "
-            "numbers stand even if it fires: patients are compared on equally many texts",
-        ),
-    )
+def _matched(found: MatchedAttack | Skipped, attack: str) -> dict[str, Content]:
+    fall = ""
+    if not isinstance(found, Skipped):
+        fall = (
+            f"Fall of the AUC of {attack}, from {fixed(found.before, 3)} to "
+            f"{decimal_estimate(found.after)} among samples that the reference model finds "
+            "equally hard; 0 in an honest test"
+        )
+    return _control("Attack after matching", found, fall)
 
 
-def _area(name: str, found: ControlFinding | Skipped, text: str) -> Row:
+def _control(
+    name: str, found: ControlFinding | MatchedAttack | Skipped, text: str
+) -> dict[str, Content]:
+    value: Content = DASH
     if isinstance(found, Skipped):
-        return _not_played(name, found)
-    return _played(name, decimal_estimate(found.auc), found.fires, text)
+        says, text = "not played", f"Not played: {found.reason}"
+    else:
+        value = decimal_estimate(found.fall if isinstance(found, MatchedAttack) else found.auc)
+        says = _FIRES if found.fires else "quiet"
+    return {"Control": name, "Value": value, "Says": says, "What it is": text}
 
 
-def _matched(found: MatchedAttack | Skipped, attack: str) -> Row:
-    name = "Attack after matching"
-    if isinstance(found, Skipped):
-        return _not_played(name, found)
-    text = (
-        f"Fall of the AUC of {attack}, from {fixed(found.before, 3)} to "
-        f"{decimal_estimate(found.after)} among samples that the reference model finds equally "
-        "hard; 0 in an honest test"
+def _thresholds(f: LanguageAudit) -> Iterator[Block]:
+    yield text(
+        "A threshold is chosen for a rate of false positives. What it gives on the judged "
+        "non-members may differ, and precision and recall hold for what it gives. An oracle "
+        "threshold is taken from those very non-members: no attacker has it, but published tables "
+        "are often of that kind."
     )
-    return _played(name, decimal_estimate(found.fall), found.fires, text)
-
-
-def _played(name: str, value: Content, fires: bool, text: str) -> Row:
-    says, tone = ("FIRES", Tone.BEST) if fires else ("quiet", Tone.PLAIN)
-    return Row((name, value, says, text), tone)
-
-
-def _not_played(name: str, found: Skipped) -> Row:
-    return Row((name, DASH, "not played", f"Not played: {found.reason}"))
-
-
-def _thresholds(f: LanguageAudit) -> tuple[Block, ...]:
-    return (
-        text(
-            "A threshold is chosen for a rate of false positives. What it gives on the judged "
-            "non-members may differ, and precision and recall hold for what it gives. An "
-            "oracle threshold is taken from those very non-members: no attacker has it, but "
-            "published tables are often of that kind."
-        ),
-        _thresholds_of(f.samples, "thresholds", "Sample by sample"),
-    )
+    yield _thresholds_of(f.samples, "thresholds", "Sample by sample")
 
 
 def _thresholds_of(unit: UnitFindings, name: str, title: str) -> Table:
-    heads = (
-        "Attack",
-        "False positives asked for",
-        "Realised",
-        "Members found (recall)",
-        "Right when it says \u201cmember\u201d (precision)",
-        "Taken from",
-    )
-    return Table(
+    return table(
         name,
         title,
-        columns(*heads),
-        tuple(
-            (
-                Cell(e.name, (t.kind,)),
-                DASH if t.asked is None else rate(t.asked),
-                Cell(percent_estimate(t.realised, 1), tags=() if t.kept else ("differs",)),
-                percent_estimate(e.recall, 1),
-                percent_estimate(e.precision, 1),
-                count(t.n),
-            )
+        [
+            {
+                "Attack": Cell(e.name, (t.kind,)),
+                "False positives asked for": DASH if t.asked is None else rate(t.asked),
+                "Realised": Cell(
+                    percent_estimate(t.realised, 1), tags=() if t.kept else ("differs",)
+                ),
+                "Members found (recall)": percent_estimate(e.recall, 1),
+                "Right when it says \u201cmember\u201d (precision)": percent_estimate(
+                    e.precision, 1
+                ),
+                "Taken from": count(t.n),
+            }
             for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
-        ),
+        ],
     )
 
 
 def _thresholds_in_short(unit: UnitFindings) -> Table:
     """Return asked and realised rate, precision and recall of every threshold."""
-    return Table(
+    return table(
         f"thresholds-by-{unit.unit}",
         f"Thresholds, {unit.unit} by {unit.unit}",
-        columns(
-            Column(f"\nBy {unit.unit}", prose=True),
-            "FPR\nasked",
-            Column("FPR\nrealised", needed=False),
-            "\nPrecision",
-            "\nRecall",
-        ),
-        tuple(
-            (
-                f"{e.name} ({t.kind})",
-                DASH if t.asked is None else rate(t.asked),
-                percent_estimate(t.realised, 1),
-                DASH if isinstance(e.precision, Skipped) else percent(e.precision.value),
-                percent(e.recall.value),
-            )
+        [
+            {
+                f"\nBy {unit.unit}": f"{e.name} ({t.kind})",
+                "FPR\nasked": DASH if t.asked is None else rate(t.asked),
+                "FPR\nrealised": percent_estimate(t.realised, 1),
+                "\nPrecision": DASH
+                if isinstance(e.precision, Skipped)
+                else percent(e.precision.value),
+                "\nRecall": percent(e.recall.value),
+            }
             for t, e in zip(unit.thresholds, unit.evaluations, strict=True)
-        ),
+        ],
+        prose=(f"\nBy {unit.unit}",),
+        spare=("FPR\nrealised",),
     )
 
 
-def _patients(f: LanguageAudit) -> tuple[Block, ...]:
+def _patients(f: LanguageAudit) -> Iterator[Block]:
     unit = f.patients
     if isinstance(unit, Skipped):
-        return (text(f"Not played: {unit.reason}."),)
-    return (
-        text(
-            "The score of a patient is the mean over the patient's samples. A claim about "
-            "privacy is about people: this is what somebody who holds several notes of a "
-            "person can tell."
-        ),
-        tables.main(
-            unit.evaluations,
-            unit.headline.attack.title,
-            name="patients",
-            title=f"How well each attack did on {count(unit.n_in)} members and "
-            f"{count(unit.n_out)} non-members",
-            fprs=_RATES,
-            epsilon=False,
-        ),
-        _thresholds_of(unit, "patient-thresholds", "Thresholds, patient by patient"),
-        *((Text(unit.notes, Tone.NOTE),) if unit.notes else ()),
-        Heading("Patients most at risk"),
-        text(
-            "Members by falling mean score, named by id. A high score alone is no proof: the "
-            "false positives above say how often it misleads."
-        ),
-        _people(f),
+        yield text(f"Not played: {unit.reason}.")
+        return
+    yield text(
+        "The score of a patient is the mean over the patient's samples. A claim about privacy is "
+        "about people: this is what somebody who holds several notes of a person can tell."
     )
-
-
-def _people(f: LanguageAudit) -> Table:
+    sizes = f"{count(unit.n_in)} members and {count(unit.n_out)} non-members"
+    title, best = f"How well each attack did on {sizes}", unit.headline.attack.title
+    yield _attacks(unit.evaluations, best, "patients", title)
+    yield _thresholds_of(unit, "patient-thresholds", "Thresholds, patient by patient")
+    if unit.notes:
+        yield note(*unit.notes)
+    yield Heading("Patients most at risk")
+    yield text(
+        "Members by falling mean score, named by id. A high score alone is no proof: the false "
+        "positives above say how often it misleads."
+    )
     assert f.rows is not None
     rows = f.rows
-    return Table(
+    yield table(
         "worst",
         "Patients by falling mean score",
-        columns("Patient", "Mean score", "Samples"),
-        tuple(
-            (
-                shortened(rows.names[i]),
-                fixed(float(rows.score[i]), 3),
-                count(int(rows.samples[i])),
-            )
+        [
+            {
+                "Patient": shortened(rows.names[i]),
+                "Mean score": fixed(float(rows.score[i]), 3),
+                "Samples": count(int(rows.samples[i])),
+            }
             for i in rows.order[:RECORDS].tolist()
-        ),
+        ],
         at_once=10,
     )
 
 
-def _lengths(f: LanguageAudit) -> tuple[Block, ...]:
+def _attacks(evaluations: Sequence[Evaluation], best: str, name: str, title: str) -> Table:
+    return tables.main(evaluations, best, name=name, title=title, fprs=_RATES, epsilon=False)
+
+
+def _lengths(f: LanguageAudit) -> Iterator[Block]:
     if not f.lengths:
-        return (text("Not looked at; the reason is below."),)
-    return (
-        text(
-            "The same attacks on samples of some lengths alone, with thresholds taken from "
-            "samples of those lengths. Each table holds individually."
-        ),
-        *(
-            tables.main(
-                part.evaluations,
-                f.headline.attack.title,
-                name=f"length-{part.name}",
-                title=f"{part.name.capitalize()} samples ({part.fewest} to {part.most} tokens), "
-                f"{count(part.n_in)} members and {count(part.n_out)} non-members",
-                fprs=_RATES,
-                epsilon=False,
-            )
-            for part in f.lengths
-        ),
+        yield text("Not looked at; the reason is below.")
+        return
+    yield text(
+        "The same attacks on samples of some lengths alone, with thresholds taken from samples of "
+        "those lengths. Each table holds individually."
     )
+    for part in f.lengths:
+        which = f"{part.name.capitalize()} samples ({part.fewest} to {part.most} tokens)"
+        title = f"{which}, {count(part.n_in)} members and {count(part.n_out)} non-members"
+        best = f.headline.attack.title
+        yield _attacks(part.evaluations, best, f"length-{part.name}", title)
 
 
-def _curves(f: LanguageAudit) -> tuple[Plot, ...]:
+def _curves(f: LanguageAudit) -> Iterator[Plot]:
     signals, name = f.samples.signals, plain(f.headline.attack.name)
-    patients: tuple[Plot, ...] = ()
+    yield plots.roc_log(signals, caption=_LOG)
+    yield plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing.")
     if not isinstance(f.patients, Skipped):
         title = "ROC curves, patient by patient"
-        by_patient = plots.roc_log(
-            f.patients.signals, name="roc-patients", title=title, caption=_LOG
-        )
-        patients = (by_patient,)
-    words = f"The scores of {name} for members and non-members. {plots.areas(f.samples.signals)}"
-    return (
-        plots.roc_log(signals, caption=_LOG),
-        plots.roc(signals, caption="The same on plain axes. The dotted diagonal is guessing."),
-        *patients,
-        plots.scores(f.headline.attack, title=name, words=words, wide=False),
-    )
+        yield plots.roc_log(f.patients.signals, name="roc-patients", title=title, caption=_LOG)
+    words = f"The scores of {name} for members and non-members. {plots.areas(signals)}"
+    yield plots.scores(f.headline.attack, title=name, words=words, wide=False)
 
 
-def _riskiest(f: LanguageAudit) -> tuple[Block, ...]:
+def _riskiest(f: LanguageAudit) -> Iterator[Block]:
     found = riskiest(f)
     hidden = "" if f.records.contents else "; their texts are not in this file"
-    return (
-        text(f"Members by falling score of {found.by}, named by id{hidden}."),
-        records.table(
-            found,
-            "Samples by falling score",
-            heads=("Sample", "Score"),
-            attacks="",
-            whole=True,
-        ),
-        note(
-            f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all "
-            "judged samples are in records.parquet."
-        ),
+    yield text(f"Members by falling score of {found.by}, named by id{hidden}.")
+    title, heads = "Samples by falling score", ("Sample", "Score")
+    yield records.table(found, title, heads=heads, attacks="", whole=True)
+    yield note(
+        f"{count(len(found.rows))} of {count(found.n)} members' samples are shown; all judged "
+        "samples are in records.parquet."
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Request, argument, option
+from privacygauge.audits.asking import Request, argument, asks
 from privacygauge.audits.language_models import group_option, ids_option, text_option
 
 if TYPE_CHECKING:
@@ -32,15 +32,12 @@ class SplitRequest(Request):
         "All texts that a model may be trained on: .jsonl, .csv or .parquet with a column of texts "
         "and one of the people whom they are about, or .txt with one text per line.",
     )
-    out: str = option("--out", "DIR", "Folder for the dealt texts and coins.json: new, or empty.")
-    population: float = option(
-        "--population", "SHARE", "Share of the people for thresholds, in [0, 1).", default=0.2
+    out: str = asks("DIR", "Folder for the dealt texts and coins.json: new, or empty.")
+    population: float = asks("SHARE", "Share of the people for thresholds, in [0, 1).", default=0.2)
+    reference: float = asks(
+        "SHARE", "Share of the people for a reference model, in [0, 1).", default=0.3
     )
-    reference: float = option(
-        "--reference", "SHARE", "Share of the people for a reference model, in [0, 1).", default=0.3
-    )
-    models: int = option(
-        "--models",
+    models: int = asks(
         "N",
         "Number of further models to train, at least 2, each by coins of its own over the judged "
         "people: members-0.jsonl, members-1.jsonl and so on are written for them. Default: none.",

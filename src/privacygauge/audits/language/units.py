@@ -50,14 +50,8 @@ def thresholds_named(
 ) -> tuple[Threshold, ...]:
     """Return the ways to choose a threshold: every kind at every rate, ``mean-train`` once.
 
-    Parameters
-    ----------
-    kinds : sequence of str, optional
-        Of `THRESHOLDS`; the population, or without one the oracle by default.
-    fprs : sequence of float
-        Each in (0, 1).
-    population : bool
-        Whether there is a population.
+    The kinds are of `THRESHOLDS`, by default the population, or the oracle without one; the rates
+    are in (0, 1).
     """
     if not fprs:
         raise InputError("fpr must name at least one false-positive rate, got none")
@@ -95,10 +89,7 @@ def asked_for(
 ) -> Asked:
     """Return what was asked for, checked as far as it can be before there are energies.
 
-    Parameters
-    ----------
-    threshold, fpr, seed, level
-        As in `audit_language`.
+    The parameters are those of `audit_language`.
     """
     checks.level(level)
     seeds.non_negative(seed)
@@ -151,17 +142,9 @@ def suite_of(scores: TextScores, asked: Asked) -> Suite:
 def unit_findings(
     scores: TextScores, suite: Suite, unit: str, asked: Asked
 ) -> tuple[Results, UnitFindings]:
-    """Return what the attacks do on the judged rows.
+    """Return what the attacks do on the judged rows, one a `unit`: ``sample`` or ``patient``.
 
-    Parameters
-    ----------
-    scores : TextScores
-        One row a unit.
-    suite : Suite
-        Of those scores.
-    unit : str
-        ``sample`` or ``patient``.
-    asked : Asked
+    The suite is that of the scores.
 
     Raises
     ------

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from privacygauge.audits.language.found import ControlFinding, LanguageAudit, UnitFindings
-from privacygauge.core.estimate import Skipped
+from collections.abc import Iterator
+
+from privacygauge.audits.language.found import LanguageAudit, UnitFindings
+from privacygauge.core.estimate import Estimate, Skipped
+from privacygauge.language.matching import MatchedAttack
 from privacygauge.report import direction
 from privacygauge.report.attacks.verdict import Judged, judged
 from privacygauge.report.grades import LARGE, NONE, SMALL, UNTOLD, accuracy_gauge, gravest, scale_of
@@ -24,42 +27,33 @@ _REPEAT = (
 def verdict(f: LanguageAudit) -> Verdict:
     """Return the verdict on a language model.
 
-    Parameters
-    ----------
-    f : LanguageAudit
-
-    Returns
-    -------
-    Verdict
-        It cannot be told where a control fires. Otherwise the graver of two: of the attacks on
-        samples and of those on patients, each graded as in an audit of attacks. Either errs to
-        one side with at most half of what the level allows. It cannot be told either where
-        neither finds a leak, but one of them takes members for non-members.
+    It cannot be told where a control fires. Otherwise it is the graver of two: of the attacks on
+    samples and of those on patients, each graded as in an audit of attacks. Either errs to one
+    side with at most half of what the level allows. It cannot be told either where neither finds
+    a leak, but one of them takes members for non-members.
     """
     if f.controls.void:
-        return Verdict(
-            UNTOLD, scale_of(UNTOLD), _dishonest(f), _void(f), _honest(f), advice(f, UNTOLD)
+        headline = (
+            f"The test is not honest (fired: {', '.join(f.controls.void)}): members and "
+            "non-members differ in more than membership"
         )
+        honest = (
+            "An honest test takes non-members that were drawn at random from the very notes that "
+            "the members come from, before the model was trained, with all notes of a patient on "
+            f"one side. The intervals of all controls hold together, with {rate(f.level)} "
+            "confidence."
+        )
+        untold = UNTOLD, scale_of(UNTOLD)
+        return Verdict(*untold, headline, tuple(_void(f)), honest, advice(f, UNTOLD))
     unit, found = leading(f)
-    grade = found.grade
+    grade, headline, one_by_one = found.grade, found.headline, f"{unit.unit} by {unit.unit}"
     if grade == UNTOLD:
         return direction.verdict(found.sentences)
-    own, headline, several = found.sentences, found.headline, len(f.units) > 1
-    sentences = (
-        *((_by(unit.unit, own[0]), *own[1:]) if several else own),
-        *(_beside(other) for other in f.units if other is not unit),
-        _checked(f),
-        *_drawn(f),
-        *_to_whom(grade),
-    )
-    if several and grade != NONE:
-        headline += f", {unit.unit} by {unit.unit}"
-    gauge = accuracy_gauge(
-        f"the strongest attack, {unit.unit} by {unit.unit}", f.attacks(unit).headline.reached
-    )
-    return Verdict(
-        grade, scale_of(grade), headline, sentences, _unsaid(grade), advice(f, grade), gauge
-    )
+    if len(f.units) > 1 and grade != NONE:
+        headline += f", {one_by_one}"
+    said, unsaid = tuple(_sentences(f, unit, found)), _unsaid(grade)
+    gauge = accuracy_gauge(f"the strongest attack, {one_by_one}", f.attacks(unit).headline.reached)
+    return Verdict(grade, scale_of(grade), headline, said, unsaid, advice(f, grade), gauge)
 
 
 def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
@@ -69,24 +63,36 @@ def leading(f: LanguageAudit) -> tuple[UnitFindings, Judged]:
     return next((unit, x) for unit, x in found if x.grade == grade)
 
 
-def _dishonest(f: LanguageAudit) -> str:
-    return (
-        f"The test is not honest (fired: {', '.join(f.controls.void)}): members and non-members "
-        "differ in more than membership"
-    )
-
-
-def _by(unit: str, sentence: str) -> str:
-    return f"{unit.capitalize()} by {unit}, {sentence[:1].lower()}{sentence[1:]}"
-
-
-def _beside(unit: UnitFindings) -> str:
-    best = unit.headline
-    return (
-        f"{unit.unit.capitalize()} by {unit.unit}, the strongest attack is right "
-        f"{percent(best.accuracy.value)} of the time ({percent(best.accuracy.low)} to "
-        f"{percent(best.accuracy.high)}; {plain(best.attack.title)})."
-    )
+def _sentences(f: LanguageAudit, unit: UnitFindings, found: Judged) -> Iterator[str]:
+    first, *others = found.sentences
+    if len(f.units) > 1:
+        first = f"{unit.unit.capitalize()} by {unit.unit}, {first[:1].lower()}{first[1:]}"
+    yield from (first, *others)
+    for other in f.units:
+        if other is not unit:
+            best = other.headline
+            yield (
+                f"{other.unit.capitalize()} by {other.unit}, the strongest attack is right "
+                f"{percent(best.accuracy.value)} of the time ({percent(best.accuracy.low)} to "
+                f"{percent(best.accuracy.high)}; {plain(best.attack.title)})."
+            )
+    yield _checked(f)
+    if f.one_run is not None:
+        bound = f.one_run.estimate
+        least = f"is at least {fixed(bound.low, 2)}"
+        shown = least if bound.low > 0 else "was not shown to exceed 0"
+        yield (
+            "Fair coins dealt members and non-members before the model was trained, so that the "
+            f"test is honest by construction. Epsilon of one person {shown}, with "
+            f"{rate(bound.level)} confidence; so few people could show "
+            f"{fixed(f.one_run.largest, 2)} at most."
+        )
+    if found.grade != NONE:
+        yield (
+            "It matters to the people behind the texts: whoever holds a note about somebody can "
+            "check whether the model was trained on it, which alone may say where they were "
+            "treated, and for what."
+        )
 
 
 def _checked(f: LanguageAudit) -> str:
@@ -110,102 +116,50 @@ def _checked(f: LanguageAudit) -> str:
     return f"{told}. A small difference may go unnoticed."
 
 
-def _drawn(f: LanguageAudit) -> tuple[str, ...]:
-    """Return what coins say where no control fires."""
-    if f.one_run is None:
-        return ()
-    found = f.one_run.estimate
-    shown = f"is at least {fixed(found.low, 2)}" if found.low > 0 else "was not shown to exceed 0"
-    return (
-        "Fair coins dealt members and non-members before the model was trained, so that the test "
-        f"is honest by construction. Epsilon of one person {shown}, with {rate(found.level)} "
-        f"confidence; so few people could show {fixed(f.one_run.largest, 2)} at most.",
+def _void(f: LanguageAudit) -> Iterator[str]:
+    yield (
+        " ".join(_fired(f)) + " So success of the attacks is no evidence of a leak, nor is their "
+        "failure one of safety: the numbers below are void as a measure of what was memorised."
     )
-
-
-def _against_coins(f: LanguageAudit) -> tuple[str, ...]:
-    if f.one_run is None:
-        return ()
-    return (
-        f"Fair coins dealt the sides, so that this comes by chance in at most {rate(1 - f.level)} "
-        "of all tests; or the model was not trained on the members as they were dealt.",
-    )
-
-
-def _void(f: LanguageAudit) -> tuple[str, ...]:
-    return (
-        " ".join((*_reference(f), *_blind(f), *_matched(f), *_against_coins(f)))
-        + " So success of the attacks is no evidence of a leak, nor is their failure one of "
-        "safety: the numbers below are void as a measure of what was memorised.",
-        *_further(f),
-    )
-
-
-def _honest(f: LanguageAudit) -> str:
-    return (
-        "An honest test takes non-members that were drawn at random from the very notes that the "
-        "members come from, before the model was trained, with all notes of a patient on one side. "
-        f"The intervals of all controls hold together, with {rate(f.level)} confidence."
-    )
-
-
-def _reference(f: LanguageAudit) -> tuple[str, ...]:
-    found = f.controls.reference
-    if isinstance(found, Skipped) or not found.fires:
-        return ()
-    return (
-        "The reference model, which saw none of the samples, tells members and non-members apart "
-        f"(AUC {_area(found)}; guessing gives 0.5).",
-    )
-
-
-def _area(found: ControlFinding) -> str:
-    return f"{fixed(found.auc.value, 3)}, {decimal_estimate(found.auc).interval}"
-
-
-def _blind(f: LanguageAudit) -> tuple[str, ...]:
-    found = f.controls.blind
-    if isinstance(found, Skipped) or not found.fires:
-        return ()
-    return (
-        "A classifier that sees the words and no model tells members and non-members apart (AUC "
-        f"{_area(found)}; guessing gives 0.5).",
-    )
-
-
-def _matched(f: LanguageAudit) -> tuple[str, ...]:
     found = f.controls.matched
-    if isinstance(found, Skipped) or not found.fires:
-        return ()
-    return (
-        f"Among samples that the reference model finds equally hard, the AUC of the "
-        f"{f.energies.signal} attack goes from {fixed(found.before, 3)} to "
-        f"{fixed(found.after.value, 3)}: that difference comes from the samples, not from what "
-        "the model memorised.",
-    )
+    if not isinstance(found, Skipped) and found.after.low > 0.5:
+        yield (
+            f"After matching, the {f.energies.signal} attack still tells them apart (AUC "
+            f"{_area(found.after)}). That is no proof, since matching removes only what the "
+            "reference model sees, but treat the model as leaking until an honest test shows "
+            "otherwise."
+        )
 
 
-def _further(f: LanguageAudit) -> tuple[str, ...]:
-    """Return what is left of the attack after matching."""
-    found = f.controls.matched
-    if isinstance(found, Skipped) or found.after.low <= 0.5:
-        return ()
-    after = f"{fixed(found.after.value, 3)}, {decimal_estimate(found.after).interval}"
-    return (
-        f"After matching, the {f.energies.signal} attack still tells them apart (AUC {after}). "
-        "That is no proof, since matching removes only what the reference model sees, but treat "
-        "the model as leaking until an honest test shows otherwise.",
-    )
+def _fired(f: LanguageAudit) -> Iterator[str]:
+    """Yield what each control says that fires, and how that fits to coins."""
+    who = {
+        "reference": "The reference model, which saw none of the samples,",
+        "blind": "A classifier that sees the words and no model",
+    }
+    for name, found in f.controls.played:
+        if not found.fires:
+            continue
+        if isinstance(found, MatchedAttack):
+            yield (
+                "Among samples that the reference model finds equally hard, the AUC of the "
+                f"{f.energies.signal} attack goes from {fixed(found.before, 3)} to "
+                f"{fixed(found.after.value, 3)}: that difference comes from the samples, not from "
+                "what the model memorised."
+            )
+        else:
+            apart = "tells members and non-members apart (AUC"
+            yield f"{who[name]} {apart} {_area(found.auc)}; guessing gives 0.5)."
+    if f.one_run is not None:
+        yield (
+            f"Fair coins dealt the sides, so that this comes by chance in at most "
+            f"{rate(1 - f.level)} of all tests; or the model was not trained on the members as "
+            "they were dealt."
+        )
 
 
-def _to_whom(grade: Grade) -> tuple[str, ...]:
-    if grade == NONE:
-        return ()
-    return (
-        "It matters to the people behind the texts: whoever holds a note about somebody can check "
-        "whether the model was trained on it, which alone may say where they were treated, and "
-        "for what.",
-    )
+def _area(auc: Estimate) -> str:
+    return f"{fixed(auc.value, 3)}, {decimal_estimate(auc).interval}"
 
 
 def _unsaid(grade: Grade) -> str:
@@ -230,46 +184,44 @@ def measured_on(f: LanguageAudit) -> str:
 
 def advice(f: LanguageAudit, grade: Grade) -> tuple[str, ...]:
     """Return what to do next, the most urgent first; where it cannot be told, a control fired."""
-    if grade == UNTOLD:
-        return (*_HONEST, *_inputs(f), _REPEAT)
-    return (*(() if grade == NONE else _mend(grade)), *_inputs(f), _REPEAT)
+    first = _HONEST if grade == UNTOLD else _mend(grade)
+    return (*first, *_inputs(f), _REPEAT)
 
 
-def _mend(grade: Grade) -> tuple[str, ...]:
-    hold = "Hold the model back, or release it only to people who are bound by contract."
-    private = (
-        "Train with differential privacy (DP-SGD) where the release has to be public, counting "
-        "all notes of a patient as one record: no other defence comes with a guarantee."
-    )
-    return (
-        *((hold,) if grade == LARGE else ()),
-        "Memorise less: remove duplicates from the training notes, stop the training earlier, or "
-        "train on notes of more people.",
-        *(() if grade == SMALL else (private,)),
-    )
+def _mend(grade: Grade) -> Iterator[str]:
+    if grade == LARGE:
+        yield "Hold the model back, or release it only to people who are bound by contract."
+    if grade != NONE:
+        yield (
+            "Memorise less: remove duplicates from the training notes, stop the training earlier, "
+            "or train on notes of more people."
+        )
+    if grade not in (NONE, SMALL):
+        yield (
+            "Train with differential privacy (DP-SGD) where the release has to be public, counting "
+            "all notes of a patient as one record: no other defence comes with a guarantee."
+        )
 
 
-def _inputs(f: LanguageAudit) -> tuple[str, ...]:
-    """Return what would make the next audit tell more."""
-    lines = []
+def _inputs(f: LanguageAudit) -> Iterator[str]:
+    """Yield what would make the next audit tell more."""
     if f.energies.reference is None:
-        lines.append(
+        yield (
             "Add energies of a reference model (a column energy_reference): the loss alone is a "
             "weak attack, and two of the four controls need it."
         )
     if f.energies.group is None:
-        lines.append(
+        yield (
             "Add the patient of every sample (a column group): samples of one patient are alike, "
             "so these intervals are too narrow, and leaks are larger patient by patient."
         )
     if isinstance(f.controls.blind, Skipped) and "column text" in f.controls.blind.reason:
-        lines.append(
+        yield (
             "Add the texts (a column text) for the control that sees words and no model; they are "
             "not shown."
         )
     if all(threshold.kind != "population" for threshold in f.samples.thresholds):
-        lines.append(
+        yield (
             "Add samples of a population that is not judged (1 in a column population): an "
             "attacker has to take thresholds from such samples."
         )
-    return tuple(lines)

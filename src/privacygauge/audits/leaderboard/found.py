@@ -123,6 +123,6 @@ class LeaderboardAudit(Reported):
 
     def plot_history(self, ax: Axes | None = None) -> Axes:
         """Return axes with scores, best so far, noise and Ladder over the submissions."""
-        from privacygauge.audits.leaderboard.plots import plot_history
+        from privacygauge.audits.leaderboard.says import plot_history
 
         return plot_history(self, ax)

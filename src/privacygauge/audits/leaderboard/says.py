@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
-from privacygauge.audits.leaderboard.plots import plot_history
 from privacygauge.audits.leaderboard.verdict import verdict
 from privacygauge.core.estimate import Skipped
 from privacygauge.holdout.history.detectors import ALL
 from privacygauge.holdout.history.replay import Replay
-from privacygauge.report.blocks import columns, note, text
+from privacygauge.report.axes import DASHES, OTHER, SERIES, axes, legend
+from privacygauge.report.blocks import columns, note, table, text
 from privacygauge.report.document import picked
 from privacygauge.report.numbers import (
     DASH,
@@ -29,6 +31,7 @@ from privacygauge.report.values import (
     Block,
     Cell,
     Column,
+    Content,
     Folded,
     Json,
     Measure,
@@ -42,6 +45,7 @@ from privacygauge.report.values import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 _ROWS = 25
 """Tests that are listed; all are in report.json."""
@@ -49,23 +53,31 @@ _ROWS = 25
 _NAMED = 8
 """Accounts that a row names."""
 
+_MOST = 4_000
+"""Submissions that are drawn singly; of more an even choice, flagged ones always."""
+
 
 def report(f: LeaderboardAudit) -> Report:
     """Return everything that the audit says, as plain values."""
-    guards = _guards_table(f.replays)
+    n, accounts = (
+        several(len(f.submissions.accounts), "submission"),
+        several(f.n_accounts, "account"),
+    )
+    classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
     return Report(
         "leaderboard",
         "A leaderboard's history",
         about=About(
-            f"A leaderboard's history of {several(len(f.submissions.accounts), 'submission')}",
+            f"A leaderboard's history of {n}",
             "Are there submissions that honest work would hardly make?",
             f"nobody attacked here; looked at: {f.evidence}",
             "test-set-reuse",
         ),
-        intro=_intro(f),
+        intro=f"{n} by {accounts} to a test set of {count(f.n)} points{classes}; available: "
+        f"{f.evidence}.",
         origin=f.origin,
         verdict=verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
             Section("history", "History", _history(f)),
             Section("findings", "Findings", _findings(f)),
@@ -77,89 +89,49 @@ def report(f: LeaderboardAudit) -> Report:
         data=_data(f),
         frames={"records.parquet": lambda: records_frame(f)},
         nothing_left_out="Nothing: every detector ran.",
-        overview=(*([_found_table(f)] if f.findings else []), *([guards] if f.replays else [])),
+        overview=(
+            *([_found_table(f)] if f.findings else []),
+            *([_guards_table(f.replays)] if f.replays else []),
+        ),
         sources="Submitted answers and labels are in no file.",
     )
 
 
-def _intro(f: LeaderboardAudit) -> str:
-    classes = f" and {count(f.n_classes)} classes" if f.n_classes else ""
-    return (
-        f"{several(len(f.submissions.accounts), 'submission')} by "
-        f"{several(f.n_accounts, 'account')} to a test set of {count(f.n)} points{classes}; "
-        f"available: {f.evidence}."
+def _measures(f: LeaderboardAudit) -> Iterator[Measure]:
+    n, w, explained = len(f.findings), f.winner, f.winner.explained
+    yield Measure(
+        "findings",
+        "Findings",
+        float(n),
+        Shown(f"{count(n)} of {several(len(f.tests), 'test')}"),
+        "corrected for their number",
+        guessing=f"none, in at least {rate(f.level)} of honest histories",
+        level=f.level if f.tests else None,
     )
-
-
-def _measures(f: LeaderboardAudit) -> tuple[Measure, ...]:
-    return (*_gated(f), *_of_the_lead(f), *_of_rises(f), *_of_copies(f))
-
-
-def _gated(f: LeaderboardAudit) -> tuple[Measure, ...]:
-    explained = f.winner.explained
-    return (
-        Measure(
-            "findings",
-            "Findings",
-            float(len(f.findings)),
-            Shown(f"{count(len(f.findings))} of {several(len(f.tests), 'test')}"),
-            "corrected for their number",
-            guessing=f"none, in at least {rate(f.level)} of honest histories",
-            level=f.level if f.tests else None,
-        ),
-        Measure(
-            "suspects",
-            "Accounts in findings",
-            float(len(f.suspects)),
-            Shown(count(len(f.suspects))),
-            card=False,
-        ),
-        Measure(
-            "explained",
-            "Share of the lead that selection alone explains",
-            Skipped("explained", "no account is ahead") if explained is None else explained,
-            Shown(DASH if explained is None else percent(explained, 0)),
-            card=False,
-        ),
-        _count("submissions", "Submissions", len(f.submissions.accounts),
-               f"by {several(f.n_accounts, 'account')}"),
-    )  # fmt: skip
-
-
-def _of_the_lead(f: LeaderboardAudit) -> tuple[Measure, ...]:
-    w = f.winner
-    lead = () if w.margin is None else (
-        _share("lead", "Lead", w.margin, "above the next account's best"),
-    )  # fmt: skip
-    return (
-        _share("best", "Best score", w.best, f"by {plain(w.account)}, as the leaderboard had it"),
-        *lead,
-        _share(
-            "selection",
-            "Selection alone",
-            w.selection,
-            f"what the best of {count(w.submissions)} equally good submissions gains on average, "
-            "at most",
-        ),
+    n = len(f.suspects)
+    yield Measure("suspects", "Accounts in findings", float(n), Shown(count(n)), card=False)
+    yield Measure(
+        "explained",
+        "Share of the lead that selection alone explains",
+        Skipped("explained", "no account is ahead") if explained is None else explained,
+        Shown(DASH if explained is None else percent(explained, 0)),
+        card=False,
     )
-
-
-def _of_rises(f: LeaderboardAudit) -> tuple[Measure, ...]:
-    rises = _count("rises", "Rises of the best", f.rises, "after the first submission")
-    if f.ladder_rises is None:
-        return (rises,)
-    ladder = _count("ladder-rises", "Rises a Ladder shows", f.ladder_rises, f"guard {f.ladder}")
-    return (rises, ladder)
-
-
-def _of_copies(f: LeaderboardAudit) -> tuple[Measure, ...]:
-    if f.copies is None or f.near_copies is None:
-        return ()
-    others = f"{count(f.shared_copies or 0)} of other accounts' submissions"
-    return (
-        _count("copies", "Exact copies", f.copies, others),
-        _count("near-copies", "Near copies of others", f.near_copies, "at most 1 point in 100"),
-    )
+    by = f"by {several(f.n_accounts, 'account')}"
+    yield _count("submissions", "Submissions", len(f.submissions.accounts), by)
+    yield _share("best", "Best score", w.best, f"by {plain(w.account)}, as the leaderboard had it")
+    if w.margin is not None:
+        yield _share("lead", "Lead", w.margin, "above the next account's best")
+    luck = f"what the best of {count(w.submissions)} equally good submissions gains on average, "
+    yield _share("selection", "Selection alone", w.selection, f"{luck}at most")
+    yield _count("rises", "Rises of the best", f.rises, "after the first submission")
+    if (shown := f.ladder_rises) is not None:
+        yield _count("ladder-rises", "Rises a Ladder shows", shown, f"guard {f.ladder}")
+    if f.copies is not None and f.near_copies is not None:
+        others = f"{count(f.shared_copies or 0)} of other accounts' submissions"
+        yield _count("copies", "Exact copies", f.copies, others)
+        near = f.near_copies
+        yield _count("near-copies", "Near copies of others", near, "at most 1 point in 100")
 
 
 def _share(name: str, label: str, value: float, note: str) -> Measure:
@@ -198,38 +170,35 @@ def _history(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def _findings(f: LeaderboardAudit) -> tuple[Block, ...]:
-    blocks: list[Block] = [text(f"None among {several(len(f.tests), 'test')}.")]
+    found: list[Block] = [text(f"None among {several(len(f.tests), 'test')}.")]
     if f.findings:
-        blocks = [
+        found = [
             text(
-                "What honest work, as stated below, would hardly make: all tests together err "
-                f"in at most {rate(1 - f.level)} of honest histories (Holm). A finding is not "
-                "a proof of intent."
+                "What honest work, as stated below, would hardly make: all tests together err in "
+                f"at most {rate(1 - f.level)} of honest histories (Holm). A finding is not a proof "
+                "of intent."
             ),
             _tests_table("findings", "What stands out", f.findings),
         ]
     quiet = [test for test in f.tests if not test.stands_out][:_ROWS]
     if quiet:
-        table = _tests_table("quiet", "The smallest p-values among them", quiet)
-        blocks.append(Folded("Tests that found nothing", (table,)))
-    return tuple(blocks)
+        least = _tests_table("quiet", "The smallest p-values among them", quiet)
+        found.append(Folded("Tests that found nothing", (least,)))
+    return tuple(found)
 
 
 def _tests_table(name: str, title: str, tests: Sequence[CorrectedTest]) -> Table:
-    heads = columns(
-        "What", Column("Accounts", prose=True), Column("Seen", prose=True), "p", "p, corrected"
-    )
-    rows = tuple(
-        (
-            test.detector.title,
-            _accounts(test),
-            test.says,
-            p_value(test.p_value),
-            Shown(p_value(test.adjusted)),
-        )
+    rows: list[dict[str, Content]] = [
+        {
+            "What": test.detector.title,
+            "Accounts": _accounts(test),
+            "Seen": test.says,
+            "p": p_value(test.p_value),
+            "p, corrected": Shown(p_value(test.adjusted)),
+        }
         for test in tests
-    )
-    return Table(name, title, heads, rows)
+    ]
+    return table(name, title, rows, prose=("Accounts", "Seen"))
 
 
 def _accounts(test: CorrectedTest) -> str:
@@ -269,28 +238,22 @@ def _guards(f: LeaderboardAudit) -> tuple[Block, ...]:
 
 
 def _guards_table(replays: Sequence[Replay]) -> Table:
-    return Table(
+    return table(
         "guards",
         "Guard by guard",
-        columns(
-            "Guard",
-            "Rises shown",
-            "Best shown",
-            Column("Mean error", needed=False),
-            Column("Nats", needed=False),
-        ),
-        tuple(
-            (
-                Cell(r.guard, ("from scores alone",) if r.approximate else ()),
-                count(r.improvements),
-                percent(r.best, 2),
-                percent(r.error, 2),
-                fixed(r.nats, 0),
-            )
+        [
+            {
+                "Guard": Cell(r.guard, ("from scores alone",) if r.approximate else ()),
+                "Rises shown": count(r.improvements),
+                "Best shown": percent(r.best, 2),
+                "Mean error": percent(r.error, 2),
+                "Nats": fixed(r.nats, 0),
+            }
             for r in replays
-        ),
+        ],
         "Rises: how often the best value on display rose. Mean error: of the best value on "
         "display. Nats: the most that the guard can give away; fewer give away less.",
+        spare=("Mean error", "Nats"),
     )
 
 
@@ -304,6 +267,34 @@ def _nulls(f: LeaderboardAudit) -> tuple[Block, ...]:
         ),
         Pairs(tuple((x.title, f"{x.null} {x.limits}") for x in ALL if x.name in ran)),
     )
+
+
+def plot_history(f: LeaderboardAudit, ax: Axes | None = None) -> Axes:
+    """Draw scores, best so far, noise and Ladder over submissions; numbers: `records_frame`."""
+    s, new = f.submissions, ax is None
+    ax = axes(ax)
+    place = np.arange(1, len(s.scores) + 1)
+    flagged = np.array([bool(names) for names in s.flags])
+    shown = flagged | (np.arange(len(place)) % max(1, len(place) // _MOST) == 0)
+    others, marked = shown & ~flagged, flagged
+    size = 9 if len(place) < 500 else 4
+    ax.scatter(
+        place[others], s.scores[others] * 100, s=size, color=OTHER, lw=0, label="submissions"
+    )
+    if marked.any():
+        ax.scatter(place[marked], s.scores[marked] * 100, s=size + 5, marker="x", lw=0.9,
+                   color=SERIES[1], label="in a finding")  # fmt: skip
+    curves = (("best so far", s.best), ("noise alone", s.noise), ("Ladder", s.ladder))
+    for (name, values), colour, dash in zip(curves, (0, 2, 3), DASHES, strict=False):
+        if values is not None:
+            ax.step(place, values * 100, where="post", color=SERIES[colour], ls=dash, lw=1.5,
+                    label=name)  # fmt: skip
+    ax.set(xlabel="Submission, in the order of time", ylabel="Score, %")
+    legend(ax, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    figure = ax.get_figure(root=True)
+    if new and figure is not None:
+        figure.set_size_inches(4.8, 3.6)
+    return ax
 
 
 def _terms(f: LeaderboardAudit) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from privacygauge.audits.leaderboard.found import CorrectedTest, LeaderboardAudit
 from privacygauge.report.grades import UNTOLD
@@ -26,9 +27,8 @@ def verdict(f: LeaderboardAudit) -> Verdict:
     """Return whether anything stands out, who, and what selection alone explains."""
     found = grade(f)
     scale = (UNTOLD,) if found is UNTOLD else GRADES
-    sentences = (*_found(f), _lead(f), *_shown(f))
-    unsaid = NO_PROOF if f.findings else _missed(f)
-    return Verdict(found, scale, headline(f), sentences, unsaid, advice(f), _gauge(f))
+    unsaid, said = NO_PROOF if f.findings else _missed(f), tuple(_sentences(f))
+    return Verdict(found, scale, headline(f), said, unsaid, tuple(advice(f)), _gauge(f))
 
 
 def _gauge(f: LeaderboardAudit) -> Gauge | None:
@@ -67,39 +67,41 @@ def headline(f: LeaderboardAudit) -> str:
     return f"{told}: {_names(f.suspects)}"
 
 
-def advice(f: LeaderboardAudit) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first."""
-    look = (
-        "Look at the flagged submissions (records.parquet names the findings of each), and score "
-        "these accounts' last answers on labels that no score was ever shown of.",
+def advice(f: LeaderboardAudit) -> Iterator[str]:
+    """Yield what to do next, the most urgent first."""
+    if f.findings:
+        yield (
+            "Look at the flagged submissions (records.parquet names the findings of each), and "
+            "score these accounts' last answers on labels that no score was ever shown of."
+        )
+    if f.evidence == "scores":
+        yield "Keep the submitted answers: they show what scores cannot."
+    yield (
+        "Put a guard before the labels: a Ladder shows improvements only where they are real, and "
+        "hides what attacks live on."
     )
-    more = (
-        ("Keep the submitted answers: they show what scores cannot.",)
-        if f.evidence == "scores"
-        else ()
-    )
-    return (
-        *(look if f.findings else ()),
-        *more,
-        "Put a guard before the labels: a Ladder shows improvements only where they are real, "
-        "and hides what attacks live on.",
-        "Limit submissions in all, not only an account's: accounts are free.",
-    )
+    yield "Limit submissions in all, not only an account's: accounts are free."
 
 
-def _found(f: LeaderboardAudit) -> tuple[str, ...]:
+def _sentences(f: LeaderboardAudit) -> Iterator[str]:
     if not f.tests:
-        return ("No test could be made; what each would need is listed below.",)
-    if not f.findings:
-        return (
+        yield "No test could be made; what each would need is listed below."
+    elif not f.findings:
+        yield (
             f"{several(len(f.tests), 'test')} on "
             f"{several(len(f.submissions.accounts), 'submission')} by "
             f"{several(f.n_accounts, 'account')} found nothing that honest work would hardly make "
-            f"(all tests together at {rate(f.level)}).",
+            f"(all tests together at {rate(f.level)})."
         )
     by_detector = {test.detector.name: test for test in reversed(f.findings)}
     clearest = sorted(by_detector.values(), key=lambda test: test.p_value)
-    return tuple(sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
+    yield from (sentence(test, _all_of(f, test)) for test in clearest[:_NAMED])
+    yield _lead(f)
+    if f.ladder_rises is not None:
+        yield (
+            f"The best score rose {several(f.rises, 'time')}; a Ladder ({f.ladder}) would have "
+            f"shown {count(f.ladder_rises)} of the rises."
+        )
 
 
 def sentence(test: CorrectedTest, accounts: tuple[str, ...]) -> str:
@@ -136,15 +138,6 @@ def _lead(f: LeaderboardAudit) -> str:
     return (
         f"{told}, {percent(w.margin, 2)} ahead of the next account. {luck}: "
         f"{percent(w.explained, 0)} of that margin."
-    )
-
-
-def _shown(f: LeaderboardAudit) -> tuple[str, ...]:
-    if f.ladder_rises is None:
-        return ()
-    return (
-        f"The best score rose {several(f.rises, 'time')}; a Ladder ({f.ladder}) would have shown "
-        f"{count(f.ladder_rises)} of the rises.",
     )
 
 

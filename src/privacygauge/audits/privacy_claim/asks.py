@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, Request, argument, option
+from privacygauge.audits.asking import Command, Group, Request, argument, asks
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,12 +32,9 @@ class ClaimRequest(Request):
         "Scores of canaries: .csv, .parquet, .jsonl or .npz with score (higher: more likely put "
         "in), member (0 or 1) and optionally id and unit.",
     )
-    epsilon: float = option(
-        "--epsilon", "E", "The claimed epsilon of adding or removing one record."
-    )
-    delta: float = option("--delta", "D", "The claimed delta.", default=0.0)
-    runs: str = option(
-        "--runs",
+    epsilon: float = asks("E", "The claimed epsilon of adding or removing one record.")
+    delta: float = asks("D", "The claimed delta.", default=0.0)
+    runs: str = asks(
         "one|many|sequential",
         "Trainings behind the scores: one (of all canaries, each put in by a fair coin), many "
         "(every row is a training of its own) or sequential (the same in their order, each with a "
@@ -45,29 +42,23 @@ class ClaimRequest(Request):
         default="one",
         offers=("one", "many", "sequential"),
     )
-    guesses: str = option(
-        "--guesses",
+    guesses: str = asks(
         "R|auto|split|all",
         "How many canaries of one run are guessed, such as 100 or 100,1000; fixed before the "
         "scores are looked at. split: a fifth of the canaries chooses, the others are judged. all: "
         "3%, 10%, 25%, 50% and 90%, corrected for. auto: split from 500 canaries on, else all.",
         default="auto",
     )
-    steps: int | None = option(
-        "--steps",
+    steps: int | None = asks(
         "N",
         "With --runs many: the mechanism is DP-SGD with so many noisy steps; the second bound then "
         "assumes this rather than a Gaussian mechanism.",
         default=None,
     )
-    sampling_rate: float = option(
-        "--sampling-rate",
-        "Q",
-        "Probability of a record to take part in a step (with --steps).",
-        default=1.0,
+    sampling_rate: float = asks(
+        "Q", "Probability of a record to take part in a step (with --steps).", default=1.0
     )
-    unit: str | None = option(
-        "--unit",
+    unit: str | None = asks(
         "COLUMN",
         "Column of the people behind the rows, which are then not taken for independent. Default: "
         "unit where there is one, or equal ids.",

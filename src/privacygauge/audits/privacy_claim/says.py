@@ -9,11 +9,10 @@ from privacygauge.audits.privacy_claim.asks import METRICS
 from privacygauge.audits.privacy_claim.found import ClaimAudit
 from privacygauge.audits.privacy_claim.verdict import claimed, exact, size, verdict
 from privacygauge.evaluate.claim import PrivacyBound
-from privacygauge.report import tables
 from privacygauge.report.axes import INK, OTHER, SERIES, axes, legend
 from privacygauge.report.blocks import note, table, text
 from privacygauge.report.defended import claim_dict
-from privacygauge.report.document import picked
+from privacygauge.report.document import names_of, picked
 from privacygauge.report.numbers import (
     Shown,
     at_least,
@@ -96,7 +95,7 @@ def report(f: ClaimAudit) -> Report:
         verdict=verdict(f),
         measures=tuple(_measures(f)),
         sections=(
-            Section("bounds", "Bound by bound", _bounds(f), "Bounds"),
+            Section("bounds", "Bound by bound", tuple(_bounds(f)), "Bounds"),
             Section("guesses", "How well the canaries were guessed", tuple(_guesses(f)), "Guesses"),
             Section("played", "How it was played", (_played(f),)),
         ),
@@ -152,7 +151,7 @@ def _measures(f: ClaimAudit) -> Iterator[Measure]:
         yield Measure(name, fact.label, fact.estimate, shown, gate=False)
 
 
-def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
+def _bounds(f: ClaimAudit) -> Iterator[Block]:
     unit = "canaries" if f.design == "one-run" else "runs"
     rows: list[dict[str, Content]] = []
     for bound in f.bounds:
@@ -166,18 +165,16 @@ def _bounds(f: ClaimAudit) -> tuple[Block, ...]:
             "Method": f"{e.method}, {rate(e.level)} together, n = {count(e.n)}",
         }
         rows.append(row)
-    return (
-        table(
-            "bounds",
-            "Lower bounds on epsilon at the claimed delta",
-            rows,
-            "All of them hold together.",
-            prose=("The claim", "Takes for granted", "Method"),
-        ),
-        note(
-            "Certifiable is the bound that a perfect attack would reach. A claim above it "
-            f"cannot be refuted with this number of {unit}."
-        ),
+    yield table(
+        "bounds",
+        "Lower bounds on epsilon at the claimed delta",
+        rows,
+        "All of them hold together.",
+        prose=("The claim", "Takes for granted", "Method"),
+    )
+    yield note(
+        "Certifiable is the bound that a perfect attack would reach. A claim above it "
+        f"cannot be refuted with this number of {unit}."
     )
 
 
@@ -304,7 +301,7 @@ def records_frame(f: ClaimAudit) -> pd.DataFrame:
 
     canaries = f.canaries
     return pd.DataFrame(
-        {"id": tables.names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
+        {"id": names_of(canaries.ids), "member": canaries.member, "score": canaries.score}
     )
 
 

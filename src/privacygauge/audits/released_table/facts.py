@@ -1,11 +1,11 @@
-"""Copies, distances, and what may mislead the reader of an audit of a released table."""
+"""Copies, distances, a holdout that overlaps, and what else may mislead about a released table."""
 
 from __future__ import annotations
 
 import numpy as np
 from scipy.stats import binom
 
-from privacygauge.audits.released_table.found import told_apart
+from privacygauge.audits.released_table.found import Overlap, told_apart
 from privacygauge.audits.released_table.risk import excess
 from privacygauge.core.checks import Floats, Ints
 from privacygauge.core.estimate import Estimate
@@ -14,16 +14,19 @@ from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.evaluate.headline import Fact
 from privacygauge.report.numbers import percent
 from privacygauge.synthetic.released.copies import ClosestRecords, Copies
-from privacygauge.synthetic.released.overlap import LoneCopies
+from privacygauge.synthetic.released.overlap import LoneCopies, Shared, rows_of
 from privacygauge.synthetic.released.tables import FEWEST, Released
 from privacygauge.synthetic.table import advice
 
 QUANTILES = (0.05, 0.5)
 """Of the distances to the closest record."""
 FEW = 100
-"""Fewer records to judge attacks on leave wide intervals."""
+"""Fewer records to judge attacks on leave wide intervals; a control of fewer than this, and than
+half of the holdout, is not one any more."""
 SMALLER = 0.2
 """A holdout of fewer records than this share of the real ones is much smaller."""
+SURE = 0.999
+"""Level at which more records must be on both sides than the real table's own twins explain."""
 
 
 def copy_facts(found: Copies, n: int, level: float, units: tuple[Ints, Ints]) -> tuple[Fact, ...]:
@@ -153,3 +156,28 @@ def _size(released: Released) -> list[str]:
         f"the holdout has {n:,} records beside {real:,} real ones, and half of it is the "
         "reference of the attacks: the intervals are wide, and a leak may go unnoticed"
     ]
+
+
+def without_overlap(tables: Released, found: Shared) -> tuple[Released, Ints, Overlap | None]:
+    """Return tables whose holdout is a control, the rows of the real records kept, and the overlap.
+
+    Where the holdout and the real table share no more records than chance explains, nothing is
+    left out. Elsewhere both keep the records that occur once; without a holdout where too few
+    of it are left.
+    """
+    everyone = np.arange(len(tables.real))
+    if tables.holdout is None:
+        return tables, everyone, None
+    of_real, of_holdout = tables.units
+    beyond = excess(found.holdout, found.real, SURE, units=(of_holdout, of_real))
+    if beyond.low <= 0:
+        return tables, everyone, None
+    # Were the holdout alone to lose the records that many people share, which chance copies, the
+    # comparison would be unfair: so both sides do.
+    real, holdout = np.flatnonzero(~found.real), np.flatnonzero(~found.holdout)
+    n, left = len(tables.holdout), len(holdout)
+    usable = left >= min(FEW, -(-n // 2)) and min(left, len(real)) >= FEWEST
+    overlap = Overlap(n, n - left, float(found.real.mean()), usable)
+    if not usable:
+        return rows_of(tables, everyone, None), everyone, overlap
+    return rows_of(tables, real, holdout), real, overlap

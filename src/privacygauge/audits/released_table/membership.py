@@ -50,18 +50,10 @@ def audit_membership(
     seed: int,
     level: float,
 ) -> Membership:
-    """Return how well attacks tell real records from records of the holdout.
+    """Return how well attacks tell real records from records of the holdout, of which there is one.
 
-    Parameters
-    ----------
-    released : Released
-        With a holdout.
-    ids : ndarray, shape (n,), or None
-        Names of the real records.
-    show : mapping of str to pair of ndarrays
-        Columns to print: of all real records, and of all holdout records.
-    seed : int
-    level : float
+    `ids`, shape (n,), are names of the real records; `show` has columns to print: of all real
+    records, and of all holdout records.
     """
     # The same stream twice: all attacks, and the blind one, judge the same records.
     signals = membership(released, seeds.stream(seed, "judged"))

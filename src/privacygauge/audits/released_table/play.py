@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from privacygauge.audits.released_table import facts
 from privacygauge.audits.released_table.found import Corrected, ReleasedAudit, Tried
 from privacygauge.audits.released_table.membership import Membership, audit_membership
-from privacygauge.audits.released_table.overlap import without_overlap
 from privacygauge.audits.released_table.risk import points_of, release_risk, risk_of
 from privacygauge.audits.released_table.units import with_people
 from privacygauge.audits.running import Running
@@ -22,12 +21,7 @@ from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.report import direction
 from privacygauge.synthetic.frames import read_table
-from privacygauge.synthetic.released.attempts import (
-    HALF_WIDTH,
-    Attempts,
-    enough_attempts,
-    widest,
-)
+from privacygauge.synthetic.released.attempts import HALF_WIDTH, Attempts, enough_attempts, widest
 from privacygauge.synthetic.released.copies import Copies, closest_records, copies
 from privacygauge.synthetic.released.hits import Hits
 from privacygauge.synthetic.released.inference import MOST_SECRETS, inference
@@ -132,7 +126,7 @@ def audit_released(
     asked.tried(tables)  # what is wrong is said before any work
     tables, of_units = with_people(tables, ids if unit is None else unit, holdout_unit)
     everyone, twice = tables.real, shared(tables)
-    given, (tables, rows, overlap) = tables, without_overlap(tables, twice)
+    given, (tables, rows, overlap) = tables, facts.without_overlap(tables, twice)
     lone = lone_copies(given, twice.real, seeds.stream(seed, "lone-copies"), tables.holdout)
     known = tables.notes()
     named = None if named is None else named[rows]

@@ -44,12 +44,7 @@ def plot_roc(f: ReleasedAudit, ax: Axes | None = None, *, log: bool = False) -> 
 def plot_risks(f: ReleasedAudit, ax: Axes | None = None) -> Axes:
     """Draw attack, control and baseline of each risk with intervals; numbers: `risks_frame`.
 
-    Parameters
-    ----------
-    f : ReleasedAudit
-        With at least one risk.
-    ax : matplotlib.axes.Axes, optional
-        Default: a new figure's, as high as there are risks.
+    A new figure is as high as there are risks; one is needed at least.
     """
     if not f.risks:
         raise InputError("at least one risk is needed to be drawn, got none")

@@ -7,89 +7,82 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from privacygauge.audits.released_table import sections
-from privacygauge.audits.released_table.data import data
 from privacygauge.audits.released_table.found import ReleasedAudit
 from privacygauge.audits.released_table.verdict import verdict
 from privacygauge.core.estimate import Estimate, Skipped
-from privacygauge.evaluate.evaluation import Evaluation
+from privacygauge.report.attacks.data import of_attacks
 from privacygauge.report.attacks.plots import roc, roc_log
 from privacygauge.report.attacks.records import Riskiest, records_frame, riskiest, roc_frame
 from privacygauge.report.attacks.tables import overview
 from privacygauge.report.attacks.tables import section as attacks
 from privacygauge.report.attacks.terms import interval, terms
+from privacygauge.report.document import picked, values_of
 from privacygauge.report.grades import advantage_of, right_of
 from privacygauge.report.numbers import Shown, at_least, count, percent_estimate, rate
 from privacygauge.report.numbers import decimal_estimate as decimal
-from privacygauge.report.values import About, Measure, Report, Section, Table, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Section, Worst
+from privacygauge.synthetic.released.copies import NO_EVIDENCE
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BEYOND = "0%: nothing is true of the real records more often than of other people"
 _UNKNOWN = "not known: without a holdout there is nothing to compare with"
 
-_SOURCES = "The three risks: Article 29 Working Party, opinion 05/2014 on anonymisation techniques."
+_RISK = ("name", "variant", "meaning", "attack", "control", "baseline", "risk", "notes")
 
 
 def report(f: ReleasedAudit) -> Report:
     """Return everything that the audit says, as plain values."""
     shown = _riskiest(f)
-    return Report(
-        "released-table",
-        "Audit of a released synthetic table",
-        about=_about(f),
-        intro=_intro(f),
-        origin=f.origin,
-        verdict=verdict(f),
-        measures=_measures(f),
-        sections=tuple(_sections(f, shown)),
-        terms=_terms(f),
-        worst=Worst(reason="there was no holdout") if shown is None else shown.worst,
-        data=data(f),
-        frames=_frames(f),
-        nothing_left_out="Nothing: every part of the suite was played.",
-        overview=_overview(f),
-        sources=_SOURCES,
-    )
-
-
-def _about(f: ReleasedAudit) -> About:
-    sees = "sees the released table"
-    return About(
-        f"A released table of {count(f.n_synthetic)} synthetic records",
-        "Somebody who has the released table tries to tell who was among the real records, to "
-        "single people out, to link what is known about them, and to infer the rest.",
-        sees if isinstance(f.game, Skipped) else f.game.adversary,
-        "membership-inference",
-    )
-
-
-def _intro(f: ReleasedAudit) -> str:
     holdout = (
         f", beside {count(f.n_holdout)} of the holdout, which the generator did not learn from"
     )
-    return (
-        f"{count(f.n_synthetic)} synthetic rows, made from {count(f.n_real)} real records"
+    return Report(
+        "released-table",
+        "Audit of a released synthetic table",
+        about=About(
+            f"A released table of {count(f.n_synthetic)} synthetic records",
+            "Somebody who has the released table tries to tell who was among the real records, to "
+            "single people out, to link what is known about them, and to infer the rest.",
+            "sees the released table" if isinstance(f.game, Skipped) else f.game.adversary,
+            "membership-inference",
+        ),
+        intro=f"{count(f.n_synthetic)} synthetic rows, made from {count(f.n_real)} real records"
         f"{holdout if f.n_holdout else '; no holdout'}. Small figures are {rate(f.level)} "
-        "intervals."
+        "intervals.",
+        origin=f.origin,
+        verdict=verdict(f),
+        measures=tuple(_measures(f)),
+        sections=tuple(_sections(f, shown)),
+        terms=_terms(f),
+        worst=Worst(reason="there was no holdout") if shown is None else shown.worst,
+        data=_data(f),
+        frames=_frames(f),
+        nothing_left_out="Nothing: every part of the suite was played.",
+        overview=(
+            *(() if f.membership is None else (overview(f.membership),)),
+            *((sections.overview(f),) if f.risks else ()),
+        ),
+        sources="The three risks: Article 29 Working Party, opinion 05/2014 on anonymisation "
+        "techniques.",
     )
 
 
 def _sections(f: ReleasedAudit, shown: Riskiest | None) -> Iterator[Section]:
-    yield Section("game", "Who was in the data", sections.game(f))
+    yield Section("game", "Who was in the data", tuple(sections.game(f)))
     if f.membership is not None:
         yield attacks(f.membership)
         curves = roc(f.evaluations, title="ROC curves of the membership attacks")
         yield Section("curves", "Curves", (curves, roc_log(f.evaluations)))
-    yield Section("risks", "The three risks", sections.risks(f))
-    yield Section("copies", "Copies", sections.copies(f))
-    yield Section("closest", "Distances to the closest record", sections.closest(f), "Distances")
-    yield Section("use", "What the table is good for", sections.use(f), "Use")
+    yield Section("risks", "The three risks", tuple(sections.risks(f)))
+    yield Section("copies", "Copies", tuple(sections.copies(f)))
+    near = tuple(sections.closest(f))
+    yield Section("closest", "Distances to the closest record", near, "Distances")
+    yield Section("use", "What the table is good for", tuple(sections.use(f)), "Use")
     if shown is not None:
-        yield Section(
-            "records", "The riskiest records", sections.records(shown), "Riskiest records"
-        )
-    yield Section("measured", "How it was measured", sections.measured(f))
+        risky = tuple(sections.records(shown))
+        yield Section("records", "The riskiest records", risky, "Riskiest records")
+    yield Section("measured", "How it was measured", tuple(sections.measured(f)))
 
 
 def _riskiest(f: ReleasedAudit) -> Riskiest | None:
@@ -111,20 +104,16 @@ def _frames(f: ReleasedAudit) -> Mapping[str, Callable[[], pd.DataFrame]]:
     }
 
 
-def _overview(f: ReleasedAudit) -> tuple[Table, ...]:
-    return (
-        *(() if f.membership is None else (overview(f.membership),)),
-        *((sections.overview(f),) if f.risks else ()),
-    )
-
-
-def _measures(f: ReleasedAudit) -> tuple[Measure, ...]:
-    cards = (*_of_attacks(f), *_of_risks(f), _copies(f))
-    forms = (_highest(f, name, title) for name, title in sections.KINDS.items())
+def _measures(f: ReleasedAudit) -> Iterator[Measure]:
     if not f.n_holdout:
         # Copies stand for the audit, since nothing is known to go beyond chance.
-        return (_copies(f), _beyond(f), *cards[:-1], *forms)
-    return (_beyond(f), *cards, *forms)
+        yield _copies(f)
+    yield _beyond(f)
+    yield from _of_attacks(f)
+    yield from _of_risks(f)
+    if f.n_holdout:
+        yield _copies(f)
+    yield from (_highest(f, name, title) for name, title in sections.KINDS.items())
 
 
 def _beyond(f: ReleasedAudit) -> Measure:
@@ -148,7 +137,7 @@ def _beyond(f: ReleasedAudit) -> Measure:
         label,
         beyond,
         percent_estimate(beyond),
-        guessing=_BEYOND,
+        guessing="0%: nothing is true of the real records more often than of other people",
         # The attacks on membership, and all the others together, stand at the audit's level each.
         looks=1 if f.headline is None else 2,
         card=False,
@@ -171,84 +160,64 @@ def _highest(f: ReleasedAudit, name: str, title: str) -> Measure:
     return Measure(name, label, best, percent_estimate(best), guessing="0%", card=False)
 
 
-def _of_attacks(f: ReleasedAudit) -> tuple[Measure, ...]:
+def _of_attacks(f: ReleasedAudit) -> Iterator[Measure]:
+    order, bound, no = "Pairs put in the right order", "Epsilon is at least", "there was no holdout"
     if f.headline is None:
-        names = {
-            "accuracy": "Right guesses about membership",
-            "auc": "Pairs put in the right order",
-            "epsilon": "Epsilon is at least",
-        }
-        return tuple(_none(*pair, "there was no holdout") for pair in names.items())
+        yield _none("accuracy", "Right guesses about membership", no)
+        yield _none("auc", order, no)
+        yield _none("epsilon", bound, no)
+        return
     best, epsilon, reached = f.headline.attack, f.headline.epsilon, f.headline.reached
-    return (
-        Measure(
-            "accuracy",
-            f"{right_of(reached)} about membership",
-            reached.accuracy,
-            percent_estimate(reached.accuracy),
-            f"by {best.title}",
-            "Members and non-members equally often, by the strongest attack. Guessing "
-            f"gives 50%. The interval allows for {len(f.evaluations)} attacks.{_void(f)}",
-            "50%",
-        ),
-        Measure(
-            "auc",
-            "Pairs put in the right order",
-            best.auc,
-            decimal(best.auc),
-            text=f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void(f)}",
-            guessing="0.5",
-        ),
-        *(() if f.blind is None else (_blind(f.blind),)),
-        Measure(
-            "epsilon",
-            "Epsilon is at least",
-            epsilon,
-            Shown(at_least(epsilon)),
-            text=f"With {rate(epsilon.level)} confidence: a smaller epsilon of differential "
-            f"privacy cannot be claimed. 0 says nothing.{_void(f)}",
-            guessing="0",
-        ),
+    yield Measure(
+        "accuracy",
+        f"{right_of(reached)} about membership",
+        reached.accuracy,
+        percent_estimate(reached.accuracy),
+        f"by {best.title}",
+        "Members and non-members equally often, by the strongest attack. Guessing gives 50%. The "
+        f"interval allows for {len(f.evaluations)} attacks.{_void(f)}",
+        "50%",
     )
+    told = f"A member scored above a non-member. Guessing gives 0.5 (AUC).{_void(f)}"
+    yield Measure("auc", order, best.auc, decimal(best.auc), text=told, guessing="0.5")
+    if f.blind is not None:
+        yield Measure(
+            "blind",
+            "Right order without the table",
+            f.blind.auc,
+            decimal(f.blind.auc),
+            text="The same by an attack that never sees the synthetic table. Above 0.5 for "
+            "certain, real records and holdout are different people.",
+            guessing="0.5",
+            gate=False,
+        )
+    told = (
+        f"With {rate(epsilon.level)} confidence: a smaller epsilon of differential privacy cannot "
+        f"be claimed. 0 says nothing.{_void(f)}"
+    )
+    yield Measure("epsilon", bound, epsilon, Shown(at_least(epsilon)), text=told, guessing="0")
 
 
 def _void(f: ReleasedAudit) -> str:
     return "" if f.same_source else " Void: holdout and real records are different people."
 
 
-def _blind(blind: Evaluation) -> Measure:
-    return Measure(
-        "blind",
-        "Right order without the table",
-        blind.auc,
-        decimal(blind.auc),
-        text="The same by an attack that never sees the synthetic table. Above 0.5 for certain, "
-        "real records and holdout are different people.",
-        guessing="0.5",
-        gate=False,
-    )
-
-
-def _of_risks(f: ReleasedAudit) -> tuple[Measure, ...]:
+def _of_risks(f: ReleasedAudit) -> Iterator[Measure]:
     found, risk = f.worst, f.furthest_from_baseline
     if found is not None:
-        return (
-            Measure(
-                "furthest",
-                "Furthest beyond its control",
-                found.beyond,
-                percent_estimate(found.beyond),
-                found.risk.title,
-                "Share of what the control left open. 0% is no leak. The interval allows for "
-                f"{f.corrected.looks} looks.{_void(f)}",
-                "0%",
-                gate=False,
-            ),
+        yield Measure(
+            "furthest",
+            "Furthest beyond its control",
+            found.beyond,
+            percent_estimate(found.beyond),
+            found.risk.title,
+            "Share of what the control left open. 0% is no leak. The interval allows for "
+            f"{f.corrected.looks} looks.{_void(f)}",
+            "0%",
+            gate=False,
         )
-    if risk is None:
-        return ()
-    return (
-        Measure(
+    elif risk is not None:
+        yield Measure(
             "furthest",
             f"{sections.KINDS[risk.name]}, on real records",
             risk.attack,
@@ -258,8 +227,7 @@ def _of_risks(f: ReleasedAudit) -> tuple[Measure, ...]:
             "cannot be told.",
             _UNKNOWN,
             gate=False,
-        ),
-    )
+        )
 
 
 def _copies(f: ReleasedAudit) -> Measure:
@@ -300,4 +268,34 @@ def _terms(f: ReleasedAudit) -> dict[str, str]:
         "of them hold together.",
         "Distance of shares": "Half of the sum of the differences between shares (total "
         "variation): the share of records that would have to change for two tables to agree.",
+    }
+
+
+def _data(f: ReleasedAudit) -> dict[str, Json]:
+    """Return the keys that reports of this kind alone have.
+
+    ``risk`` is a list of the forms of the three risks. Without a holdout there are no attacks, and
+    what needs one is None. Scores and contents of single records are not in it.
+    """
+    pairs = zip(f.risks, f.corrected.risks, f.corrected.points, strict=True)
+    used = f.utility if isinstance(f.utility, Skipped) else f.utility.to_dict()
+    none = {"game": values_of(f.game), "headline": None, "attacks": []}
+    return {
+        **picked(f, "n_real", "n_synthetic", "n_holdout", "overlap"),
+        **(none if f.membership is None else of_attacks(f.membership)),
+        "blind": None if f.blind is None else picked(f.blind, "name", "variant", "auc"),
+        "risk": [
+            {**picked(x, *_RISK), "corrected": values_of(beyond), "points": values_of(points)}
+            for x, beyond, points in pairs
+        ],
+        "attempts": {
+            **picked(f.tried.attempts, "real", "holdout"),
+            **picked(f.tried, "reached", half_width="asked"),
+        },
+        "furthest": None
+        if f.worst is None
+        else {"risk": f.worst.risk.title, **picked(f.worst, "beyond")},
+        "copies": {"facts": values_of(f.copies), **picked(f.corrected, "alone", beyond="copies")},
+        "closest": {"warning": NO_EVIDENCE, "facts": values_of(f.closest)},
+        "utility": values_of(used),
     }

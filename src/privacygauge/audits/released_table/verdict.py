@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.released_table.found import ReleasedAudit, ReleaseRisk
 from privacygauge.core.estimate import Estimate
 from privacygauge.report import direction
@@ -26,8 +28,6 @@ MATTERS = (
     "It matters to the people behind the real records: whoever knows something about somebody may "
     "learn from the table that they were among them, or what else is true of them."
 )
-
-
 _AGAIN = (
     "Repeat the audit whenever the data, the generator or its settings change, and keep this "
     "report with the table."
@@ -42,8 +42,6 @@ _NEITHER = (
     "audit with that part as the holdout.",
     _GENERATOR,
 )
-
-
 _UNSAFE = (
     "This is not a verdict of safety. Few copies, low rates, and long distances to the closest "
     "record are no evidence of it."
@@ -66,61 +64,42 @@ def verdict(f: ReleasedAudit) -> Verdict:
         return _uncontrolled(f)
     found = grades(f)
     grade = gravest((*found.values(), *((UNTOLD,) if f.corrected.inverted else ())))
+    if grade == UNTOLD and (found["membership"] != UNTOLD or f.corrected.inverted):
+        return direction.verdict(tuple(_inverted(f)))
     if grade == UNTOLD:
-        return _indistinct(f) if _only_blind(f, found) else direction.verdict(_inverted(f))
+        # Real records and holdout differ a little, and no attack goes beyond that.
+        headline = "Cannot be told: the attacks do no better than one that never sees the table"
+        return _untold(headline, tuple(_void(f)), _VOID)
     told = {"copies": _copied(f), "membership": _membership(f), "risks": _risks(f)}
     # What the headline speaks of comes first; the order of the others stays.
     order = sorted(told, key=lambda part: grade == NONE or found[part] != grade)
-    sentences = (
-        *(sentence for part in order for sentence in told[part]),
-        *(() if grade == NONE else (MATTERS,)),
-    )
-    return Verdict(
-        grade, GRADES, _headline(f, grade), sentences, _unsaid(grade), _advice(f, grade), _gauge(f)
-    )
+    said = [sentence for part in order for sentence in told[part]]
+    said += [] if grade == NONE else [MATTERS]
+    todo, unsaid = tuple(_advice(f, grade)), _unsaid(grade)
+    return Verdict(grade, GRADES, _headline(f, grade), tuple(said), unsaid, todo, _gauge(f))
 
 
 def _uncontrolled(f: ReleasedAudit) -> Verdict:
     """Return the verdict without records to compare with: copies, or nothing that can be told."""
-    if f.n_holdout:
-        headline = "Cannot be told: real records and holdout are not from the same source"
-        said, unsaid = _void(f), _VOID
-    else:
-        headline, said, unsaid = _alone(f), _without(f), _UNSAFE
     copied = f.corrected.alone
     grade = NONE if copied is None else beyond_grade(copied)
-    if copied is None or grade == NONE:
-        return _untold(headline, said, unsaid)
-    return Verdict(
-        grade,
-        GRADES,
-        f"{grade.word.capitalize()} leak: {_share_copied(f)}",
-        (
-            *_copied_once(f, copied),
-            MATTERS,
-            f"Whether the table gives away more cannot be told. {_why(f)}",
-        ),
-        _unsaid(grade),
-        (*_mend(f, grade), *_NEITHER[1:]),
-        _gauge(f),
-    )
+    if copied is not None and grade != NONE:
+        headline = f"{grade.word.capitalize()} leak: {_share_copied(f)}"
+        why = f"Whether the table gives away more cannot be told. {_why(f)}"
+        todo = (*_mend(f, grade), *_NEITHER[1:])
+        said = (_copied_once(f, copied), MATTERS, why)
+        return Verdict(grade, GRADES, headline, said, _unsaid(grade), todo, _gauge(f))
+    if f.n_holdout:
+        headline = "Cannot be told: real records and holdout are not from the same source"
+        return _untold(headline, tuple(_void(f)), _VOID)
+    return _untold(_alone(f), tuple(_without(f)), _UNSAFE)
 
 
 def _why(f: ReleasedAudit) -> str:
     """Return why there is nothing to compare the attacks with."""
     if f.overlap is not None:
         return f"{f.overlap.said}."
-    return _void(f)[0] if f.n_holdout else "There was no holdout to compare the attacks with."
-
-
-def _only_blind(f: ReleasedAudit, found: dict[str, Grade]) -> bool:
-    """Return whether nothing can be told for the small difference of real records and holdout."""
-    return found["membership"] == UNTOLD and not f.corrected.inverted
-
-
-def _indistinct(f: ReleasedAudit) -> Verdict:
-    headline = "Cannot be told: the attacks do no better than one that never sees the table"
-    return _untold(headline, _void(f), _VOID)
+    return next(_void(f)) if f.n_holdout else "There was no holdout to compare the attacks with."
 
 
 def _untold(headline: str, sentences: tuple[str, ...], unsaid: str) -> Verdict:
@@ -202,70 +181,70 @@ def _headline(f: ReleasedAudit, grade: Grade) -> str:
     return f"{grade.word.capitalize()} leak: {told}"
 
 
-def _inverted(f: ReleasedAudit) -> tuple[str, ...]:
-    """Return why nothing can be told where more is given away about the holdout."""
+def _inverted(f: ReleasedAudit) -> Iterator[str]:
+    """Yield why nothing can be told where more is given away about the holdout."""
+    if f.corrected.inverted:
+        named = ", ".join(map(plain, f.corrected.inverted))
+        yield (
+            "The table gives away more about the holdout than about the real records, by "
+            f"{named} {_together(f)}."
+        )
     attacks = () if f.headline is None else f.headline.inverted
-    why = direction.sentences(attacks) if attacks else (direction.LIKELY,)
-    if not f.corrected.inverted:
-        return why
-    named = ", ".join(map(plain, f.corrected.inverted))
-    return (
-        f"The table gives away more about the holdout than about the real records, by {named} "
-        f"{_together(f)}.",
-        *why,
-    )
+    yield from direction.sentences(attacks) if attacks else (direction.LIKELY,)
 
 
 def _membership(f: ReleasedAudit) -> tuple[str, ...]:
     return () if f.membership is None else judged(f.membership).sentences
 
 
-def _copied(f: ReleasedAudit) -> tuple[str, ...]:
+def _copied(f: ReleasedAudit) -> Iterator[str]:
     beyond, alone = f.corrected.copies, f.corrected.alone
-    if beyond is None or beyond.low <= 0:
-        return () if alone is None or alone.low <= 0 else _copied_once(f, alone)
-    real, others = f.copies[0].estimate, f.copies[1].estimate
-    return (
-        f"{percent(real.value)} of the real records occur in the synthetic table, equal in every "
-        f"column, and {percent(others.value)} of the holdout: more than chance explains. Of "
-        f"the real records that chance would have spared, at least {percent(beyond.low)} are "
-        f"copied {_together(f)}.",
-    )
+    if beyond is not None and beyond.low > 0:
+        real, others = f.copies[0].estimate, f.copies[1].estimate
+        yield (
+            f"{percent(real.value)} of the real records occur in the synthetic table, equal in "
+            f"every column, and {percent(others.value)} of the holdout: more than chance explains. "
+            "Of the real records that chance would have spared, at least "
+            f"{percent(beyond.low)} are copied {_together(f)}."
+        )
+    elif alone is not None and alone.low > 0:
+        yield _copied_once(f, alone)
 
 
-def _copied_once(f: ReleasedAudit, alone: Estimate) -> tuple[str, ...]:
+def _copied_once(f: ReleasedAudit, alone: Estimate) -> str:
     return (
         f"Of the real records that equal no other one, at least {percent(alone.low)} are copied "
-        f"beyond what chance explains {_together(f)}.",
+        f"beyond what chance explains {_together(f)}."
     )
 
 
-def _risks(f: ReleasedAudit) -> tuple[str, ...]:
-    found = f.worst
+def _risks(f: ReleasedAudit) -> Iterator[str]:
+    found, n = f.worst, len(f.risks)
     if found is None:
-        return ()
-    n = len(f.risks)
+        return
     forms = f"{count(n)} forms" if n > 1 else "the one form"
+    title = found.risk.title
     rates = (
         f"succeeds for {percent(found.risk.attack.value)} of the attempts on real records and for "
         f"{_control(found.risk)} on the holdout"
     )
     if found.beyond.low <= 0:
         most = max(points.high for points in f.corrected.points if points is not None)
-        return (
+        yield (
             f"None of {forms} of the three risks that regulators name (singling out, linkability, "
             "inference) succeeds clearly more often on the real records than on other people. "
-            f"{_capital(found.risk.title)} comes closest: it {rates}. Less "
-            f"than {100 * f.tried.reached:.1f} percentage points above the control may have gone "
+            f"{title[:1].upper()}{title[1:]} comes closest: it {rates}. Less than "
+            f"{100 * f.tried.reached:.1f} percentage points above the control may have gone "
             f"unnoticed in any of them, and more than {100 * most:.1f} are ruled out "
-            f"{_together(f)}.",
+            f"{_together(f)}."
         )
+        return
     more = sum(x is not None and x.low > 0 for x in f.corrected.risks)
     others = f" In all, {count(more)} of {forms} go beyond it for certain." if more > 1 else ""
-    return (
-        f"Of the three risks that regulators name, {found.risk.title} goes furthest: it {rates}. "
-        f"Of what the control left open, the table gives away at least "
-        f"{percent(found.beyond.low)} {_together(f)}.{others}",
+    yield (
+        f"Of the three risks that regulators name, {title} goes furthest: it {rates}. Of what the "
+        f"control left open, the table gives away at least {percent(found.beyond.low)} "
+        f"{_together(f)}.{others}"
     )
 
 
@@ -277,10 +256,6 @@ def _together(f: ReleasedAudit) -> str:
 
 def _control(risk: ReleaseRisk) -> str:
     return "none" if risk.control is None else percent(risk.control.value)
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _unsaid(grade: Grade) -> str:
@@ -318,71 +293,71 @@ def _seen(f: ReleasedAudit) -> str:
     )
 
 
-def _without(f: ReleasedAudit) -> tuple[str, ...]:
-    return (
-        *(() if f.overlap is None else (f"{f.overlap.said}.",)),
-        _seen(f),
+def _without(f: ReleasedAudit) -> Iterator[str]:
+    if f.overlap is not None:
+        yield f"{f.overlap.said}."
+    yield _seen(f)
+    yield (
         "What cannot be told is whether that is a leak: an attack also succeeds where the table "
         "describes people in general well, which it is made for, and records that many people "
         "share occur on both sides by chance. Membership attacks were not played: there is "
-        "nobody whom they could confuse with the people in the real table.",
+        "nobody whom they could confuse with the people in the real table."
+    )
+    yield (
         "A holdout answers both: records of the same source that the generator did not learn "
         "from, as many as there are real ones, or a thousand at least. What an attack "
-        "achieves on them is what it achieves without a leak.",
+        "achieves on them is what it achieves without a leak."
     )
 
 
-def _void(f: ReleasedAudit) -> tuple[str, ...]:
+def _void(f: ReleasedAudit) -> Iterator[str]:
     assert f.blind is not None
-    return (
+    yield (
         "An attack that never saw the synthetic table tells real records and holdout apart (AUC "
         f"{decimal_estimate(f.blind.auc)}, {rate(f.level)} interval; guessing gives 0.5). So they "
         "are different people: the results on membership are void, and the controls of the three "
-        "risks cannot be relied on.",
-        *_further(f),
-        _seen(f),
+        "risks cannot be relied on."
+    )
+    if f.headline is not None and _beats_blind(f):
+        attack = f.headline.attack
+        yield (
+            f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
+            f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking "
+            "until a proper holdout shows otherwise."
+        )
+    yield _seen(f)
+    yield (
         "Draw the holdout at random from the very records that the generator is given, before it "
-        "learns, and audit again.",
+        "learns, and audit again."
     )
 
 
-def _further(f: ReleasedAudit) -> tuple[str, ...]:
-    if f.headline is None or not _beats_blind(f):
-        return ()
-    attack = f.headline.attack
-    return (
-        f"With the synthetic table, {plain(attack.title)} tells them apart better still (AUC "
-        f"{decimal_estimate(attack.auc)}). That is no proof, but treat the table as leaking until "
-        "a proper holdout shows otherwise.",
-    )
+def _advice(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
+    """Yield what to do next, the most urgent first."""
+    if grade != NONE:
+        yield from _mend(f, grade)
+    if f.n_holdout < min(f.n_real, 2000):
+        yield (
+            "Use a larger holdout, if there is one: with so few records a small leak goes "
+            "unnoticed."
+        )
+    yield from (_GENERATOR, _AGAIN)
 
 
-def _advice(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
-    """Return what to do next, the most urgent first."""
-    return (*(() if grade == NONE else _mend(f, grade)), *_larger(f), _GENERATOR, _AGAIN)
-
-
-def _mend(f: ReleasedAudit, grade: Grade) -> tuple[str, ...]:
-    hold = "Hold the table back, or limit who gets it: what was released cannot be recalled."
+def _mend(f: ReleasedAudit, grade: Grade) -> Iterator[str]:
+    if grade in (MODERATE, LARGE):
+        yield "Hold the table back, or limit who gets it: what was released cannot be recalled."
     beyond = f.corrected.copied if f.control else f.corrected.alone
-    copied = beyond is not None and beyond.low > 0
-    remove = (
-        "Do not merely delete the copied rows: that they are missing tells as much, and near "
-        "copies stay. Change the generator so that it learns less by heart."
-    )
-    return (
-        *((hold,) if grade in (MODERATE, LARGE) else ()),
-        *((remove,) if copied else ()),
+    if beyond is not None and beyond.low > 0:
+        yield (
+            "Do not merely delete the copied rows: that they are missing tells as much, and near "
+            "copies stay. Change the generator so that it learns less by heart."
+        )
+    yield (
         "Give single records less influence: coarsen rare values and exact numbers, leave out "
-        "columns that nobody needs, smooth the generator, learn from more records.",
-        "Generate with differential privacy where the table has to be public: nothing else comes "
-        "with a guarantee.",
+        "columns that nobody needs, smooth the generator, learn from more records."
     )
-
-
-def _larger(f: ReleasedAudit) -> tuple[str, ...]:
-    if f.n_holdout >= min(f.n_real, 2000):
-        return ()
-    return (
-        "Use a larger holdout, if there is one: with so few records a small leak goes unnoticed.",
+    yield (
+        "Generate with differential privacy where the table has to be public: nothing else comes "
+        "with a guarantee."
     )

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from privacygauge.audits.asking import Command, Group, Role, option
+from privacygauge.audits.asking import Command, Group, Role, asks, option
 from privacygauge.audits.columns import COLUMNS, TableRequest
 from privacygauge.errors import InputError
 
 if TYPE_CHECKING:
-    from privacygauge.audits.vulnerable.found import VulnerableRecords
+    from privacygauge.audits.vulnerable.play import VulnerableRecords
     from privacygauge.audits.work import Work
     from privacygauge.synthetic.distance import Distance
     from privacygauge.synthetic.schema import Schema
@@ -38,17 +38,14 @@ class VulnerableRequest(TableRequest):
     k: int = option(
         "-k", "K", "Number of nearest neighbours whose mean distance is the score.", default=5
     )
-    top: int = option("--top", "N", "Number of records to list.", default=10)
-    distance: str = option(
-        "--distance",
+    top: int = asks("N", "Number of records to list.", default=10)
+    distance: str = asks(
         "NAME",
         "cosine, or minkowski: of the categories and of the numbers scaled to 0..1.",
         default="cosine",
         offers=("cosine", "minkowski"),
     )
-    p: int | None = option(
-        "--p", "P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None
-    )
+    p: int | None = asks("P", "Order of minkowski: 1, 2, 3 or 4. Default: 2.", default=None)
     reference: str | None = option(
         "--against",
         "FILE",
@@ -56,14 +53,13 @@ class VulnerableRequest(TableRequest):
         "of both together, so that scores can be compared.",
         default=None,
         panel=COLUMNS,
-        role=Role.FILE,
     )
-    write_schema: str | None = option(
-        "--write-schema",
+    write_schema: str | None = asks(
         "FILE",
         "Write to this file what the columns are taken for.",
         default=None,
         panel=COLUMNS,
+        role=Role.PLAIN,
     )
 
     def check(self, jobs: int) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from privacygauge.audits.vulnerable.found import VulnerableRecords
-from privacygauge.report.blocks import columns, note
+from privacygauge.audits.vulnerable.play import VulnerableRecords
+from privacygauge.report.blocks import columns, note, table
 from privacygauge.report.numbers import Shown, count, fixed
 from privacygauge.report.values import (
     About,
-    Column,
     Gauge,
     Grade,
     Json,
@@ -59,7 +60,7 @@ def report(f: VulnerableRecords, top: int) -> Report:
         * bool(f.n_reference),
         origin=f.origin,
         verdict=_verdict(f),
-        measures=_measures(f),
+        measures=tuple(_measures(f)),
         sections=(
             Section("records", "The most vulnerable records", _records(f, shown), "Records"),
             Section("columns", "What the columns were taken for", (_columns(f),), "Columns"),
@@ -115,23 +116,19 @@ def _highest(f: VulnerableRecords) -> float:
     return float(f.scores[f.order[0]])
 
 
-def _measures(f: VulnerableRecords) -> tuple[Measure, ...]:
+def _measures(f: VulnerableRecords) -> Iterator[Measure]:
     mean, highest = float(f.scores.mean()), _highest(f)
-    row = count(int(f.order[0]))
-    return (
-        Measure(
-            "vulnerability",
-            f"Mean distance of a record to its {_nearest(f)}",
-            mean,
-            Shown(fixed(mean, 3)),
-            f"{f.distance.title}, mean over all {count(len(f))} records",
-            "Computed, not estimated, so it has no interval.",
-            "no guess is made",
-        ),
-        Measure(
-            "highest", "Highest score", highest, Shown(fixed(highest, 3)), f"row {row}", gate=False
-        ),
+    yield Measure(
+        "vulnerability",
+        f"Mean distance of a record to its {_nearest(f)}",
+        mean,
+        Shown(fixed(mean, 3)),
+        f"{f.distance.title}, mean over all {count(len(f))} records",
+        "Computed, not estimated, so it has no interval.",
+        "no guess is made",
     )
+    shown, row = Shown(fixed(highest, 3)), count(int(f.order[0]))
+    yield Measure("highest", "Highest score", highest, shown, f"row {row}", gate=False)
 
 
 def _records(f: VulnerableRecords, shown: Table) -> tuple[Table | Text, ...]:
@@ -153,12 +150,8 @@ def _top(f: VulnerableRecords, top: int) -> Table:
 
 
 def _columns(f: VulnerableRecords) -> Table:
-    return Table(
-        "columns",
-        "Columns",
-        columns("Column", Column("Taken for", prose=True)),
-        tuple((column.name, column.kind) for column in f.schema.columns),
-    )
+    found = [{"Column": column.name, "Taken for": column.kind} for column in f.schema.columns]
+    return table("columns", "Columns", found, prose=("Taken for",))
 
 
 _TERMS = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
-from privacygauge.audits.asking import Command, Group, option, with_low
+from privacygauge.audits.asking import Command, Group, asks, option, with_low
 from privacygauge.audits.training import (
     TRAINING,
     TRAINING_DEFENCES,
@@ -34,6 +35,8 @@ METRICS = with_low("tpr", "tpr@0.1", "tpr@0.01", "tpr@0.001", "auc", "tpr-left",
 CANARIES = "Canaries"
 """The heading of options that say whose membership is asked about."""
 
+_canary_option = partial(asks, panel=CANARIES)
+
 WRONG_LABELS = ("uniform", "least-likely")
 """Names of ``--wrong-label``."""
 
@@ -58,35 +61,26 @@ class WorstCaseRequest(DefendedTraining):
         default=(),
         offers=TRAINING_DEFENCES,
     )
-    models: int = option(
-        "--models",
+    models: int = asks(
         "N",
         "Number of models to train, each in every way; each is the target once.",
         default=32,
         panel=TRAINING,
     )
-    canaries: int = option(
-        "--canaries",
-        "N",
-        "Number of records that get a wrong label; a few percent of all.",
-        default=100,
-        panel=CANARIES,
+    canaries: int = _canary_option(
+        "N", "Number of records that get a wrong label; a few percent of all.", default=100
     )
-    ordinary: int | None = option(
-        "--ordinary",
+    ordinary: int | None = _canary_option(
         "N",
         "Number of records with their own label that are targets too; the rest is in every "
         "training set. Default: all others.",
         default=None,
-        panel=CANARIES,
     )
-    wrong_label: str = option(
-        "--wrong-label",
+    wrong_label: str = _canary_option(
         "NAME",
         "Label that canaries get: uniform (any other class) or least-likely (the class that a "
         "model trained without the record finds least likely).",
         default="uniform",
-        panel=CANARIES,
         offers=WRONG_LABELS,
     )
     fprs: tuple[str | float, ...] = option(

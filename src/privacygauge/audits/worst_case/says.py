@@ -11,7 +11,7 @@ from privacygauge.audits.worst_case.sections import cell, sections
 from privacygauge.audits.worst_case.verdict import grade_of_group, how, ranking_decides, verdict
 from privacygauge.evaluate.rate_at_fpr import RateAtFpr
 from privacygauge.evaluate.worst_case import TargetRisk
-from privacygauge.report.blocks import columns
+from privacygauge.report.blocks import table
 from privacygauge.report.defended import AUC, MEMBER, claim_columns, claim_dict, limited
 from privacygauge.report.document import ends, estimate_dict, picked
 from privacygauge.report.grades import UNTOLD
@@ -26,7 +26,7 @@ from privacygauge.report.numbers import (
     several,
     tpr_estimate,
 )
-from privacygauge.report.values import About, Column, Json, Measure, Report, Table, Worst
+from privacygauge.report.values import About, Json, Measure, Report, Table, Worst
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,13 @@ def report(f: WorstCaseComparison) -> Report:
     return Report(
         "worst-case",
         "Worst-case records of a classifier",
-        about=_about(f),
+        about=About(
+            f"A way to train a model: {plain(f.best.title)}",
+            "Somebody who holds a record guesses whether it was in the model's training data, of "
+            "records that the model can only know by heart",
+            "the model's answers and models of its own, trained in the same way",
+            "membership-inference",
+        ),
         intro=_intro(f),
         origin=f.origin,
         verdict=verdict(f),
@@ -53,16 +59,6 @@ def report(f: WorstCaseComparison) -> Report:
         overview=(_overview(f),),
         sources="Aerni, Zhang and Tramèr, Evaluations of Machine Learning Privacy Defenses are "
         "Misleading (2024).",
-    )
-
-
-def _about(f: WorstCaseComparison) -> About:
-    return About(
-        f"A way to train a model: {plain(f.best.title)}",
-        "Somebody who holds a record guesses whether it was in the model's training data, of "
-        "records that the model can only know by heart",
-        "the model's answers and models of its own, trained in the same way",
-        "membership-inference",
     )
 
 
@@ -150,22 +146,20 @@ def _limits(f: WorstCaseComparison) -> Iterator[Measure]:
 def _overview(f: WorstCaseComparison) -> Table:
     title = f"Found by the best attack at {rate(f.fpr)} false alarms; guessing finds as many"
     dagger = "\N{DAGGER} too few records to tell: fewer than 10 false positives are expected."
-    return Table(
+    return table(
         "overview",
         title,
-        columns(
-            "Training", "Canaries found", "Ordinary found", Column("Models right", needed=False)
-        ),
-        tuple(
-            (
-                t.title,
-                cell(t.canaries(f.fpr)),
-                cell(t.ordinary(f.fpr)),
-                percent_estimate(t.accuracy, 1).value,
-            )
+        [
+            {
+                "Training": t.title,
+                "Canaries found": cell(t.canaries(f.fpr)),
+                "Ordinary found": cell(t.ordinary(f.fpr)),
+                "Models right": percent_estimate(t.accuracy, 1).value,
+            }
             for t in f.trainings
-        ),
+        ],
         f"{title}." if resolved(f.trainings, f.fpr) else f"{title}. {dagger}",
+        spare=("Models right",),
     )
 
 

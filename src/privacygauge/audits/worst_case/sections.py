@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from privacygauge.audits.worst_case.found import AttackedTraining, WorstCaseComparison
 from privacygauge.audits.worst_case.plots import plots
 from privacygauge.audits.worst_case.verdict import grade_of_group
@@ -48,37 +50,36 @@ def sections(f: WorstCaseComparison) -> tuple[Section, ...]:
     """Return the page below the numbers."""
     title = "Trainings compared" if f.defended else "Canaries and ordinary records"
     return (
-        Section("compared", title, _compared(f), "Compared"),
-        Section("each", "Each training in full", _each(f), "Each in full"),
+        Section("compared", title, tuple(_compared(f)), "Compared"),
+        Section("each", "Each training in full", tuple(_each(f)), "Each in full"),
         Section("played", "How it was played", _played(f)),
     )
 
 
-def _compared(f: WorstCaseComparison) -> tuple[Block, ...]:
-    return (
-        text(
-            "Each row is what the best of all attacks finds of the members while it accuses so "
-            "many of the non-members falsely. Canaries got a wrong label and stand in for the "
-            "records that are most at risk; ordinary records have their own. Every training "
-            "has the same canaries and the same coins, so rows differ in the training alone."
-        ),
-        Table(
-            "compared",
-            "What is found, training by training",
-            (Column("Training"), Column("Models right"), *_columns(f)),
-            tuple(_line(f, training) for training in f.trainings),
-            f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
-            "numbers; those of the models' accuracy hold individually.",
-        ),
-        note(
-            "Models right: on ordinary records that they were not trained on. Worse than "
-            f"average: significantly more is found of the canaries at {rate(f.fpr)} false "
-            "alarms. The grade below a name is that of its canaries. † Too few records to "
-            "tell: fewer than 10 false positives are expected."
-        ),
-        *(_places(f) if f.defended else ()),
-        *plots(f),
+def _compared(f: WorstCaseComparison) -> Iterator[Block]:
+    yield text(
+        "Each row is what the best of all attacks finds of the members while it accuses so "
+        "many of the non-members falsely. Canaries got a wrong label and stand in for the "
+        "records that are most at risk; ordinary records have their own. Every training "
+        "has the same canaries and the same coins, so rows differ in the training alone."
     )
+    yield Table(
+        "compared",
+        "What is found, training by training",
+        (Column("Training"), Column("Models right"), *_columns(f)),
+        tuple(_line(f, training) for training in f.trainings),
+        f"{rate(f.level)} intervals that allow for the choice among {count(f.n_together)} "
+        "numbers; those of the models' accuracy hold individually.",
+    )
+    yield note(
+        "Models right: on ordinary records that they were not trained on. Worse than "
+        f"average: significantly more is found of the canaries at {rate(f.fpr)} false "
+        "alarms. The grade below a name is that of its canaries. † Too few records to "
+        "tell: fewer than 10 false positives are expected."
+    )
+    if f.defended:
+        yield from _places(f)
+    yield from plots(f)
 
 
 def _columns(f: WorstCaseComparison) -> tuple[Column, ...]:
@@ -111,34 +112,28 @@ def cell(found: RateAtFpr) -> Cell:
     return Cell(tpr_estimate(found.estimate, found.fpr), doubtful=not found.resolved)
 
 
-def _places(f: WorstCaseComparison) -> tuple[Block, ...]:
+def _places(f: WorstCaseComparison) -> Iterator[Block]:
     if not f.changed_places:
-        return (
-            text(
-                "No two trainings change places significantly between the average and the "
-                f"worst case, at {rate(f.fpr)} false alarms."
-            ),
+        yield text(
+            "No two trainings change places significantly between the average and the "
+            f"worst case, at {rate(f.fpr)} false alarms."
         )
-    return (
-        text("These change places significantly between the average and the worst case:"),
-        Items(
-            tuple(
-                f"{a.title} gives less away than {b.title} by ordinary records, and more by "
-                "canaries."
-                for a, b in f.changed_places
-            )
-        ),
+        return
+    yield text("These change places significantly between the average and the worst case:")
+    yield Items(
+        tuple(
+            f"{a.title} gives less away than {b.title} by ordinary records, and more by canaries."
+            for a, b in f.changed_places
+        )
     )
 
 
-def _each(f: WorstCaseComparison) -> tuple[Block, ...]:
+def _each(f: WorstCaseComparison) -> Iterator[Block]:
     ordered = sorted(f.trainings, key=lambda t: t is not f.best)
-    return (
-        one_by_one(f.level),
-        *(
-            Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
-            for number, t in enumerate(ordered, 1)
-        ),
+    yield one_by_one(f.level)
+    yield from (
+        Folded(shortened(t.title), (_attacks(f, t, number),), t is f.best)
+        for number, t in enumerate(ordered, 1)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from privacygauge.core.estimate import Estimate, Skipped
@@ -43,8 +43,8 @@ def intro(a: Attacks) -> str:
     )
 
 
-def highest(a: Attacks) -> tuple[Measure, ...]:
-    """Return the highest numbers over all attacks, which a release can be held to: no cards.
+def highest(a: Attacks) -> Iterator[Measure]:
+    """Yield the highest numbers over all attacks, which a release can be held to: no cards.
 
     ``accuracy``, ``advantage``, ``auc``, and a ``tpr@`` for each of `GATED_RATES`. Value and
     lower end are each the highest of all attacks, but for the accuracy: its interval is the
@@ -60,48 +60,43 @@ def highest(a: Attacks) -> tuple[Measure, ...]:
     ranked = [advantage_of(found.accuracy)] if found.by_ranking else []
     advantage = _highest([*ranked, *(e.advantage for e in a.evaluations)], "advantage")
     auc = _highest([e.auc for e in a.evaluations], "AUC")
-    return (
-        _gated("accuracy", f"{right_of(found)} of the strongest attack", accuracy, GUESSING),
-        _gated("advantage", "Highest advantage of all attacks", advantage, "0%"),
-        replace(
-            _gated("auc", "Highest AUC of all attacks", auc, "0.5"), shown=decimal_estimate(auc)
-        ),
-        *(_tpr(a.evaluations, fpr) for fpr in GATED_RATES),
+    yield _gated("accuracy", f"{right_of(found)} of the strongest attack", accuracy, GUESSING)
+    yield _gated("advantage", "Highest advantage of all attacks", advantage, "0%")
+    yield replace(
+        _gated("auc", "Highest AUC of all attacks", auc, "0.5"), shown=decimal_estimate(auc)
     )
+    yield from (_tpr(a.evaluations, fpr) for fpr in GATED_RATES)
 
 
-def cards(a: Attacks) -> tuple[Measure, ...]:
-    """Return the numbers of the strongest attack, as cards.
+def cards(a: Attacks) -> Iterator[Measure]:
+    """Yield the numbers of the strongest attack, as cards.
 
     No release is held to them, since another attack may have higher ones, but for ``epsilon``:
     the bound is one for all attacks.
     """
     rates = (_found_at(r) for r in a.best.tpr_at_fpr if r.fpr in (0.01, 0.001))
     precise = (_precise(prior, x) for prior, x in a.best.predictive_values if prior == 0.01)
-    return (
-        Measure(
-            "strongest-accuracy",
-            "Right guesses",
-            a.headline.accuracy,
-            percent_estimate(a.headline.accuracy),
-            text="Members and non-members equally often. Guessing gives 50%. Balanced accuracy.",
-            guessing=GUESSING,
-            gate=False,
-        ),
-        *rates,
-        Measure(
-            "strongest-auc",
-            "Pairs put in the right order",
-            a.best.auc,
-            decimal_estimate(a.best.auc),
-            text="A member scored above a non-member. Guessing gives 0.5. Area under the ROC "
-            "(AUC).",
-            guessing="0.5",
-            gate=False,
-        ),
-        epsilon(a),
-        *precise,
+    yield Measure(
+        "strongest-accuracy",
+        "Right guesses",
+        a.headline.accuracy,
+        percent_estimate(a.headline.accuracy),
+        text="Members and non-members equally often. Guessing gives 50%. Balanced accuracy.",
+        guessing=GUESSING,
+        gate=False,
     )
+    yield from rates
+    yield Measure(
+        "strongest-auc",
+        "Pairs put in the right order",
+        a.best.auc,
+        decimal_estimate(a.best.auc),
+        text="A member scored above a non-member. Guessing gives 0.5. Area under the ROC (AUC).",
+        guessing="0.5",
+        gate=False,
+    )
+    yield epsilon(a)
+    yield from precise
 
 
 def epsilon(a: Attacks) -> Measure:

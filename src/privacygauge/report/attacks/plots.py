@@ -56,17 +56,7 @@ def scores(
 ) -> Plot:
     """Return how the scores of an attack are spread, members and non-members apart.
 
-    Parameters
-    ----------
-    e : Evaluation
-    title : str
-        What the attack is called; default: its own title.
-    words : str
-        What there is to see; default: the AUC.
-    name : str
-        Of the plot.
-    wide : bool
-        Whether it takes the page's whole width.
+    By default the plot has the attack's own title, and its words are about the AUC.
     """
     called = plain(title or e.title)
     told = words or (

@@ -13,8 +13,8 @@ from privacygauge.core.units import foremost
 from privacygauge.evaluate.evaluation import Evaluation
 from privacygauge.report.attacks.played import Records
 from privacygauge.report.curves import roc_curves
+from privacygauge.report.document import names_of
 from privacygauge.report.numbers import fixed, plain, shortened
-from privacygauge.report.tables import names_of
 from privacygauge.report.values import Column, Table, Worst
 
 if TYPE_CHECKING:
@@ -55,17 +55,9 @@ class Riskiest:
 
 
 def riskiest(records: Records, by: str, value: Floats, *, members: bool = False) -> Riskiest:
-    """Return the records of the highest values, one of each person.
+    """Return the records of the highest values, shape (n,), one of each person; or members alone.
 
-    Parameters
-    ----------
-    records : Records
-    by : str
-        What the values are, such as ``score of confidence``.
-    value : ndarray, shape (n,)
-        Higher is worse.
-    members : bool
-        Whether members alone are ranked.
+    `by` says what the values are, such as ``score of confidence``.
     """
     among = np.flatnonzero(records.member) if members else np.arange(len(value))
     unit = None if records.unit is None else records.unit[among]
@@ -84,19 +76,9 @@ def table(
 ) -> Table:
     """Return the riskiest records by id, with the user's columns where they may be shown.
 
-    Parameters
-    ----------
-    found : Riskiest
-    title : str
-        Of the table.
-    heads : tuple of str
-        Of the ids and of the values.
-    member : bool
-        Whether there is a column that says who is a member.
-    attacks : str
-        What stands behind the number of attacks.
-    whole : bool
-        Whether contents are shown whole, and not without the middle of a very long one.
+    `heads` are those of ids and values, `attacks` stands behind the number of attacks. There may be
+    a column that says who is a `member`; contents are shown `whole`, or without the middle of very
+    long ones.
     """
     records, n = found.records, len(found.records.guesses)
     first, number = heads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from privacygauge.core.estimate import Estimate, Skipped
 from privacygauge.evaluate.evaluation import Evaluation
@@ -26,11 +26,9 @@ from privacygauge.report.values import (
     Content,
     Folded,
     Pairs,
-    Row,
     Section,
     Table,
     Text,
-    Tone,
     Whisker,
 )
 
@@ -80,20 +78,9 @@ def main(
     fprs: Sequence[float] = FEW,
     epsilon: bool = True,
 ) -> Table:
-    """Return how well each attack did.
+    """Return how well each attack did, of which there is at least one; all have the same rates.
 
-    Parameters
-    ----------
-    evaluations : sequence of Evaluation
-        At least one; all have the rates of the first.
-    best : str
-        The title of the strongest attack.
-    name, title, note : str
-        Of the table.
-    fprs : sequence of float
-        Which true-positive rates are shown.
-    epsilon : bool
-        Whether the bound on epsilon is.
+    `best` is the title of the strongest, `fprs` are the rates whose TPR is shown.
     """
     return table(
         name,
@@ -117,39 +104,34 @@ def main(
 def overview(a: Attacks) -> Table:
     """Return one row an attack for a terminal and a summary."""
     shown = [r.fpr for r in a.best.tpr_at_fpr if r.fpr in FEW]
-    return Table(
+    heads = {fpr: f"TPR at\n{rate(fpr)} FPR" for fpr in shown}
+    found = {e.title: [r for r in e.tpr_at_fpr if r.fpr in shown] for e in a.evaluations}
+    few = any(not r.resolved for rates in found.values() for r in rates)
+    return table(
         "overview",
         "How well each attack did",
-        (
-            Column("\nAttack"),
-            Column(f"Accuracy\n({rate(a.level)})"),
-            Column("\nAUC"),
-            *(Column(f"TPR at\n{rate(fpr)} FPR", needed=fpr >= 0.01) for fpr in shown),
-        ),
-        tuple(
-            Row(
-                (
-                    e.title,
-                    percent_estimate(e.accuracy, 1),
-                    decimal_estimate(e.auc).value,
-                    *(
-                        Cell(tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved)
-                        for r in e.tpr_at_fpr
-                        if r.fpr in shown
-                    ),
-                ),
-                Tone.BEST if e.title == a.best.title else Tone.PLAIN,
-            )
+        [
+            {
+                "\nAttack": e.title,
+                f"Accuracy\n({rate(a.level)})": percent_estimate(e.accuracy, 1),
+                "\nAUC": decimal_estimate(e.auc).value,
+                **{
+                    heads[r.fpr]: Cell(
+                        tpr_estimate(r.estimate, r.fpr).value, doubtful=not r.resolved
+                    )
+                    for r in found[e.title]
+                },
+            }
             for e in a.evaluations
-        ),
-        _FEW
-        if any(not r.resolved for e in a.evaluations for r in e.tpr_at_fpr if r.fpr in shown)
-        else "",
+        ],
+        _FEW if few else "",
+        spare=[heads[fpr] for fpr in shown if fpr < 0.01],
+        best=[e.title == a.best.title for e in a.evaluations],
     )
 
 
-def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
-    """Return what to know beside the main table."""
+def notes(evaluations: Sequence[Evaluation]) -> Iterator[Text]:
+    """Yield what to know beside the main table."""
     n = len(evaluations)
     told = []
     if any(not r.resolved for e in evaluations for r in e.tpr_at_fpr):
@@ -160,7 +142,8 @@ def notes(evaluations: Sequence[Evaluation]) -> tuple[Text, ...]:
             "luck; the verdict allows for that, these rows do not."
         )
     told += [f"{e.title}: {' '.join(e.notes)}" for e in evaluations if e.notes]
-    return (remark(*told),) if told else ()
+    if told:
+        yield remark(*told)
 
 
 def guesses(evaluations: Sequence[Evaluation]) -> Table:
@@ -323,13 +306,8 @@ def game(
 ) -> Pairs:
     """Return the game that was played, name by name.
 
-    Parameters
-    ----------
-    g : GameDescription
-    adversary, thresholds : str
-        What two of the lines are called.
-    targets : tuple of str, optional
-        The last line; the number of members and non-members by default.
+    `adversary` and `thresholds` are what two of the lines are called; `targets` is the last line,
+    by default the number of members and non-members.
     """
     n = f"{count(g.n_in)} members, {count(g.n_out)} non-members"
     last, told = targets or ("Targets", n)
