@@ -182,8 +182,26 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
     with backends.backend(given.get("backend", "loky")):
+        if given.get("plan_only"):
+            return _planned(command, request, work)
         audit = command.play(request, work)
     return conclude(work.dated(audit.report(), request), limits, folder, json, quiet)
+
+
+def _planned(command: Command[Any], request: Request, work: Work) -> int:
+    """Plan a run without computing its tasks, and return the exit code."""
+    from privacygauge.runs.folder import shown
+    from privacygauge.runs.sharing import sharing
+    from privacygauge.runs.store import plan_in
+
+    if work.run is not None:
+        with sharing(plan_only=True):
+            command.play(request, work)
+        if plan_in(work.run) is not None:
+            again = f"privacygauge worker {shown(work.run.parent)}"
+            work.say(f"The run is planned. Compute it, in as many processes as you like: {again}")
+            return 0
+    raise InputError("--plan-only needs a run, and none is kept here: leave it out, or give --out")
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -247,4 +265,6 @@ def _common(command: Command[Any]) -> list[_Parameter]:
             _Parameter("jobs", int, command.jobs, options.JOBS),
             _Parameter("backend", str, "loky", options.BACKEND),
         ]
+    if command.keeps:
+        found.append(_Parameter("plan_only", bool, False, options.PLAN_ONLY))
     return found
