@@ -55,6 +55,7 @@ WHOLE = {
     "language canaries measure": ["here.csv", "--target", "here"],
     "report": ["run"],
     "resume": ["run"],
+    "worker": ["run"],
     "reproduce": ["long-table1"],
     "holdout attack": ["--labels", "here.csv", "--classes", "2", "--queries", "9"],
     "holdout bound": ["--n", "9", "--classes", "2", "--queries", "9"],

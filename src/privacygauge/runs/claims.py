@@ -1,6 +1,6 @@
 """Claims on the tasks of a run: who computes what, where several processes share a folder.
 
-A claim is a small file in the run's folder ``claims``, called TASK.TURN. Its holder writes it anew
+A claim is a small file in the run's folder ``claims``, called TASK.TURN. Its holder writes it again
 every `BEAT` seconds and removes it when the task is done; one that stays the same for `LAPSE`
 seconds of the reader's own clock has lost its holder, and the task is claimed for the next turn.
 Claims save work, no more: two processes that computed the same task would write the same bytes.
@@ -119,7 +119,7 @@ def _claimed(folder: Folder, task: Task, turn: int) -> str | None:
 
 @contextlib.contextmanager
 def _beating(folder: Folder, key: str) -> Iterator[None]:
-    """Write a claim anew from time to time."""
+    """Write a claim again from time to time."""
     ended = threading.Event()
 
     def beat() -> None:
