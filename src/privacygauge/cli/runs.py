@@ -113,13 +113,14 @@ def worker(
 
     Example: privacygauge worker privacygauge-report
     """
+    from privacygauge.audits.inputs import with_copies
     from privacygauge.runs.folder import shown
     from privacygauge.runs.sharing import sharing
 
     command, request, work = _named_again(run, model, fitted, generator, jobs, quiet)
     request.check(jobs)
-    with sharing():
-        command.play(request, work)
+    with sharing(), with_copies(request) as here:
+        command.play(here, work)
     work.say(f"All tasks are done. Write the report: privacygauge resume {shown(run)}")
 
 
@@ -244,8 +245,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 def _reported(command: Command[Any], request: Request, work: Work) -> Report:
     """Return the report of a run, once what is missing in it is done."""
+    from privacygauge.audits.inputs import with_copies
+
     request.check(work.jobs)
-    return work.dated(command.play(request, work).report(), request)
+    with with_copies(request) as here:
+        return work.dated(command.play(here, work).report(), request)
 
 
 def _require_finished(run: Path) -> None:

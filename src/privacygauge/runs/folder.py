@@ -68,6 +68,38 @@ def require_local(path: str | Path, what: str) -> None:
         raise InputError(f"{url} is a URL, and {what} of this machine: copy it to this machine")
 
 
+def copied(url: str, to: Path) -> Path:
+    """Return a local file with the content of an object.
+
+    Parameters
+    ----------
+    url : str
+        Of an object store, or another that fsspec knows.
+    to : Path
+        The file, in a folder that is made where it is missing.
+
+    Raises
+    ------
+    InputError
+        One line: what cannot be read, why, and the way out.
+    """
+    import shutil
+
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            _reaching(url) as (system, path),
+            system.open_input_file(path) as stream,
+            to.open("wb") as file,
+        ):
+            shutil.copyfileobj(stream, file)
+    except FileNotFoundError as error:
+        raise InputError(f"{url} does not exist") from error
+    except OSError as error:
+        raise InputError(sentence(f"{url} cannot be read", error, _REACH_IT)) from error
+    return to
+
+
 @contextlib.contextmanager
 def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
     """Give the place for a run that is to be kept, or a folder that is removed afterwards.
