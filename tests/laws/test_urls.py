@@ -55,17 +55,32 @@ WHOLE = {
     "language canaries measure": ["here.csv", "--target", "here"],
     "report": ["run"],
     "resume": ["run"],
+    "worker": ["run"],
     "reproduce": ["long-table1"],
     "holdout attack": ["--labels", "here.csv", "--classes", "2", "--queries", "9"],
     "holdout bound": ["--n", "9", "--classes", "2", "--queries", "9"],
 }
 """What makes a command whole beside the place that a case gives."""
 
+_TEXTS = ["--members", "here.csv", "--nonmembers", "here.csv"]
+_OWNERS = ["--owner-target", "here.csv", "--owner-shadow", "here.csv"]
 INSTEAD = {
-    "--target": ["--members", "here.csv", "--nonmembers", "here.csv"],
-    "--reference": ["--target", "here", "--members", "here.csv", "--nonmembers", "here.csv"],
-    "--answers": ["--target", "here", "--members", "here.csv", "--nonmembers", "here.csv"],
-    "--page": [],
+    "classifier": {"--data": ["--model", "logistic"]},
+    "defend": {
+        "--data": ["--model", "logistic", "--defence", "label-only"],
+        "--owner-target": [*WHOLE["defend"], *_OWNERS[2:]],
+        "--owner-shadow": [*WHOLE["defend"], *_OWNERS[:2]],
+    },
+    "language": {
+        "--target": _TEXTS,
+        "--reference": ["--target", "here", *_TEXTS],
+        "--answers": ["--target", "here", *_TEXTS],
+        "--base": ["--target", "here", *_TEXTS],
+        "--population": ["--target", "here", *_TEXTS],
+        "--members": ["--target", "here", *_TEXTS[2:]],
+        "--nonmembers": ["--target", "here", *_TEXTS[:2]],
+        "--page": [],
+    },
 }
 """What an option goes with that does not go with the rest."""
 
@@ -73,8 +88,8 @@ INSTEAD = {
 def _texts(name: str, command: Any, asked: Any) -> list[str]:
     """Return a command line, whole but for the URL."""
     flag = _called(asked)
-    if flag in INSTEAD and name == "language":
-        return [*INSTEAD[flag], flag, URL]
+    if flag in INSTEAD.get(name, {}):
+        return [*INSTEAD[name][flag], flag, URL]
     places = [p for p in command.params if not _called(p) and p.required]
     usual = ["here.csv" for _ in places]
     for p in command.params:
@@ -102,8 +117,11 @@ def test_every_place_is_known() -> None:
     assert {metavar for metavar in files if not PLACES.fullmatch(metavar)} <= NO_PLACES
 
 
+@pytest.mark.parametrize("suffix", [".csv", pytest.param("", marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("name", "command", "asked"), [*_cases()])
-def test_a_url_is_used_or_refused(name, command, asked, tmp_path, monkeypatch, capsys) -> None:
+def test_a_url_is_used_or_refused(
+    name, command, asked, suffix, tmp_path, monkeypatch, capsys
+) -> None:
     (tmp_path / "here.csv").write_text("a,label\n1,0\n")
     monkeypatch.chdir(tmp_path)
     spec = ArraySpec(("model", "record"), (1, 1), "float32")
@@ -111,7 +129,8 @@ def test_a_url_is_used_or_refused(name, command, asked, tmp_path, monkeypatch, c
     invocation = {"command": "worst-case", "options": {"data": "a", "model": "b", "label": "c"}}
     started = open_run(tmp_path / "run", work, invocation=invocation)
     started.write(work.tasks[0], {"x": [[1.0]]})
-    texts = _texts(" ".join(name), command, asked)
+    url = URL.removesuffix(".csv") + suffix
+    texts = [url if x == URL else x for x in _texts(" ".join(name), command, asked)]
     monkeypatch.setattr("sys.argv", ["privacygauge", *name, *texts])
     code = main.run()
     said = capsys.readouterr()

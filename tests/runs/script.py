@@ -9,14 +9,17 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from privacygauge.errors import PrivacyGaugeError
+from privacygauge.runs import claims
 from privacygauge.runs.execute import complete
 from privacygauge.runs.plan import Task
+from privacygauge.runs.sharing import sharing
 from privacygauge.runs.store import open_run
 from tests.runs.sample import Work, plan, static
 
@@ -59,6 +62,18 @@ class Heavy(Deadly):
         return type(self), own
 
 
+@dataclass(frozen=True)
+class Noting(Work):
+    """Notes in a file which process begins which task."""
+
+    noted: str = ""
+
+    def __call__(self, task: Task) -> dict[str, np.ndarray]:
+        with Path(self.noted).open("a") as file:
+            file.write(f"{os.getpid()} {task.number}\n")
+        return super().__call__(task)
+
+
 @contextlib.contextmanager
 def spread(backend: str, n_jobs: int) -> Iterator[None]:
     import joblib
@@ -86,6 +101,14 @@ def spread(backend: str, n_jobs: int) -> Iterator[None]:
             yield
 
 
+def beside(lapse: float) -> AbstractContextManager[None]:
+    """Return what shares runs with other processes, whose claims lapse after some seconds."""
+    if not lapse:
+        return contextlib.nullcontext()
+    claims.BEAT, claims.LAPSE, claims.PAUSE = lapse / 10, lapse, lapse / 20
+    return sharing()
+
+
 def limit_files(n_bytes: int) -> None:
     import resource
 
@@ -109,10 +132,14 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=0)
     parser.add_argument("--notes", default="")
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--shared", type=float, default=0.0)
+    parser.add_argument("--noted", default="")
     given = parser.parse_args()
     own = (0, given.seconds, given.deaths, given.after, given.times)
-    work = Heavy(*own, given.notes) if given.notes else Deadly(*own)
-    with spread(given.backend, given.n_jobs):
+    work: Work = Heavy(*own, given.notes) if given.notes else Deadly(*own)
+    if given.noted:
+        work = Noting(0, given.seconds, given.noted)
+    with spread(given.backend, given.n_jobs), beside(given.shared):
         if given.limit:
             limit_files(given.limit)
         say("ready")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -168,11 +169,13 @@ def test_an_interruption_of_the_parent_loses_nothing(
     assert contents(tmp_path) == contents(whole)
 
 
-def started(path: Path, *options: object) -> subprocess.Popen[str]:
+def started(
+    path: str | Path, *options: object, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.runs.script", str(path), *map(str, options)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}"},
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}", **(environment or {})},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,

@@ -115,6 +115,9 @@ class Request:
     )
     note: str = option("--note", "TEXT", "A remark of yours, shown in the report.", default="")
 
+    urls: tuple[tuple[str, str], ...] = ()
+    """Fields whose files are copies of what lies at URLs, and the URLs; see `inputs`."""
+
     @classmethod
     def asked(cls) -> tuple[tuple[Field[Any], Asked], ...]:
         """Return the fields with how each is asked for, those of all requests last."""
@@ -166,10 +169,11 @@ class Request:
     def settled(self) -> dict[str, Any]:
         """Return the request as JSON values that mean the same in every folder."""
         found = asdict(self)
+        urls = dict(found.pop("urls"))
         for name, asked in self._asked_by_name().items():
             if isinstance(found[name], str):
                 found[name] = _settled(asked.role, found[name])
-        return found
+        return {**found, **urls}
 
     def files(self) -> dict[str, Path]:
         """Return the files that were named, by the name of the field."""

@@ -88,10 +88,12 @@ def add_other(
         _require_local(asked)
         asked.check(1)
         _require_files(asked)
+        from privacygauge.audits.inputs import with_copies
         from privacygauge.audits.work import Work
         from privacygauge.cli.output import bar, told
 
-        done = play(asked, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
+        with with_copies(asked) as here:
+            done = play(here, Work(quiet=quiet, bar=partial(bar, quiet=quiet), tell=told))
         if not quiet:
             print(done)
 
@@ -143,14 +145,17 @@ def _check_numbers(request: Request) -> None:
 
 
 def _require_local(request: Request) -> None:
-    """Refuse URLs of storage for what is read; folders for results may be such."""
+    """Refuse URLs of storage for what is read but not copied; folders for results may be such."""
+    from privacygauge.audits.inputs import is_copied
     from privacygauge.runs.folder import require_local
 
     for f, asked in request.asked():
         value = getattr(request, f.name)
         is_free = f.name in Request.COMMON or (asked.role, asked.metavar) == (Role.PLAIN, "DIR")
         for text in () if is_free else value if isinstance(value, tuple) else (value,):
-            if isinstance(text, str) and not text.startswith(("http:", "https:")):
+            if not isinstance(text, str) or text.startswith(("http:", "https:")):
+                continue
+            if not (asked.role is Role.FILE and is_copied(text)):
                 require_local(text, "files are read")
 
 
@@ -172,6 +177,7 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     request.check(jobs)
     limits = asked_limits(command, request, fail_above, given["policy"])
     _require_files(request)
+    from privacygauge.audits.inputs import with_copies
     from privacygauge.audits.work import Work
     from privacygauge.cli import backends
     from privacygauge.cli.output import bar, conclude, destination, told
@@ -179,13 +185,33 @@ def _played(command: Command[Any], given: Mapping[str, Any]) -> int:
     folder = destination(out, json, command.folder)
     run = folder / RUN if command.keeps and request.keeps and folder is not None else None
     work = Work(run, folder, jobs, quiet, bar=partial(bar, quiet=quiet), tell=told)
-    with backends.backend(given.get("backend", "loky")):
-        audit = command.play(request, work)
+    with backends.backend(given.get("backend", "loky")), with_copies(request) as here:
+        if given.get("plan_only"):
+            return _planned(command, here, work)
+        audit = command.play(here, work)
     return conclude(work.dated(audit.report(), request), limits, folder, json, quiet)
+
+
+def _planned(command: Command[Any], request: Request, work: Work) -> int:
+    """Plan a run without computing its tasks, and return the exit code."""
+    from privacygauge.runs.folder import shown
+    from privacygauge.runs.sharing import sharing
+    from privacygauge.runs.store import plan_in
+
+    if work.run is not None:
+        with sharing(plan_only=True):
+            command.play(request, work)
+        if plan_in(work.run) is not None:
+            again = f"privacygauge worker {shown(work.run.parent)}"
+            work.say(f"The run is planned. Compute it, in as many processes as you like: {again}")
+            return 0
+    raise InputError("--plan-only needs a run, and none is kept here: leave it out, or give --out")
 
 
 def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a request from what typer read."""
+    from privacygauge.runs.folder import shown
+
     found: dict[str, Any] = {}
     for f, asked in request.asked():
         value = given[f.name]
@@ -194,7 +220,7 @@ def _values(request: type[Request], given: Mapping[str, Any]) -> dict[str, Any]:
             parts = (part for text in texts for part in _parts(text, asked.split))
             value = tuple(parts) or (() if f.default is MISSING else f.default)
         elif isinstance(value, Path):
-            value = str(value)
+            value = shown(value)
         found[f.name] = value
     return found
 
@@ -245,4 +271,6 @@ def _common(command: Command[Any]) -> list[_Parameter]:
             _Parameter("jobs", int, command.jobs, options.JOBS),
             _Parameter("backend", str, "loky", options.BACKEND),
         ]
+    if command.keeps:
+        found.append(_Parameter("plan_only", bool, False, options.PLAN_ONLY))
     return found

@@ -15,7 +15,7 @@ from privacygauge.cli.commands import COMMANDS
 from privacygauge.cli.groups import PARENTS, Ordered, holdout, language
 from privacygauge.cli.register import register
 from privacygauge.cli.reproduce import reproduce
-from privacygauge.cli.runs import report, resume, runs
+from privacygauge.cli.runs import report, resume, runs, worker
 from privacygauge.core.versions import own_version
 from privacygauge.errors import PrivacyGaugeError
 
@@ -64,6 +64,7 @@ for found in COMMANDS:
 app.command(rich_help_panel=Group.REPORTS)(register)
 app.command(rich_help_panel=Group.PAPERS)(reproduce)
 app.command(rich_help_panel=Group.REPORTS)(resume)
+app.command(rich_help_panel=Group.REPORTS)(worker)
 app.command(rich_help_panel=Group.REPORTS)(report)
 app.command(rich_help_panel=Group.REPORTS)(runs)
 

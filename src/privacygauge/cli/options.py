@@ -58,6 +58,11 @@ POLICY = typer.Option(
     show_default=False,
     rich_help_panel=RESULTS,
 )
+PLAN_ONLY = typer.Option(
+    "--plan-only",
+    help="Plan the run and stop: privacygauge worker computes it, in several processes at once.",
+    rich_help_panel=WORKERS,
+)
 JOBS = typer.Option(
     "--jobs",
     metavar="N",

@@ -57,13 +57,18 @@ RunArgument = Annotated[
 ]
 
 
+ModelOption = Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")]
+FittedOption = Annotated[str | None, _again("--fitted", "FILE.py:NAME", "The audited model")]
+GeneratorOption = Annotated[
+    str | None, _again("--generator", "FILE.py:NAME", "The generator (or its command:)")
+]
+
+
 def resume(
     run: RunArgument,
-    model: Annotated[str | None, _again("--model", "FILE.py:NAME", "The model")] = None,
-    fitted: Annotated[str | None, _again("--fitted", "FILE.py:NAME", "The audited model")] = None,
-    generator: Annotated[
-        str | None, _again("--generator", "FILE.py:NAME", "The generator (or its command:)")
-    ] = None,
+    model: ModelOption = None,
+    fitted: FittedOption = None,
+    generator: GeneratorOption = None,
     jobs: options.Jobs = -1,
     backend: options.Backend = "loky",
     out: OutOption = None,
@@ -78,12 +83,7 @@ def resume(
 
     Example: privacygauge resume privacygauge-report --model train.py:make
     """
-    from privacygauge.audits.user_code import named_again
-
-    place, command, asked = _started(run)
-    given = {"model": model, "fitted": fitted, "generator": generator}
-    request = command.request.kept(named_again(asked, given, place))
-    work = _work(place, jobs, quiet)
+    command, request, work = _named_again(run, model, fitted, generator, jobs, quiet)
     raise typer.Exit(
         _written(
             command,
@@ -96,6 +96,49 @@ def resume(
             policy=policy,
         )
     )
+
+
+def worker(
+    run: RunArgument,
+    model: ModelOption = None,
+    fitted: FittedOption = None,
+    generator: GeneratorOption = None,
+    jobs: options.Jobs = -1,
+    quiet: options.Quiet = False,
+) -> None:
+    """Compute tasks of a run that no other worker has claimed, until all are done.
+
+    Start as many workers as you like, on all machines that see the run's folder or URL: a run that
+    was planned with --plan-only, or interrupted. Then privacygauge resume writes the report.
+
+    Example: privacygauge worker privacygauge-report
+    """
+    from privacygauge.audits.inputs import with_copies
+    from privacygauge.runs.folder import shown
+    from privacygauge.runs.sharing import sharing
+
+    command, request, work = _named_again(run, model, fitted, generator, jobs, quiet)
+    request.check(jobs)
+    with sharing(), with_copies(request) as here:
+        command.play(here, work)
+    work.say(f"All tasks are done. Write the report: privacygauge resume {shown(run)}")
+
+
+def _named_again(
+    run: Path,
+    model: str | None,
+    fitted: str | None,
+    generator: str | None,
+    jobs: int,
+    quiet: bool,
+) -> tuple[Command[Any], Request, Work]:
+    """Return the command of a run, what was asked with its code named again, and work on it."""
+    from privacygauge.audits.user_code import named_again
+
+    place, command, asked = _started(run)
+    given = {"model": model, "fitted": fitted, "generator": generator}
+    request = command.request.kept(named_again(asked, given, place))
+    return command, request, _work(place, jobs, quiet)
 
 
 def report(
@@ -201,8 +244,11 @@ def _work(place: Path, jobs: int, quiet: bool, *, recorded: bool = False) -> Wor
 
 def _reported(command: Command[Any], request: Request, work: Work) -> Report:
     """Return the report of a run, once what is missing in it is done."""
+    from privacygauge.audits.inputs import with_copies
+
     request.check(work.jobs)
-    return work.dated(command.play(request, work).report(), request)
+    with with_copies(request) as here:
+        return work.dated(command.play(here, work).report(), request)
 
 
 def _require_finished(run: Path) -> None:

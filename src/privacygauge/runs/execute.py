@@ -18,7 +18,9 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from privacygauge.errors import InputError, PrivacyGaugeError
+from privacygauge.runs.claims import CLAIMS, Claims, Watch, pause
 from privacygauge.runs.plan import Task
+from privacygauge.runs.sharing import Enough, Way, way
 from privacygauge.runs.store import Run
 from privacygauge.runs.threads import keep_one_thread, one_thread
 
@@ -69,8 +71,15 @@ def complete(
     """
     if n_jobs == 0:
         raise InputError("n_jobs must be at least 1, or -1 for one a core, got 0")
-    with run.folder.held(), one_thread():
+    if way() is Way.PLAN_ONLY:
+        raise Enough
+    is_shared = way() is Way.BESIDE_OTHERS
+    with run.folder.held(shared=is_shared), one_thread():
+        if is_shared:
+            _until_all_are_done(run, work, n_jobs, progress)
+            return
         run.folder.remove_unfinished()
+        run.folder.remove(CLAIMS)
         _until_done(run, work, n_jobs, progress)
         # A worker that was killed leaves litter even when the others finished its work.
         run.folder.remove_unfinished()
@@ -90,7 +99,36 @@ def _until_done(run: Run, work: Work, n_jobs: int | None, progress: Progress | N
         still = run.missing(verify=False)
         in_vain = 0 if len(still) < len(left) else in_vain + 1
         left = still
-    raise PrivacyGaugeError(
+    raise _in_vain(run)
+
+
+def _until_all_are_done(
+    run: Run, work: Work, n_jobs: int | None, progress: Progress | None
+) -> None:
+    """Compute what no other process has claimed, and wait for those that have claimed the rest."""
+    undone = {task.number for task in run.missing(verify=False)}
+    left = run.missing()
+    for task in left:
+        if task.number not in undone:
+            run.forget(task)  # it is damaged
+    watch, in_vain = Watch(run), 0
+    while in_vain < _ROUNDS:
+        free, claims = watch.free(left)
+        elsewhere = sum(task.n_units for task in left) - sum(task.n_units for task in free)
+        tally = _Tally(run, free, progress, claims, elsewhere)
+        tally.tell(0)
+        if not left:
+            return
+        in_vain = 0 if not free or _attempt(tally, work, n_jobs) else in_vain + 1
+        still = run.missing(verify=False)
+        if len(still) == len(left):
+            pause()
+        left = still
+    raise _in_vain(run)
+
+
+def _in_vain(run: Run) -> PrivacyGaugeError:
+    return PrivacyGaugeError(
         f"workers died {_ROUNDS} times without finishing a task (out of memory?): start again "
         f"with fewer workers or more memory; the {run.n_done()} {run.plan.unit}s done in "
         f"{run.path} are kept"
@@ -112,6 +150,15 @@ class _Tally:
     run: Run
     left: Sequence[Task]
     progress: Progress | None
+    claims: Claims | None = None
+    """Of which process the tasks are, where several share the run."""
+    n_elsewhere: int = 0
+    """Units that other processes compute."""
+
+    @property
+    def do(self) -> Callable[[Work, Task], int]:
+        """What a worker does for a task."""
+        return functools.partial(_do, self.run, self.claims)
 
     @functools.cached_property
     def n_units(self) -> int:
@@ -124,7 +171,7 @@ class _Tally:
             plan = self.run.plan
             here = self.n_units
             new = here if n_tasks == len(self.left) else n_tasks * plan.units_a_task
-            self.progress(plan.n_units - here + min(new, here), plan.n_units)
+            self.progress(plan.n_units - self.n_elsewhere - here + min(new, here), plan.n_units)
 
 
 def _attempt(tally: _Tally, work: Work, n_jobs: int | None) -> bool:
@@ -164,7 +211,7 @@ def _finished(tally: _Tally, work: Work, n_jobs: int | None) -> Generator[int, N
         return _finished_on_dask(tally, work, client)
     if type(backend).__module__.startswith("ray."):
         work = _InRay(sys.modules["ray"].put(work))
-    jobs = (delayed(_do)(tally.run, work, task) for task in tally.left)
+    jobs = (delayed(tally.do)(work, task) for task in tally.left)
     try:
         results = Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     except ValueError:
@@ -194,8 +241,7 @@ def _finished_on_dask(tally: _Tally, work: Work, client: Any) -> Generator[int, 
     """
     # A result of a task, unlike data that was sent, is made again where its worker dies.
     shared = client.submit(functools.partial(_same, work), pure=False)
-    do = functools.partial(_do, tally.run)
-    futures = [client.submit(do, shared, task, pure=False) for task in tally.left]
+    futures = [client.submit(tally.do, shared, task, pure=False) for task in tally.left]
     try:
         for future in sys.modules["distributed"].as_completed(futures):
             yield future.result()
@@ -220,7 +266,9 @@ def _same(work: Work) -> Work:
     return work
 
 
-def _do(run: Run, work: Work, task: Task) -> int:
+def _do(run: Run, claims: Claims | None, work: Work, task: Task) -> int:
     keep_one_thread()
-    run.write(task, work(task))
+    with contextlib.nullcontext(True) if claims is None else claims.held(run, task) as mine:
+        if mine:
+            run.write(task, work(task))
     return task.number

@@ -10,13 +10,13 @@ import re
 import secrets
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from privacygauge.errors import InputError, OutputError
 from privacygauge.runs.atomic import sentence
+from privacygauge.runs.sharing import Way, computed
 
 _FREE_SOME = "make room or allow writing there, then start again; what is done is kept"
 _REACH_IT = "check the name, the credentials and AWS_ENDPOINT_URL, then start again"
@@ -68,13 +68,51 @@ def require_local(path: str | Path, what: str) -> None:
         raise InputError(f"{url} is a URL, and {what} of this machine: copy it to this machine")
 
 
-def kept_or_scratch(path: str | Path | None) -> AbstractContextManager[str]:
-    """Return the place for a run that is to be kept, or a folder that is removed afterwards."""
-    if path is None:
-        import tempfile
+def copied(url: str, to: Path) -> Path:
+    """Return a local file with the content of an object.
 
-        return tempfile.TemporaryDirectory(prefix="privacygauge-")
-    return contextlib.nullcontext(str(path))
+    Parameters
+    ----------
+    url : str
+        Of an object store, or another that fsspec knows.
+    to : Path
+        The file, in a folder that is made where it is missing.
+
+    Raises
+    ------
+    InputError
+        One line: what cannot be read, why, and the way out.
+    """
+    import shutil
+
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with (
+            _reaching(url) as (system, path),
+            system.open_input_file(path) as stream,
+            to.open("wb") as file,
+        ):
+            shutil.copyfileobj(stream, file)
+    except FileNotFoundError as error:
+        raise InputError(f"{url} does not exist") from error
+    except OSError as error:
+        raise InputError(sentence(f"{url} cannot be read", error, _REACH_IT)) from error
+    return to
+
+
+@contextlib.contextmanager
+def kept_or_scratch(path: str | Path | None) -> Iterator[str]:
+    """Give the place for a run that is to be kept, or a folder that is removed afterwards.
+
+    Nobody else sees the latter, so that a run in it is never shared.
+    """
+    if path is not None:
+        yield str(path)
+        return
+    import tempfile
+
+    with tempfile.TemporaryDirectory(prefix="privacygauge-") as scratch, computed(Way.ALONE):
+        yield scratch
 
 
 @dataclass(frozen=True)
@@ -152,6 +190,27 @@ class Folder:
             what = f"{self.path}/{key} cannot be written"
             raise OutputError(sentence(what, error, self._way_out)) from error
 
+    def create(self, key: str, content: bytes) -> bool:
+        """Write `content` under `key` of a local folder, and return whether nothing was there.
+
+        Of several processes that do so one succeeds, on network file systems too. An interrupted
+        write may leave less than `content`.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written: a full disk, no permission.
+        """
+        try:
+            with _created(self._at(key)) as written:
+                written.write(content)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            what = f"{self.path}/{key} cannot be written"
+            raise OutputError(sentence(what, error, self._way_out)) from error
+        return True
+
     def remove(self, key: str) -> None:
         """Remove all that is below `key`, if anything is.
 
@@ -172,23 +231,27 @@ class Folder:
             raise OutputError(sentence(what, error, self._way_out)) from error
 
     def names(self, key: str = "") -> list[str]:
-        """Return the names directly below `key`, sorted, without those of unfinished writes."""
+        """Return the names directly below `key`, sorted, without those of unfinished writes.
+
+        A folder that holds nothing else is left out, as an object store has none.
+        """
         try:
-            found = os.listdir(self._at(key)) if self.is_local else self._listed(key)
+            found = [*_filled(self._at(key))] if self.is_local else self._listed(key)
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
             way_out = "allow reading it, or choose another folder" if self.is_local else _REACH_IT
             raise InputError(sentence(f"{self.path} cannot be read", error, way_out)) from error
-        return sorted(name for name in found if not name.endswith(_PARTIAL))
+        return sorted(name for name in found if _is_kept(name))
 
     def _remove_there(self, key: str) -> None:
         from pyarrow.fs import FileType
 
         with _reaching(self.path) as (system, path):
             at = f"{path}/{key}"
-            is_file = system.get_file_info(at).type == FileType.File
-            (system.delete_file if is_file else system.delete_dir)(at)
+            found = system.get_file_info(at).type
+            if found != FileType.NotFound:
+                (system.delete_file if found == FileType.File else system.delete_dir)(at)
 
     def _listed(self, key: str) -> list[str]:
         from pyarrow.fs import FileSelector
@@ -205,8 +268,13 @@ class Folder:
                     path.unlink()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Keep every other process from working on the folder, as far as its system can.
+    def held(self, *, shared: bool = False) -> Iterator[None]:
+        """Keep other processes from working on the folder, as far as its system can.
+
+        Parameters
+        ----------
+        shared : bool
+            Whether others may that share it as well; by default none may.
 
         Raises
         ------
@@ -219,7 +287,7 @@ class Folder:
             return
         descriptor = _opened(self.path)
         try:
-            _lock(descriptor, self.path)
+            _lock(descriptor, self.path, shared)
             yield
         finally:
             os.close(descriptor)
@@ -242,13 +310,14 @@ def _opened(path: str) -> int:
         raise OutputError(sentence(f"{path} cannot be opened", error)) from error
 
 
-def _lock(descriptor: int, path: str) -> None:
+def _lock(descriptor: int, path: str, shared: bool) -> None:
     import fcntl
 
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     until = time.monotonic() + _PATIENCE
     while True:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         except BlockingIOError as error:
             if time.monotonic() < until:
                 time.sleep(_PATIENCE / 50)
@@ -260,6 +329,25 @@ def _lock(descriptor: int, path: str) -> None:
             # A network file system without locks; the writes are atomic and equal all the same.
             pass
         return
+
+
+def _filled(path: str) -> Iterator[str]:
+    """Yield what a folder holds, without folders that an interrupted write has left empty."""
+    with os.scandir(path) as entries:
+        for entry in entries:
+            if not entry.is_dir() or _holds(entry.path):
+                yield entry.name
+
+
+def _holds(path: str) -> bool:
+    try:
+        return any(map(_is_kept, os.listdir(path)))
+    except OSError:  # nobody may look, so it is somebody's
+        return True
+
+
+def _is_kept(name: str) -> bool:
+    return not name.endswith(_PARTIAL)
 
 
 def _read(file: str) -> bytes:

@@ -108,6 +108,20 @@ class Run:
         """Return how many units have a digest; what they hold is not verified."""
         return self.plan.n_units - sum(task.n_units for task in self.missing(verify=False))
 
+    def is_done(self, task: Task) -> bool:
+        """Return whether a task has a digest; what it holds is not verified."""
+        return self.folder.get(f"{_GROUP}/{DIGEST}/c/{task.number}/0") is not None
+
+    def forget(self, task: Task) -> None:
+        """Remove the digest of a task, which is then to be computed again.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be removed.
+        """
+        self.folder.remove(f"{_GROUP}/{DIGEST}/c/{task.number}")
+
     def write(self, task: Task, values: Mapping[str, ArrayLike]) -> None:
         """Write the results of one task: its chunks first, its digest last.
 
@@ -320,7 +334,7 @@ def _forget_cut_task(folder: Folder, there: Plan, here: Plan) -> None:
     """Remove the digest of a last task that has fewer units there: it is to be computed again."""
     last = there.tasks[-1]
     if here.tasks[last.number] != last:
-        folder.remove(f"{_GROUP}/{DIGEST}/c/{last.number}")
+        Run(folder.path, there).forget(last)
 
 
 def _check_same(there: Record, here: Record, path: str, growing: Container[str]) -> None:

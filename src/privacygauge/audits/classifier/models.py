@@ -38,6 +38,7 @@ from privacygauge.errors import InputError
 from privacygauge.evaluate.more_models import Foretold, what_more_buy
 from privacygauge.evaluate.over_targets import SeveralTargets
 from privacygauge.runs.folder import kept_or_scratch
+from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import plan_in, unchecked_code
 
 
@@ -190,6 +191,7 @@ def audit_model(
         trained, several = _grown(train, played, n_shadows, run)
     else:
         trained, several = train(n_shadows=n_shadows, run=run), None
+    end_of_sharing()
     of_units = twice(features, labels) if owner is None and existing is None else []
     target = existing or trained.target
     assert target is not None  # one was given, or trained

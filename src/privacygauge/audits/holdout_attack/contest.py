@@ -21,6 +21,7 @@ from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.reach import code_of
+from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 
 Progress = Callable[[int, int], None]
@@ -95,6 +96,7 @@ def played(contest: Contest, running: Running) -> Mapping[tuple[str, str], Trial
     with kept_or_scratch(running.run) as place:
         opened = open_run(place, contest.plan(), invocation=running.invocation)
         complete(opened, contest, n_jobs=running.n_jobs, progress=running.progress)
+        end_of_sharing()
         found = {name: opened.array(name)[:] for name in contest.plan().arrays}
     parts = {}
     for place_of, (attack, guard) in enumerate(contest.pairs):

@@ -22,6 +22,7 @@ from privacygauge.runs.contents import Static
 from privacygauge.runs.execute import complete
 from privacygauge.runs.folder import kept_or_scratch
 from privacygauge.runs.plan import ArraySpec, Plan, Task
+from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import open_run
 
 UNDEFENDED = "undefended"
@@ -147,6 +148,7 @@ def values_each_way(
         if before is not None and not opened.n_done():
             before(trainings, cohort)
         complete(opened, _Work(trainings, cohort), n_jobs=n_jobs, progress=progress)
+        end_of_sharing()
         return {array: np.asarray(opened.array(array)[:]) for array in plan.arrays}
 
 

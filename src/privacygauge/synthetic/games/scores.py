@@ -19,6 +19,7 @@ from privacygauge.errors import InputError
 from privacygauge.runs.execute import Progress, complete
 from privacygauge.runs.plan import ArraySpec, Plan, Task
 from privacygauge.runs.reach import code_of
+from privacygauge.runs.sharing import end_of_sharing
 from privacygauge.runs.store import Run, open_run
 from privacygauge.synthetic.attacks.attack import Answer, TableAttack, Tables, View
 from privacygauge.synthetic.games.game import Block, Game
@@ -207,6 +208,7 @@ def score_releases(
     opened = open_run(run, plan)
     work = Scoring(making, releases, tuple(attacks))
     complete(opened, work, n_jobs=n_jobs, progress=progress)
+    end_of_sharing()
     return Scores(making, tuple(attacks), opened)
 
 

@@ -1,0 +1,141 @@
+"""Claims on the tasks of a run: who computes what, where several processes share a folder.
+
+A claim is a small file in the run's folder ``claims``, called TASK.TURN. Its holder writes it again
+every `BEAT` seconds and removes it when the task is done; one that stays the same for `LAPSE`
+seconds of the reader's own clock has lost its holder, and the task is claimed for the next turn.
+Claims save work, no more: two processes that computed the same task would write the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from privacygauge.errors import OutputError
+from privacygauge.runs.folder import Folder
+from privacygauge.runs.plan import Task
+from privacygauge.runs.store import Run
+
+CLAIMS = "claims"
+"""The folder in a run's own that holds claims."""
+
+BEAT = 20.0
+"""Seconds between two writings of a claim."""
+
+LAPSE = 180.0
+"""Seconds without a change after which a claim has lapsed: network file systems may show what a
+file was a minute ago, and work in a compiled library may keep a process from writing."""
+
+PAUSE = 2.0
+"""Seconds between two looks at what others do, on average."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What one process may claim of a run, as it saw the folder last."""
+
+    turns: Mapping[int, int] = field(default_factory=dict)
+    """The turns of tasks whose claims have lapsed; 0 for all others."""
+
+    @contextlib.contextmanager
+    def held(self, run: Run, task: Task) -> Iterator[bool]:
+        """Give whether a task is this process's to compute, and hold it meanwhile."""
+        turn = self.turns.get(task.number, 0)
+        key = None if run.is_done(task) else _claimed(run.folder, task, turn)
+        if key is None:
+            yield False
+            return
+        try:
+            with _beating(run.folder, key):
+                # Whoever had it before may have ended between the first look and the claim.
+                yield not run.is_done(task)
+        finally:
+            run.folder.remove(key)
+
+
+class Watch:
+    """Looks at the claims of others, again and again, to see which have lapsed."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._seen: dict[str, tuple[bytes | None, float]] = {}
+
+    def free(self, left: Sequence[Task]) -> tuple[list[Task], Claims]:
+        """Return those tasks that nobody holds, in random order, and what they are claimed by."""
+        # Processes that begin together would otherwise all try the same tasks first.
+        latest = self._latest({task.number for task in left})
+        lapsed = time.monotonic() - LAPSE
+        found = [x for x in left if x.number not in latest or latest[x.number][1] <= lapsed]
+        random.SystemRandom().shuffle(found)
+        turns = {x.number: latest[x.number][0] + 1 for x in found if x.number in latest}
+        return found, Claims(turns)
+
+    def _latest(self, numbers: set[int]) -> dict[int, tuple[int, float]]:
+        """Return the last turn of every task that is claimed, and when that claim changed."""
+        found: dict[int, tuple[int, float]] = {}
+        for name in self._run.folder.names(CLAIMS):
+            number, turn = _parts(name)
+            if number in numbers:
+                content = self._run.folder.get(f"{CLAIMS}/{name}")
+                if name not in self._seen or self._seen[name][0] != content:
+                    self._seen[name] = content, time.monotonic()
+                now = turn, self._seen[name][1]
+                found[number] = max(found.get(number, now), now)
+        return found
+
+
+def pause() -> None:
+    """Wait a moment, not as long as another process that found the same."""
+    time.sleep(PAUSE * random.SystemRandom().uniform(0.5, 1.5))
+
+
+def _parts(name: str) -> tuple[int, int]:
+    number, turn, *_ = (*name.split("."), "0")
+    return (int(number), int(turn)) if number.isdigit() and turn.isdigit() else (-1, 0)
+
+
+def _claimed(folder: Folder, task: Task, turn: int) -> str | None:
+    """Return the key of a claim on a task that no other process can have; None where one has it."""
+    key = f"{CLAIMS}/{task.number}.{turn}"
+    if folder.is_local:
+        return key if folder.create(key, _holder()) else None
+    # An object store shows at once what was written. So of two that write first and look then, at
+    # most one finds itself alone; where neither does, both leave, and come back at different times.
+    own = f"{key}.{secrets.token_hex(8)}"
+    folder.set(own, _holder())
+    others = (_parts(name) for name in folder.names(CLAIMS) if f"{CLAIMS}/{name}" != own)
+    if any(number == task.number and later >= turn for number, later in others):
+        folder.remove(own)
+        return None
+    return own
+
+
+@contextlib.contextmanager
+def _beating(folder: Folder, key: str) -> Iterator[None]:
+    """Write a claim again from time to time."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT):
+            with contextlib.suppress(OutputError):  # it lapses; the work itself goes on
+                folder.set(key, _holder())
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _holder() -> bytes:
+    """Return who holds a claim, for people, and what makes every writing of it differ."""
+    return f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(8)}\n".encode()

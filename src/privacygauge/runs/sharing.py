@@ -1,0 +1,75 @@
+"""Processes that share a run know nothing of each other but its folder.
+
+What plays a command need not know that it does so: inside of `sharing` the tasks of its runs are
+divided by `Claims`, and the play ends where nothing is left that could be divided.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from contextvars import ContextVar
+from enum import Enum
+
+
+class Way(Enum):
+    """How this process computes the runs that are kept."""
+
+    ALONE = "alone"
+    """All of their tasks, and no other process may."""
+    BESIDE_OTHERS = "beside others"
+    """Those tasks that no other process has claimed."""
+    PLAN_ONLY = "plan only"
+    """None: it stops at the first that is planned."""
+
+
+class Enough(BaseException):
+    """Nothing is left to do for a process that shares a run."""
+
+
+_WAY: ContextVar[Way] = ContextVar("way", default=Way.ALONE)
+
+
+def way() -> Way:
+    """Return how this process computes runs now."""
+    return _WAY.get()
+
+
+@contextlib.contextmanager
+def computed(how: Way) -> Iterator[None]:
+    """Compute runs in a way inside of a ``with`` block."""
+    token = _WAY.set(how)
+    try:
+        yield
+    finally:
+        _WAY.reset(token)
+
+
+@contextlib.contextmanager
+def sharing(*, plan_only: bool = False) -> Iterator[None]:
+    """Compute runs beside other processes inside of a ``with`` block, which `Enough` ends.
+
+    Parameters
+    ----------
+    plan_only : bool
+        Whether to stop once the first run is planned, before its first task.
+    """
+    with (
+        contextlib.suppress(Enough),
+        computed(Way.PLAN_ONLY if plan_only else Way.BESIDE_OTHERS),
+    ):
+        yield
+
+
+def end_of_sharing() -> None:
+    """Say that no tasks follow: what comes now is done once, by whoever computes the run alone.
+
+    Without this call a process that shares a run plays its command to the end, in vain.
+
+    Raises
+    ------
+    Enough
+        If runs are shared.
+    """
+    if way() is not Way.ALONE:
+        raise Enough

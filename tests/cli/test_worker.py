@@ -1,0 +1,172 @@
+"""`--plan-only`, `worker` and `resume`: what an audit finds does not depend on who did it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from privacygauge.audits.language.asks import NAME as LANGUAGE
+from privacygauge.classifier.shadows import random_states
+from privacygauge.cli.commands import RESUMABLE
+from privacygauge.runs.store import Run, read_run
+from tests.cli.test_main import one_line, run_inside
+from tests.runs.sample import contents
+
+MODELS = '''
+"""A user's file."""
+
+import os
+import time
+from pathlib import Path
+
+from sklearn.tree import DecisionTreeClassifier
+
+
+def tree(random_state):
+    time.sleep(float(os.environ.get("PAUSE", "0")))
+    if "NOTED" in os.environ:
+        with Path(os.environ["NOTED"]).open("a") as file:
+            file.write(f"{os.getpid()} {random_state}\\n")
+    return DecisionTreeClassifier(random_state=random_state)
+'''
+TREE = ("--model", "worker_models.py:tree")
+ON_RECORDS = ("--data", "t.csv", "--label", "sick", "--jobs", 1)
+ASKED = {
+    "classifier": (*ON_RECORDS, *TREE, "--shadows", 7),
+    "defend": (*ON_RECORDS, "--model", "naive-bayes", "--shadows", 3, "--defence", "label-only"),
+    "worst-case": (
+        *(*ON_RECORDS, "--model", "logistic", "--canaries", 8, "--ordinary", 24, "--models", 4),
+        *("--fpr", "0.2,0.1"),
+    ),
+    "dtp": (*ON_RECORDS, "--model", "random-forest", "--measure", 2, "--vary", 2),
+    "synthetic": (
+        *("t.csv", "--generator", "independent", "--targets", "1", "--select", "random"),
+        *("--shadows", 8, "--tests", 8, "--size", 20, "--jobs", 1),
+    ),
+    "holdout attack": (
+        *("--labels", "labels.npy", "--queries", 30, "--attack", "nb,scan", "--trials", 2),
+        *("--jobs", 1),
+    ),
+}
+"""A small audit of every command that keeps a run."""
+
+HASTY = """
+from privacygauge.__main__ import main
+from privacygauge.runs import claims
+
+claims.BEAT, claims.LAPSE, claims.PAUSE = 0.1, 1.0, 0.05
+main()
+"""
+"""The command line, with claims that lapse within a second."""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("place")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(80, 2)).round(3), columns=["a", "b"])
+    frame["sick"] = np.array(["no", "yes"])[np.arange(80) % 2]
+    frame.to_csv(folder / "t.csv", index=False)
+    np.save(folder / "labels.npy", rng.integers(0, 3, 90))
+    (folder / "worker_models.py").write_text(MODELS)
+    return folder
+
+
+@pytest.fixture
+def inside(place, monkeypatch, capsys):
+    monkeypatch.chdir(place)
+    monkeypatch.syspath_prepend(str(place))
+    return lambda *arguments: run_inside(arguments, capsys)
+
+
+def test_every_command_that_keeps_a_run_is_tried():
+    assert set(ASKED) == set(RESUMABLE) - {LANGUAGE}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ASKED)
+def test_a_shared_run_gives_the_same_report(name, inside, tmp_path, monkeypatch):
+    command, again = (*name.split(), *ASKED[name]), TREE if TREE[1] in ASKED[name] else ()
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    assert inside(*command, "--out", alone, "--quiet").returncode == 0
+    planned = inside(*command, "--out", shared, "--plan-only")
+    assert (planned.returncode, planned.stdout) == (0, "")
+    assert planned.stderr.endswith(f"as many processes as you like: privacygauge worker {shared}\n")
+    assert read_run(shared / "run").n_done() == 0
+    one_line(inside("report", shared), "is not finished")
+    for _ in range(2):
+        worked = inside("worker", shared, "--jobs", 1, *again)
+        assert worked.returncode == 0, worked.stderr
+        assert worked.stderr.endswith(f"Write the report: privacygauge resume {shared}\n")
+    assert [path.name for path in shared.iterdir()] == ["run"]
+
+    def write(run, task, values):
+        raise AssertionError("everything is done")
+
+    monkeypatch.setattr(Run, "write", write)
+    assert inside("resume", shared, "--jobs", 1, "--quiet", *again).returncode == 0
+    assert contents(shared) == contents(alone)
+
+
+def test_what_keeps_no_run_is_not_planned(inside, tmp_path):
+    for more in (("--json", "-"), ("--model", "naive-bayes", "--out", tmp_path / "out")):
+        done = inside("dtp", "--data", "t.csv", "--label", "sick", *more, "--plan-only")
+        one_line(done, "--plan-only needs a run, and none is kept here")
+    assert not contents(tmp_path)
+
+
+def test_no_code_runs_that_is_not_named_again(inside, tmp_path, place):
+    out, ran = tmp_path / "out", tmp_path / "ran"
+    assert inside("classifier", *ASKED["classifier"], "--out", out, "--plan-only").returncode == 0
+    source, before = place / "worker_models.py", (place / "worker_models.py").read_text()
+    source.write_text(f"open({str(ran)!r}, 'w')\n{before}")
+    try:
+        one_line(inside("worker", out), "name it again with --model")
+        one_line(inside("worker", out, *TREE), "was made with other code")
+    finally:
+        source.write_text(before)
+    assert not ran.exists()
+    one_line(inside("worker", tmp_path), "holds no run")
+
+
+@pytest.mark.slow
+def test_two_workers_share_a_run_and_one_is_killed(inside, place, tmp_path):
+    alone, out, noted = tmp_path / "alone", tmp_path / "out", tmp_path / "noted"
+    command = ("classifier", *ASKED["classifier"])
+    assert inside(*command, "--out", alone, "--quiet").returncode == 0
+    assert inside(*command, "--out", out, "--plan-only").returncode == 0
+    texts = ["worker", str(out), "--jobs", "1", *TREE]
+    environment = {**os.environ, "PAUSE": "0.4", "NOTED": str(noted)}
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, "-c", HASTY, *texts],
+            cwd=place,
+            env=environment,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        for _ in range(2)
+    )
+    until = time.monotonic() + 60
+    while not all(
+        str(x.pid) in (noted.read_text() if noted.exists() else "") for x in (first, second)
+    ):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    assert (first.wait(60), second.wait(60)) == (-signal.SIGKILL, 0)
+    assert not read_run(out / "run").missing()
+    trained = {str(state) for state in random_states(0, 8)}
+    begun = [line.split()[1] for line in noted.read_text().splitlines()]
+    models = [state for state in begun if state in trained]
+    assert set(models) == trained
+    assert len(models) <= 9  # the one that was under way, once more
+    assert inside("resume", out, "--jobs", 1, "--quiet", *TREE).returncode == 0
+    assert contents(out) == contents(alone)
