@@ -175,7 +175,12 @@ def test_the_smallest_claim_can_be_made():
         (lambda: Guessed(9, [], []), "n_guesses must be ascending and at least 1"),
         (lambda: Guessed(9, [0, 3], [0, 1]), "n_guesses must be ascending and at least 1"),
         (lambda: Guessed(9, [3, 3], [1, 1]), "n_guesses must be ascending and at least 1"),
-        (lambda: Guessed(9, [3, 10], [1, 1]), r"n_guesses must be at most 9 \(the canaries\)"),
+        (
+            lambda: Guessed(9, [3, 10], [1, 1]),
+            r"n_guesses must be at most 9 \(the canaries\), got 10",
+        ),
+        (lambda: Guessed(9, [3, 5, 12], [1, 1, 1]), "n_guesses must be at most 9 .*, got 12"),
+        (lambda: Guessed(9, [10], [1]), "n_guesses must be at most 9 .*, got 10"),
         (lambda: Guessed(9, [3], [1, 1]), "n_right must have 1 rows, got 2"),
     ],
 )
