@@ -143,6 +143,21 @@ def test_a_claim_that_is_fresh_is_waited_for(tmp_path, hasty) -> None:
     assert time.monotonic() - start >= claims.LAPSE
 
 
+def test_what_another_ends_between_the_look_and_the_claim_is_not_done_again(
+    tmp_path, monkeypatch
+) -> None:
+    run, claimed, task = opened(tmp_path), claims._claimed, plan().tasks[4]
+
+    def late(*asked: object) -> str | None:
+        run.write(task, Work()(task))
+        return claimed(*asked)
+
+    monkeypatch.setattr(claims, "_claimed", late)
+    with Claims().held(run, task) as mine:
+        assert not mine
+    assert run.folder.names(CLAIMS) == []
+
+
 def test_what_the_work_raises_lets_the_task_go(tmp_path) -> None:
     run = opened(tmp_path)
 
