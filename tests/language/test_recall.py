@@ -12,7 +12,6 @@ from scipy.stats import binom
 from privacygauge.audits.attacks import audit
 from privacygauge.audits.language.asks import LanguageRequest, play
 from privacygauge.audits.work import Work
-from privacygauge.core.estimate import Skipped
 from privacygauge.errors import InputError
 from privacygauge.language import text_energies as module
 from privacygauge.language.attacks import energy_attacks
@@ -128,19 +127,16 @@ def test_without_a_leak_intervals_hold_chance(gpt):
         ]
         scores = text_energies(gpt, None, sides, plan=MaskPlan(seed=seed), recall=2)
         attacks = energy_attacks(scores, (PopulationThreshold(0.1),))
-        for found in audit([energy_round(scores)], attacks, seed=seed):
-            if isinstance(found, Skipped) or found[1].name != RECALL:
-                continue
-            evaluation = found[1]
-            areas.append(evaluation.auc.value)
-            alarms["AUC"] += evaluation.auc.excludes(0.5)
-            alarms["accuracy"] += evaluation.accuracy.excludes(0.5)
-            alarms["epsilon"] += evaluation.epsilon.low > 0
-            alarms["rate"] += evaluation.false_positive_rate.low > 0.2
-    assert len(areas) == games
+        [attack] = (x for x in attacks if x.name == RECALL)
+        [(_, found)] = audit([energy_round(scores)], [attack], seed=seed)
+        areas.append(found.auc.value)
+        alarms["AUC"] += found.auc.excludes(0.5)
+        alarms["accuracy"] += found.accuracy.excludes(0.5)
+        alarms["epsilon"] += found.epsilon.low > 0
+        alarms["rate"] += found.false_positive_rate.low > 0.2
     most = binom.ppf(1 - 1e-4, games, 0.05)
     assert {name: n for name, n in alarms.items() if n > most} == {}
-    assert abs(np.mean(areas) - 0.5) < 4.5 * 0.08 / np.sqrt(games)
+    assert abs(np.mean(areas) - 0.5) < 4.5 * 0.06 / np.sqrt(games)
 
 
 @pytest.fixture
